@@ -1,0 +1,83 @@
+# The library's targets: fulgurite_objects (compiled once), fulgurite (the shared library), fulgurite_internal (the same objects for
+# tests that look inside), fulgurite_cli (the command line).
+
+add_library(fulgurite_settings INTERFACE)
+target_compile_options(fulgurite_settings INTERFACE -Wall -Wextra $<$<BOOL:${FULGURITE_WERROR}>:-Werror>)
+if(FULGURITE_SANITIZE)
+  target_compile_options(fulgurite_settings INTERFACE -fsanitize=${FULGURITE_SANITIZE} -fno-omit-frame-pointer
+                         -fno-sanitize-recover=all)
+  target_link_options(fulgurite_settings INTERFACE -fsanitize=${FULGURITE_SANITIZE})
+endif()
+
+file(GLOB_RECURSE fulgurite_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.cpp)
+list(FILTER fulgurite_sources EXCLUDE REGEX "/src/cli/")
+set(fulgurite_kernel_sources ${fulgurite_sources})
+list(FILTER fulgurite_kernel_sources INCLUDE REGEX "/src/executors/eager/kernels/")
+list(FILTER fulgurite_sources EXCLUDE REGEX "/src/executors/eager/kernels/")
+
+configure_file(${PROJECT_SOURCE_DIR}/cmake/version.h.in ${PROJECT_BINARY_DIR}/include/fulgurite/version.h @ONLY)
+
+add_library(fulgurite_objects OBJECT ${fulgurite_sources})
+target_include_directories(fulgurite_objects
+  PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+  PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(fulgurite_objects PRIVATE fulgurite_settings)
+
+# Kernels are compiled once for each instruction set; the best one the CPU has is chosen when the first kernel is looked up.
+set(fulgurite_kernel_objects)
+function(add_kernel_variant name)
+  add_library(fulgurite_kernels_${name} OBJECT ${fulgurite_kernel_sources})
+  target_include_directories(fulgurite_kernels_${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include
+                             ${PROJECT_SOURCE_DIR}/src)
+  target_compile_definitions(fulgurite_kernels_${name} PRIVATE FULGURITE_KERNELS=kernels_${name})
+  target_compile_options(fulgurite_kernels_${name} PRIVATE ${ARGN})
+  target_link_libraries(fulgurite_kernels_${name} PRIVATE fulgurite_settings)
+  list(APPEND fulgurite_kernel_objects $<TARGET_OBJECTS:fulgurite_kernels_${name}>)
+  set(fulgurite_kernel_objects ${fulgurite_kernel_objects} PARENT_SCOPE)
+endfunction()
+add_kernel_variant(baseline)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
+  add_kernel_variant(avx2 -march=x86-64-v3)
+  add_kernel_variant(avx512 -march=x86-64-v4 -mprefer-vector-width=512)
+  target_compile_definitions(fulgurite_objects PRIVATE FULGURITE_X86_KERNELS)
+endif()
+
+find_package(Threads REQUIRED)
+set(fulgurite_private_libraries fulgurite_settings Threads::Threads ${CMAKE_DL_LIBS})
+if(FULGURITE_ONEDNN)
+  find_path(DNNL_INCLUDE dnnl.h REQUIRED)
+  find_library(DNNL_LIBRARY dnnl REQUIRED)
+  target_include_directories(fulgurite_objects PRIVATE ${DNNL_INCLUDE})
+  target_compile_definitions(fulgurite_objects PRIVATE FULGURITE_ONEDNN)
+  list(APPEND fulgurite_private_libraries ${DNNL_LIBRARY})
+endif()
+if(FULGURITE_SANITIZE MATCHES "thread")
+  target_compile_definitions(fulgurite_objects PRIVATE FULGURITE_STD_THREADS)
+else()
+  # The runtime of g++'s OpenMP, called without pragmas, so that every compiler's build shares it with oneDNN.
+  find_library(GOMP_LIBRARY NAMES gomp libgomp.so.1 REQUIRED
+               PATHS /usr/lib/gcc/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu/12 /usr/lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu)
+  list(APPEND fulgurite_private_libraries ${GOMP_LIBRARY})
+endif()
+
+add_library(fulgurite SHARED $<TARGET_OBJECTS:fulgurite_objects> ${fulgurite_kernel_objects})
+add_library(fulgurite::fulgurite ALIAS fulgurite)
+target_include_directories(fulgurite
+  INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_compile_features(fulgurite INTERFACE cxx_std_20)
+target_link_libraries(fulgurite PRIVATE $<BUILD_INTERFACE:${fulgurite_private_libraries}>)
+set_target_properties(fulgurite PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+
+add_library(fulgurite_internal STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:fulgurite_objects> ${fulgurite_kernel_objects})
+target_include_directories(fulgurite_internal
+  INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(fulgurite_internal INTERFACE ${fulgurite_private_libraries})
+
+file(GLOB_RECURSE fulgurite_cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cli/*.cpp)
+if(fulgurite_cli_sources)
+  add_executable(fulgurite_cli ${fulgurite_cli_sources})
+  set_target_properties(fulgurite_cli PROPERTIES OUTPUT_NAME fulgurite)
+  target_include_directories(fulgurite_cli PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(fulgurite_cli PRIVATE fulgurite fulgurite_settings)
+endif()

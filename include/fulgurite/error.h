@@ -1,0 +1,23 @@
+#pragma once
+#include <stdexcept>
+#include <string>
+
+#include <fulgurite/source_location.h>
+
+namespace [[gnu::visibility("default")]] fulgurite {
+
+/// Something in the user's program is wrong: the message names the operator, its operands, the line and what to do.
+class UserError : public std::runtime_error {
+ public:
+  explicit UserError(const std::string& message);
+  /// The message ends with "  at file.cpp:12" when the location is known.
+  UserError(const std::string& message, SourceLocation where);
+};
+
+/// A fault of Fulgurite itself.
+class InternalError : public std::logic_error {
+ public:
+  explicit InternalError(const std::string& message);
+};
+
+}  // namespace fulgurite

@@ -1,0 +1,21 @@
+#pragma once
+
+namespace fulgurite {
+
+/// How a class that is not an aggregate takes part in arguments, results and models: specialise this and name its members.
+///
+///   template <>
+///   struct fulgurite::Fields<Linear> {
+///     static void visit(auto& object, auto&& member) {
+///       member("weight", object.weight);
+///       member("bias", object.bias);
+///     }
+///   };
+///
+/// Aggregates, containers and tuples need none.
+template <class T>
+struct Fields {
+  static constexpr bool is_not_specialised = true;
+};
+
+}  // namespace fulgurite

@@ -1,0 +1,218 @@
+#pragma once
+#include <concepts>
+#include <cstdint>
+#include <iosfwd>
+#include <type_traits>
+
+#include <fulgurite/source_location.h>
+
+namespace [[gnu::visibility("default")]] fulgurite {
+
+struct NumberProxy;
+class Int;
+class Float;
+class Bool;
+
+template <class T>
+concept CppInteger = std::integral<T> && !std::same_as<T, bool>;
+template <class T>
+concept CppNumber = CppInteger<T> || std::floating_point<T>;
+
+namespace detail {
+/// What may be computed with numbers; the names in traces are prims.integer_add, …
+enum class NumberOperation : uint8_t {
+  add, subtract, multiply, divide, floor_divide, remainder, negate, minimum, maximum, square_root,
+  to_float, equal, not_equal, less, less_equal, greater, greater_equal, logical_not
+};
+// Called only when an operand is a number proxy: recorded by the innermost tracer.
+[[gnu::cold]] Int record_integer(NumberOperation, Int, Int);
+[[gnu::cold]] Float record_float(NumberOperation, Float, Float);
+[[gnu::cold]] Bool record_comparison(NumberOperation, Float, Float);
+[[gnu::cold]] Bool record_comparison(NumberOperation, Int, Int);
+[[gnu::cold]] Float record_conversion(Int);
+// Fixes the value of a proxy in the trace being recorded and adds a guard.
+[[gnu::cold]] int64_t concretize(Int);
+[[gnu::cold]] double concretize(Float);
+[[gnu::cold]] bool concretize(Bool);
+[[gnu::cold]] int64_t floor_divide(int64_t, int64_t);
+[[gnu::cold]] int64_t floor_remainder(int64_t, int64_t);
+}  // namespace detail
+
+/// An int64_t, or while tracing with symbolic values the proxy of one. Outside tracing it costs what an int64_t costs.
+class Int {
+ public:
+  constexpr Int() = default;
+  template <CppInteger T>
+  constexpr Int(T value) : value_(static_cast<int64_t>(value)) {}
+  /// A symbol; `hint` is the value it has in the call being recorded.
+  constexpr Int(int64_t hint, const NumberProxy* proxy) : value_(hint), proxy_(proxy) {}
+
+  /// The C++ number; of a symbol, this fixes the value and adds a guard.
+  constexpr operator int64_t() const {
+    if (proxy_) [[unlikely]] return detail::concretize(*this);
+    return value_;
+  }
+  bool is_symbolic() const { return proxy_ != nullptr; }
+  const NumberProxy* proxy() const { return proxy_; }
+  /// The value in the call being recorded, without a guard: for allocation and printing only.
+  int64_t hint() const { return value_; }
+
+ private:
+  int64_t value_ = 0;
+  const NumberProxy* proxy_ = nullptr;
+};
+
+/// A double, or the proxy of one.
+class Float {
+ public:
+  constexpr Float() = default;
+  template <CppNumber T>
+  constexpr Float(T value) : value_(static_cast<double>(value)) {}
+  Float(Int value) {
+    if (value.is_symbolic()) [[unlikely]] *this = detail::record_conversion(value);
+    else value_ = static_cast<double>(value.hint());
+  }
+  constexpr Float(double hint, const NumberProxy* proxy) : value_(hint), proxy_(proxy) {}
+  constexpr operator double() const {
+    if (proxy_) [[unlikely]] return detail::concretize(*this);
+    return value_;
+  }
+  bool is_symbolic() const { return proxy_ != nullptr; }
+  const NumberProxy* proxy() const { return proxy_; }
+  double hint() const { return value_; }
+
+ private:
+  double value_ = 0;
+  const NumberProxy* proxy_ = nullptr;
+};
+
+/// A bool, or the proxy of one.
+class Bool {
+ public:
+  constexpr Bool() = default;
+  template <std::same_as<bool> T>
+  constexpr Bool(T value) : value_(value) {}
+  constexpr Bool(bool hint, const NumberProxy* proxy) : value_(hint), proxy_(proxy) {}
+  constexpr operator bool() const {
+    if (proxy_) [[unlikely]] return detail::concretize(*this);
+    return value_;
+  }
+  bool is_symbolic() const { return proxy_ != nullptr; }
+  const NumberProxy* proxy() const { return proxy_; }
+  bool hint() const { return value_; }
+
+ private:
+  bool value_ = false;
+  const NumberProxy* proxy_ = nullptr;
+};
+
+namespace detail {
+template <class T>
+inline constexpr bool is_own_number = std::same_as<T, Int> || std::same_as<T, Float>;
+template <class A, class B>
+concept OwnPair = (is_own_number<A> && (CppNumber<B> || is_own_number<B>)) ||
+                  (is_own_number<B> && CppNumber<A>);
+template <class T>
+inline constexpr bool is_integral_number = CppInteger<T> || std::same_as<T, Int>;
+template <class A, class B>
+using Common = std::conditional_t<is_integral_number<A> && is_integral_number<B>, Int, Float>;
+}  // namespace detail
+
+// Arithmetic and comparison on numbers where at least one is ours. Integer `/` and `%` round toward zero as in C++.
+#define FULGURITE_NUMBER_ARITHMETIC(op, name)                                                      \
+  template <class A, class B>                                                                      \
+    requires detail::OwnPair<A, B>                                                                 \
+  auto operator op(A a, B b)->detail::Common<A, B> {                                               \
+    const detail::Common<A, B> x(a), y(b);                                                         \
+    if (x.proxy() || y.proxy()) [[unlikely]] {                                                     \
+      if constexpr (std::same_as<detail::Common<A, B>, Int>)                                       \
+        return detail::record_integer(detail::NumberOperation::name, x, y);                        \
+      else                                                                                         \
+        return detail::record_float(detail::NumberOperation::name, x, y);                          \
+    }                                                                                              \
+    return x.hint() op y.hint();                                                                   \
+  }
+FULGURITE_NUMBER_ARITHMETIC(+, add)
+FULGURITE_NUMBER_ARITHMETIC(-, subtract)
+FULGURITE_NUMBER_ARITHMETIC(*, multiply)
+FULGURITE_NUMBER_ARITHMETIC(/, divide)
+#undef FULGURITE_NUMBER_ARITHMETIC
+
+#define FULGURITE_NUMBER_COMPARISON(op, name)                                                      \
+  template <class A, class B>                                                                      \
+    requires detail::OwnPair<A, B>                                                                 \
+  Bool operator op(A a, B b) {                                                                     \
+    const detail::Common<A, B> x(a), y(b);                                                         \
+    if (x.proxy() || y.proxy()) [[unlikely]]                                                       \
+      return detail::record_comparison(detail::NumberOperation::name, x, y);                       \
+    return x.hint() op y.hint();                                                                   \
+  }
+FULGURITE_NUMBER_COMPARISON(==, equal)
+FULGURITE_NUMBER_COMPARISON(!=, not_equal)
+FULGURITE_NUMBER_COMPARISON(<, less)
+FULGURITE_NUMBER_COMPARISON(<=, less_equal)
+FULGURITE_NUMBER_COMPARISON(>, greater)
+FULGURITE_NUMBER_COMPARISON(>=, greater_equal)
+#undef FULGURITE_NUMBER_COMPARISON
+
+template <class A, class B>
+  requires(std::same_as<A, Int> && detail::is_integral_number<B>) ||
+          (std::same_as<B, Int> && CppInteger<A>)
+Int operator%(A a, B b) {
+  const Int x(a), y(b);
+  if (x.proxy() || y.proxy()) [[unlikely]]
+    return detail::record_integer(detail::NumberOperation::remainder, x, y);
+  return x.hint() % y.hint();
+}
+inline Int operator-(Int a) {
+  if (a.proxy()) [[unlikely]] return detail::record_integer(detail::NumberOperation::negate, a, a);
+  return -a.hint();
+}
+inline Float operator-(Float a) {
+  if (a.proxy()) [[unlikely]] return detail::record_float(detail::NumberOperation::negate, a, a);
+  return -a.hint();
+}
+template <class B>
+  requires detail::OwnPair<Int, B>
+Int& operator+=(Int& a, B b) { return a = a + b; }
+template <class B>
+  requires detail::OwnPair<Int, B>
+Int& operator-=(Int& a, B b) { return a = a - b; }
+template <class B>
+  requires detail::OwnPair<Int, B>
+Int& operator*=(Int& a, B b) { return a = a * b; }
+template <class B>
+  requires detail::OwnPair<Int, B>
+Int& operator/=(Int& a, B b) { return a = a / b; }
+inline Int& operator++(Int& a) { return a = a + 1; }
+inline Int operator++(Int& a, int) { const Int before = a; a = a + 1; return before; }
+inline Int& operator--(Int& a) { return a = a - 1; }
+inline Int operator--(Int& a, int) { const Int before = a; a = a - 1; return before; }
+template <class B>
+  requires detail::OwnPair<Float, B>
+Float& operator+=(Float& a, B b) { return a = a + b; }
+template <class B>
+  requires detail::OwnPair<Float, B>
+Float& operator-=(Float& a, B b) { return a = a - b; }
+template <class B>
+  requires detail::OwnPair<Float, B>
+Float& operator*=(Float& a, B b) { return a = a * b; }
+template <class B>
+  requires detail::OwnPair<Float, B>
+Float& operator/=(Float& a, B b) { return a = a / b; }
+
+inline bool operator==(Bool a, bool b) { return static_cast<bool>(a) == b; }
+inline bool operator==(Bool a, Bool b) { return static_cast<bool>(a) == static_cast<bool>(b); }
+
+Float sqrt(Float);
+Float sqrt(Int);
+Int min(Int, Int);
+Int max(Int, Int);
+Float min(Float, Float);
+Float max(Float, Float);
+
+std::ostream& operator<<(std::ostream&, Int);
+std::ostream& operator<<(std::ostream&, Float);
+std::ostream& operator<<(std::ostream&, Bool);
+
+}  // namespace fulgurite

@@ -1,0 +1,94 @@
+#pragma once
+#include <cstdint>
+#include <initializer_list>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include <fulgurite/number.h>
+
+namespace [[gnu::visibility("default")]] fulgurite {
+
+/// The sizes of a tensor: a short sequence of Int. Up to six are stored in place.
+class Shape {
+ public:
+  Shape() = default;
+  Shape(std::initializer_list<Int> sizes) { assign(sizes.begin(), sizes.size()); }
+  Shape(const std::vector<int64_t>& sizes);
+  Shape(const std::vector<Int>& sizes) { assign(sizes.data(), sizes.size()); }
+  Shape(const Int* sizes, size_t count) { assign(sizes, count); }
+  Shape(const int64_t* sizes, size_t count);
+  Shape(const Shape& other) { assign(other.data(), other.size()); }
+  Shape(Shape&& other) noexcept { take(other); }
+  Shape& operator=(const Shape& other) {
+    if (this != &other) assign(other.data(), other.size());
+    return *this;
+  }
+  Shape& operator=(Shape&& other) noexcept {
+    if (this != &other) {
+      if (data_ != in_place_) delete[] data_;
+      take(other);
+    }
+    return *this;
+  }
+  ~Shape() {
+    if (data_ != in_place_) delete[] data_;
+  }
+
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  Int* data() { return data_; }
+  const Int* data() const { return data_; }
+  Int* begin() { return data_; }
+  Int* end() { return data_ + size_; }
+  const Int* begin() const { return data_; }
+  const Int* end() const { return data_ + size_; }
+  Int& operator[](size_t i) { return data_[i]; }
+  const Int& operator[](size_t i) const { return data_[i]; }
+  Int& back() { return data_[size_ - 1]; }
+  const Int& back() const { return data_[size_ - 1]; }
+  void push_back(Int);
+  void pop_back() { --size_; }
+  void insert(size_t position, Int);
+  void erase(size_t position);
+  void resize(size_t count, Int fill = 0);
+
+  /// Whether any size is a symbol.
+  bool is_symbolic() const;
+  /// The product of the sizes; 1 for no dimensions.
+  Int numel() const;
+  std::vector<int64_t> to_vector() const;
+  /// "[2, 3]"
+  std::string text() const;
+
+  /// Equal lengths and equal sizes; comparing symbols adds guards.
+  friend bool operator==(const Shape& a, const Shape& b) { return a.equals(b); }
+
+ private:
+  bool equals(const Shape&) const;
+  void assign(const Int* sizes, size_t count);
+  void take(Shape& other) noexcept;
+  void reserve(size_t count);
+  static constexpr size_t in_place_capacity = 6;
+
+  Int* data_ = in_place_;
+  size_t size_ = 0;
+  size_t capacity_ = in_place_capacity;
+  Int in_place_[in_place_capacity];
+};
+std::ostream& operator<<(std::ostream&, const Shape&);
+
+/// A parameter that takes one integer or several: `sum(x, 1)`, `sum(x, {0, 1})`. `{}` means "not given".
+class Dims : public Shape {
+ public:
+  Dims() = default;
+  Dims(std::initializer_list<Int> dims) : Shape(dims) {}
+  Dims(const Shape& dims) : Shape(dims) {}
+  Dims(const std::vector<int64_t>& dims) : Shape(dims) {}
+  Dims(const std::vector<Int>& dims) : Shape(dims) {}
+  template <CppInteger T>
+  Dims(T dim) : Shape({Int(dim)}) {}
+  Dims(Int dim) : Shape({dim}) {}
+};
+
+}  // namespace fulgurite

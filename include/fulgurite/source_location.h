@@ -1,0 +1,20 @@
+#pragma once
+
+namespace fulgurite {
+
+/// Where a call was written. Functions that record take one as a defaulted last parameter, so it is the caller's line.
+/// In an expression over several lines the compiler chooses which line it is.
+struct SourceLocation {
+  const char* file = "";
+  int line = 0;
+
+  static constexpr SourceLocation here(const char* file = __builtin_FILE(),
+                                       int line = __builtin_LINE()) {
+    return {file, line};
+  }
+  friend constexpr bool operator==(const SourceLocation& a, const SourceLocation& b) {
+    return a.file == b.file && a.line == b.line;
+  }
+};
+
+}  // namespace fulgurite

@@ -1,0 +1,192 @@
+#pragma once
+#include <array>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace [[gnu::visibility("default")]] fulgurite {
+
+class Argument;
+class Gradient;
+class InferredTypes;
+class Results;
+struct BoundSymbol;
+struct SourceLocation;
+struct ViewGeometry;
+
+/// One parameter of an operator, as its signature spells it.
+struct Parameter {
+  enum class Type : uint8_t { tensor, operand, tensors, integer, integers, floating, boolean, string, dtype, device, indices };
+  std::string_view name{};
+  Type type = Type::tensor;
+  bool optional = false;           // "Tensor?": none is allowed
+  bool keyword_only = false;       // after "*" in the signature
+  std::string_view default_text{}; // "" when the argument must be given
+};
+
+/// The parsed form of "torch.sum(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor".
+/// Parameter types: Tensor, Operand (a tensor or a number), Tensor[], int, int[], float, bool, str, Dtype, Device, Index[];
+/// `?` after a type allows None. Results: Tensor, Tensor[], or (Tensor, Tensor, …).
+/// A misspelled signature does not compile.
+struct Signature {
+  static constexpr int max_parameters = 16;
+  static constexpr int list = -1;
+  std::string_view text;
+  std::string_view qualified_name;  // "torch.nn.functional.gelu"
+  std::string_view name;            // "gelu"
+  std::array<Parameter, max_parameters> parameters{};
+  int parameter_count = 0;
+  int result_count = 1;             // Signature::list for Tensor[]
+
+  template <size_t N>
+  consteval Signature(const char (&spelling)[N]) : Signature(std::string_view(spelling, N - 1)) {}
+  /// For operators made at run time; the text must outlive the signature. Throws a const char* that says what is wrong.
+  constexpr explicit Signature(std::string_view spelling);
+
+  std::span<const Parameter> params() const { return {parameters.data(), static_cast<size_t>(parameter_count)}; }
+};
+
+/// What is true of an operator, beside its rules.
+struct Traits {
+  bool pointwise = false;            // each result element depends on the broadcast elements of the operands alone
+  bool reduction = false;
+  bool view = false;                 // the result shares the first tensor's storage where strides allow
+  bool random = false;               // draws from the generator: kept in program order, never merged or redrawn
+  bool in_place = false;             // writes into its first tensor
+  bool side_effect = false;          // kept though its results are unused
+  bool not_differentiable = false;   // no result can carry a gradient
+  bool always_differentiate = false; // its gradient rule runs even where no argument requires one
+  bool matmul = false;               // never recomputed unless tagged
+  bool structural = false;           // belongs to the trace itself: return, del, unpack, …
+};
+
+/// Value ranges for tests: what arguments the rules are defined on.
+struct Samples {
+  double low = -2, high = 2;
+  std::string_view excused{};  // why the conformance tolerance is wider or a sample excused
+  double tolerance_scale = 1;
+};
+
+using InferRule = void (*)(std::span<const Argument>, InferredTypes&);
+using DecomposeRule = void (*)(std::span<const Argument>, Results&, SourceLocation);
+using GradientRule = void (*)(Gradient&);
+using ViewRule = bool (*)(std::span<const Argument>, ViewGeometry&);
+
+/// An operator. Declared once, as one constant record, in the file of its family under src/ops/.
+struct Symbol {
+  Signature signature;
+  std::string_view documentation{};
+  /// Result shapes and dtypes, and the checks of the arguments. Without one, the decomposition's results say.
+  InferRule infer = nullptr;
+  /// The operator in terms of others; without one it is a primitive.
+  DecomposeRule decompose = nullptr;
+  /// The cotangents of its tensor arguments from those of its results; without one the decomposition is differentiated.
+  GradientRule gradient = nullptr;
+  /// Of a view: the result's strides and offset, or false where only a copy will do.
+  ViewRule view = nullptr;
+  /// Of a pointwise operator: the scalar expression, operands as {0}, {1}, …
+  std::string_view scalar{};
+  /// The Python form where it is not "qualified name(arguments)": "{0}.to({1})"; and a definition it needs above the function.
+  std::string_view python{}, python_definition{};
+  Traits traits{};
+  Samples samples{};
+
+  std::string_view name() const { return signature.name; }
+  std::string_view qualified_name() const { return signature.qualified_name; }
+  bool is_primitive() const { return decompose == nullptr; }
+};
+
+/// Every operator.
+const std::vector<const Symbol*>& symbols();
+/// By "sum", "nn.functional.gelu", "torch.sum" or "prims.add"; null when there is none.
+const Symbol* find_symbol(std::string_view name);
+
+namespace detail {
+
+struct SignatureReader {
+  std::string_view text;
+  size_t at = 0;
+
+  constexpr void skip_spaces() {
+    while (at < text.size() && text[at] == ' ') ++at;
+  }
+  constexpr bool take(std::string_view word) {
+    skip_spaces();
+    if (text.substr(at, word.size()) != word) return false;
+    at += word.size();
+    return true;
+  }
+  constexpr std::string_view identifier() {
+    skip_spaces();
+    const size_t start = at;
+    while (at < text.size() && (text[at] == '_' || text[at] == '.' || text[at] == ':' || (text[at] >= '0' && text[at] <= '9') ||
+                                (text[at] >= 'a' && text[at] <= 'z') || (text[at] >= 'A' && text[at] <= 'Z')))
+      ++at;
+    if (at == start) throw "a name is missing";
+    return text.substr(start, at - start);
+  }
+  constexpr std::string_view default_value() {
+    skip_spaces();
+    const size_t start = at;
+    int depth = 0;
+    while (at < text.size() && (depth > 0 || (text[at] != ',' && text[at] != ')'))) {
+      if (text[at] == '[' || text[at] == '(') ++depth;
+      if (text[at] == ']' || text[at] == ')') --depth;
+      ++at;
+    }
+    return text.substr(start, at - start);
+  }
+  constexpr Parameter::Type type() {
+    using Type = Parameter::Type;
+    constexpr std::pair<std::string_view, Type> types[] = {
+        {"Tensor[]", Type::tensors}, {"Tensor", Type::tensor}, {"Operand", Type::operand}, {"int[]", Type::integers},
+        {"int", Type::integer},      {"float", Type::floating}, {"bool", Type::boolean},   {"str", Type::string},
+        {"Dtype", Type::dtype},      {"Device", Type::device},  {"Index[]", Type::indices}};
+    for (const auto& [spelling, type] : types)
+      if (take(spelling)) return type;
+    throw "a parameter's type is not one of Tensor, Operand, Tensor[], int, int[], float, bool, str, Dtype, Device, Index[]";
+  }
+};
+
+}  // namespace detail
+
+constexpr Signature::Signature(std::string_view spelling) : text(spelling) {
+  detail::SignatureReader reader{spelling};
+  qualified_name = reader.identifier();
+  const size_t dot = qualified_name.find_last_of(".:");
+  name = dot == std::string_view::npos ? qualified_name : qualified_name.substr(dot + 1);
+  if (!reader.take("(")) throw "'(' is missing after the name";
+  bool keyword_only = false;
+  while (!reader.take(")")) {
+    if (parameter_count > 0 || keyword_only)
+      if (!reader.take(",")) throw "',' or ')' is missing after a parameter";
+    if (reader.take("*")) {
+      keyword_only = true;
+      continue;
+    }
+    if (parameter_count == max_parameters) throw "too many parameters";
+    Parameter& p = parameters[parameter_count++];
+    p.type = reader.type();
+    p.optional = reader.take("?");
+    p.name = reader.identifier();
+    p.keyword_only = keyword_only;
+    if (reader.take("=")) p.default_text = reader.default_value();
+  }
+  if (!reader.take("->")) throw "'->' is missing";
+  if (reader.take("Tensor[]")) result_count = list;
+  else if (reader.take("Tensor")) result_count = 1;
+  else if (reader.take("()")) result_count = 0;
+  else if (reader.take("(")) {
+    result_count = 0;
+    do {
+      if (!reader.take("Tensor")) throw "results are Tensor, Tensor[] or (Tensor, Tensor)";
+      ++result_count;
+    } while (reader.take(","));
+    if (!reader.take(")")) throw "')' is missing after the results";
+  } else {
+    throw "results are Tensor, Tensor[] or (Tensor, Tensor)";
+  }
+  if (reader.at != spelling.size()) throw "text is left over after the results";
+}
+
+}  // namespace fulgurite

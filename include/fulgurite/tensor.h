@@ -1,0 +1,255 @@
+#pragma once
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <fulgurite/detail/ref.h>
+#include <fulgurite/dtype.h>
+#include <fulgurite/shape.h>
+#include <fulgurite/source_location.h>
+#include <fulgurite/tensor_methods.h>
+
+namespace [[gnu::visibility("default")]] fulgurite {
+
+struct TensorImpl;
+void retain(const TensorImpl*);
+void release(const TensorImpl*);
+class Node;
+class Tensor;
+class Operand;
+class Index;
+class Hook;
+class HookHandle;
+struct BackwardOptions;
+
+/// An n-dimensional array: a handle to shared, strided storage. While a function is traced the same handle stands for a proxy.
+/// Copying the handle shares the array; every operator whose first argument is a tensor is also a method.
+class Tensor : public TensorMethods {
+ public:
+  Tensor() = default;
+  explicit Tensor(detail::Ref<TensorImpl> impl) : impl_(std::move(impl)) {}
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) noexcept = default;
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & noexcept = default;
+  /// `x(0, Slice()) = value` writes into the view.
+  void operator=(const Operand& value) &&;
+
+  bool defined() const { return static_cast<bool>(impl_); }
+  Shape shape() const;
+  /// Steps between elements, in elements.
+  std::vector<Int> strides() const;
+  /// Elements along `dim`; negative dims count from the end.
+  Int size(int dim) const;
+  int64_t ndim() const;
+  Int numel() const;
+  Dtype dtype() const;
+  Device device() const;
+  bool is_contiguous() const;
+
+  /// The one element's value, converted to T. Throws unless numel() is 1.
+  template <class T>
+  T item(SourceLocation at = SourceLocation::here()) const {
+    if constexpr (std::is_same_v<T, bool>) return item_as_double(at) != 0;
+    else if constexpr (std::is_integral_v<T>) return static_cast<T>(item_as_integer(at));
+    else return static_cast<T>(item_as_double(at));
+  }
+  /// The elements in row-major order; throws when T is not the tensor's type (bool for boolean; float for f32 …).
+  template <class T>
+  std::vector<T> to_vector(SourceLocation at = SourceLocation::here()) const;
+  /// The storage's own memory at the first element; throws on another dtype.
+  template <class T>
+  T* data(SourceLocation at = SourceLocation::here()) const;
+  void* data_pointer(SourceLocation at = SourceLocation::here()) const;
+
+  /// Gives the tensor the name it has in printed traces.
+  Tensor set_name(std::string name) const;
+  std::string name() const;
+  Tensor to(Dtype, SourceLocation at = SourceLocation::here()) const;
+  Tensor to(Device, SourceLocation at = SourceLocation::here()) const;
+  /// The same values without history.
+  Tensor detach(SourceLocation at = SourceLocation::here()) const;
+  /// Makes this handle's tensor share `source`'s storage and geometry (torch.Tensor.set_data).
+  void set_data(const Tensor& source) const;
+
+  bool requires_grad() const;
+  Tensor requires_grad_(bool value = true) const;
+  bool is_leaf() const;
+  Tensor grad() const;
+  void set_grad(const Tensor&) const;
+  void backward(const Tensor& gradient = {}, SourceLocation at = SourceLocation::here()) const;
+  void backward(const Tensor& gradient, const BackwardOptions&, SourceLocation at = SourceLocation::here()) const;
+  std::shared_ptr<Node> grad_fn() const;
+
+  Tensor operator()(const Index&) const;
+  Tensor operator()(const Index&, const Index&) const;
+  Tensor operator()(const Index&, const Index&, const Index&) const;
+  Tensor operator()(const Index&, const Index&, const Index&, const Index&) const;
+  Tensor operator()(const Index&, const Index&, const Index&, const Index&, const Index&) const;
+  Tensor operator()(const Index&, const Index&, const Index&, const Index&, const Index&, const Index&) const;
+  Tensor operator()(const Index&, const Index&, const Index&, const Index&, const Index&, const Index&, const Index&) const;
+  Tensor operator()(const Index&, const Index&, const Index&, const Index&, const Index&, const Index&, const Index&,
+                    const Index&) const;
+  Tensor operator[](const Index&) const;
+  /// Asks for the value of the one element.
+  explicit operator bool() const;
+
+  const detail::Ref<TensorImpl>& impl() const { return impl_; }
+  /// Whether two handles are one tensor object.
+  bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
+
+ private:
+  double item_as_double(SourceLocation) const;
+  int64_t item_as_integer(SourceLocation) const;
+  detail::Ref<TensorImpl> impl_;
+};
+std::ostream& operator<<(std::ostream&, const Tensor&);
+bool operator==(const std::vector<Tensor>&, const std::vector<Tensor>&) = delete;
+
+/// A tensor or a number, and where it was written. Only ever a parameter, taken by const reference.
+class Operand {
+ public:
+  enum class Kind : uint8_t { none, tensor, integer, floating, boolean };
+  Operand() {}
+  Operand(const Tensor& t, SourceLocation at = SourceLocation::here())
+      : kind_(t.defined() ? Kind::tensor : Kind::none), tensor_(&t), at_(at) {}
+  template <CppInteger T>
+  Operand(const T& n, SourceLocation at = SourceLocation::here()) : kind_(Kind::integer), integer_(n), at_(at) {}
+  template <std::floating_point T>
+  Operand(const T& n, SourceLocation at = SourceLocation::here()) : kind_(Kind::floating), floating_(n), at_(at) {}
+  template <std::same_as<bool> T>
+  Operand(const T& n, SourceLocation at = SourceLocation::here()) : kind_(Kind::boolean), boolean_(n), at_(at) {}
+  Operand(const Int& n, SourceLocation at = SourceLocation::here()) : kind_(Kind::integer), integer_(n), at_(at) {}
+  Operand(const Float& n, SourceLocation at = SourceLocation::here()) : kind_(Kind::floating), floating_(n), at_(at) {}
+  Operand(const Bool& n, SourceLocation at = SourceLocation::here()) : kind_(Kind::boolean), boolean_(n), at_(at) {}
+
+  Kind kind() const { return kind_; }
+  bool is_tensor() const { return kind_ == Kind::tensor; }
+  const Tensor& tensor() const { return *tensor_; }
+  Int integer() const { return integer_; }
+  Float floating() const { return floating_; }
+  Bool boolean() const { return boolean_; }
+  SourceLocation at() const { return at_; }
+
+ private:
+  Kind kind_ = Kind::none;
+  union {
+    const Tensor* tensor_ = nullptr;
+    Int integer_;
+    Float floating_;
+    Bool boolean_;
+  };
+  SourceLocation at_;
+};
+
+/// `start:stop:step`; `{}` leaves an end open. `Slice()` is everything.
+struct Slice {
+  std::optional<Int> start, stop, step;
+  Slice() = default;
+  Slice(std::optional<Int> start, std::optional<Int> stop, std::optional<Int> step = {})
+      : start(start), stop(stop), step(step) {}
+};
+struct EllipsisType {};
+struct NoneType {};
+/// In an index: as many full slices as fit; a new dimension of size 1.
+inline constexpr EllipsisType Ellipsis{};
+inline constexpr NoneType None{};
+
+/// One index of `x(…)`. Only ever a parameter.
+class Index {
+ public:
+  enum class Kind : uint8_t { integer, slice, ellipsis, none, tensor, integers };
+  template <CppInteger T>
+  Index(const T& i, SourceLocation at = SourceLocation::here()) : kind_(Kind::integer), integer_(i), at_(at) {}
+  Index(const Int& i, SourceLocation at = SourceLocation::here()) : kind_(Kind::integer), integer_(i), at_(at) {}
+  Index(const Slice& s, SourceLocation at = SourceLocation::here()) : kind_(Kind::slice), slice_(s), at_(at) {}
+  Index(EllipsisType, SourceLocation at = SourceLocation::here()) : kind_(Kind::ellipsis), at_(at) {}
+  Index(NoneType, SourceLocation at = SourceLocation::here()) : kind_(Kind::none), at_(at) {}
+  Index(const Tensor& t, SourceLocation at = SourceLocation::here()) : kind_(Kind::tensor), tensor_(&t), at_(at) {}
+  Index(std::initializer_list<Int> list, SourceLocation at = SourceLocation::here())
+      : kind_(Kind::integers), integers_(list), at_(at) {}
+
+  Kind kind() const { return kind_; }
+  Int integer() const { return integer_; }
+  const Slice& slice() const { return slice_; }
+  const Tensor& tensor() const { return *tensor_; }
+  const Shape& integers() const { return integers_; }
+  SourceLocation at() const { return at_; }
+
+ private:
+  Kind kind_;
+  Int integer_;
+  Slice slice_;
+  const Tensor* tensor_ = nullptr;
+  Shape integers_;
+  SourceLocation at_;
+};
+
+/// What the creators take beside the shape; members are given in this order.
+struct TensorOptions {
+  std::optional<Dtype> dtype = {};
+  Device device = {};
+  bool requires_grad = false;
+};
+
+/// Nested braces of numbers, or a vector: what `tensor()` takes.
+class TensorData {
+ public:
+  template <CppInteger T>
+  TensorData(T value) : dtype_(Dtype::i64), integers_{static_cast<int64_t>(value)} {}
+  template <std::floating_point T>
+  TensorData(T value) : dtype_(Dtype::f32), is_default_floating_(true), doubles_{static_cast<double>(value)} {}
+  template <std::same_as<bool> T>
+  TensorData(T value) : dtype_(Dtype::boolean), integers_{value} {}
+  TensorData(std::initializer_list<TensorData> rows);
+  template <class T>
+  TensorData(const std::vector<T>& values);
+
+  const Shape& shape() const { return shape_; }
+  Dtype dtype() const { return is_default_floating_ ? default_dtype() : dtype_; }
+  bool is_floating() const { return !doubles_.empty() || (fulgurite::is_floating(dtype_)); }
+  const std::vector<int64_t>& integers() const { return integers_; }
+  const std::vector<double>& doubles() const { return doubles_; }
+
+ private:
+  Shape shape_;
+  Dtype dtype_ = Dtype::f32;
+  bool is_default_floating_ = false;
+  std::vector<int64_t> integers_;
+  std::vector<double> doubles_;
+};
+/// A tensor from nested braces or a std::vector. Floating braces make the default dtype, integers i64, bools boolean;
+/// a std::vector<T> keeps T.
+Tensor tensor(const TensorData&, const TensorOptions& = {}, SourceLocation at = SourceLocation::here());
+
+/// Seeds the generator that all random operators draw from.
+void manual_seed(uint64_t seed);
+/// How many threads operators may use; also FULGURITE_NUM_THREADS.
+void set_num_threads(int);
+int num_threads();
+
+Tensor operator+(const Operand&, const Operand&);
+Tensor operator-(const Operand&, const Operand&);
+Tensor operator*(const Operand&, const Operand&);
+Tensor operator/(const Operand&, const Operand&);
+Tensor operator-(const Tensor&);
+Tensor operator==(const Operand&, const Operand&);
+Tensor operator!=(const Operand&, const Operand&);
+Tensor operator<(const Operand&, const Operand&);
+Tensor operator<=(const Operand&, const Operand&);
+Tensor operator>(const Operand&, const Operand&);
+Tensor operator>=(const Operand&, const Operand&);
+Tensor& operator+=(Tensor&, const Operand&);
+Tensor& operator-=(Tensor&, const Operand&);
+Tensor& operator*=(Tensor&, const Operand&);
+Tensor& operator/=(Tensor&, const Operand&);
+Tensor operator+=(Tensor&&, const Operand&);
+Tensor operator-=(Tensor&&, const Operand&);
+Tensor operator*=(Tensor&&, const Operand&);
+Tensor operator/=(Tensor&&, const Operand&);
+
+}  // namespace fulgurite

@@ -1,0 +1,93 @@
+#pragma once
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fulgurite/value.h>
+
+namespace [[gnu::visibility("default")]] fulgurite {
+
+struct Symbol;
+struct Implementation;
+
+struct PrintOptions {
+  bool time = true;     // "(took 3 milliseconds)" in the provenance line
+  bool source = true;   // the user's lines as comments
+  bool strides = false; // strides in type comments
+  int depth = -1;       // levels of subsymbols shown as comments; -1: all
+};
+
+/// Which symbol of the forward a backward symbol computes the gradient of.
+struct ForwardOrigin {
+  int id = -1;  // of the forward symbol's first result
+  std::string result, symbol;
+  friend bool operator==(const ForwardOrigin&, const ForwardOrigin&) = default;
+};
+
+/// One line of a trace: a symbol applied to values. Composite symbols carry their decomposition as subsymbols.
+struct BoundSymbol {
+  const Symbol* symbol = nullptr;
+  std::vector<Value> args;
+  std::vector<std::pair<std::string, Value>> kwargs;
+  std::vector<Value> outputs;
+  std::vector<BoundSymbol> subsymbols;
+  Tags tags;
+  SourceLocation source;
+  std::vector<ForwardOrigin> forward;              // empty in the forward
+  const Implementation* implementation = nullptr;  // what an executor claimed it with
+
+  std::string name() const;
+  bool is_fusion() const;
+  std::vector<Value> flat_args() const;  // lists opened, in order
+  std::vector<Value> flat_outs() const;
+};
+/// Its line, subsymbols below it as comments.
+std::ostream& operator<<(std::ostream&, const BoundSymbol&);
+
+/// A recorded program: a plain value. Passes make new traces; the old ones stay valid.
+///
+/// `bound_symbols` runs from top to bottom; every value is made once; the last symbol is `prims.return`, whose args are the
+/// results or, where a trace is a joint or augmented forward one, whose kwargs are named as in the printed dictionary.
+/// Results of a symbol without side effects depend on its arguments only. Floating arithmetic is IEEE, in the order written.
+struct Trace {
+  std::string name = "computation";
+  std::vector<Value> args;
+  std::vector<BoundSymbol> bound_symbols;
+  Tags tags;
+  std::string provenance;          // "Dead Code Elimination"; empty as recorded
+  double milliseconds = 0;         // how long the pass took
+  int next_id = 0;                 // the next proxy's id
+  int next_name = 0;               // the next number in a name
+  std::shared_ptr<std::vector<detail::Ref<NumberProxy>>> numbers;  // the symbols that sizes refer to
+  bool associate_forward = false;  // print each backward symbol's forward symbol
+
+  std::string cpp(PrintOptions = {}) const;
+  std::string python(PrintOptions = {}) const;
+};
+/// The C++ form.
+std::ostream& operator<<(std::ostream&, const Trace&);
+/// The C++ form with options.
+std::string print(const Trace&, PrintOptions = {});
+
+using Transform = std::function<Trace(const Trace&)>;
+struct ForwardBackwardTraces {
+  Trace forward, backward;
+};
+
+/// The joint trace: the forward's symbols, then those of the backward; returns the gradients of the args.
+Trace grad_transform_on_trace(const Trace&);
+ForwardBackwardTraces split_into_forward_and_backward(const Trace& joint);
+ForwardBackwardTraces forward_and_backward_from_trace(const Trace&);
+Trace eliminate_dead_code(const Trace&);
+Trace eliminate_common_subexpressions(const Trace&);
+Trace canonical_order(const Trace&);
+Trace delete_last_used(const Trace&);
+/// Throws InternalError with the first broken rule: unknown or repeated values, results that do not match the symbol's rule.
+void check_trace(const Trace&);
+/// The lines that differ, as `-` and `+` lines.
+std::string trace_diff(const Trace&, const Trace&);
+
+}  // namespace fulgurite

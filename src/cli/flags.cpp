@@ -1,0 +1,117 @@
+#include "cli/flags.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+namespace fulgurite::cli {
+
+namespace {
+
+template <class T>
+T parse_number(const std::string& name, const std::string& text, T low, T high, const char* kind) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  bool good = error == std::errc() && end == text.data() + text.size();
+  if constexpr (std::is_floating_point_v<T>) good = good && std::isfinite(value);
+  if (!good) throw WrongUse("--" + name + " takes " + kind + ", not '" + text + "'");
+  if (value < low || value > high) {
+    char range[96];
+    std::snprintf(range, sizeof range, "%g to %g", static_cast<double>(low), static_cast<double>(high));
+    throw WrongUse("--" + name + " " + text + " is out of range: " + range);
+  }
+  return value;
+}
+
+}  // namespace
+
+void Flags::text(std::string name, std::string& value, std::string help) {
+  add({name, "TEXT", std::move(help), [&value](const std::string& given) { value = given; }});
+}
+
+void Flags::integer(std::string name, int64_t& value, int64_t low, int64_t high, std::string help) {
+  help += " (" + std::to_string(value) + ")";
+  add({name, "N", std::move(help),
+       [&value, name, low, high](const std::string& given) { value = parse_number(name, given, low, high, "a whole number"); }});
+}
+
+void Flags::number(std::string name, double& value, double low, double high, std::string help) {
+  char shown[32];
+  std::snprintf(shown, sizeof shown, " (%g)", value);
+  add({name, "X", help + shown,
+       [&value, name, low, high](const std::string& given) { value = parse_number(name, given, low, high, "a number"); }});
+}
+
+void Flags::choice(std::string name, std::string& value, std::vector<std::string> choices, std::string help) {
+  std::string listed;
+  for (const std::string& choice : choices) listed += (listed.empty() ? "" : "|") + choice;
+  add({name, listed, std::move(help), [&value, name, choices, listed](const std::string& given) {
+         for (const std::string& choice : choices)
+           if (choice == given) {
+             value = given;
+             return;
+           }
+         throw WrongUse("--" + name + " is one of " + listed + ", not '" + given + "'");
+       }});
+}
+
+void Flags::toggle(std::string name, bool& value, std::string help) {
+  add({name, "", std::move(help), [&value](const std::string&) { value = true; }, false});
+}
+
+void Flags::positional(std::string name, std::string& value, std::string help) {
+  add({name, "", std::move(help), [&value](const std::string& given) { value = given; }, true, true});
+}
+
+bool Flags::parse(const std::vector<std::string>& arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (argument == "--help" || argument == "-h") {
+      std::fputs(help().c_str(), stdout);
+      return false;
+    }
+    const bool is_flag = argument.size() > 2 && argument.starts_with("--");
+    const size_t equals = argument.find('=');
+    const std::string name = is_flag ? argument.substr(2, equals == std::string::npos ? equals : equals - 2) : "";
+    Flag* found = nullptr;
+    for (Flag& flag : flags_) {
+      if (is_flag ? (!flag.is_positional && flag.name == name) : (flag.is_positional && !flag.given)) {
+        found = &flag;
+        break;
+      }
+    }
+    if (!found) throw WrongUse((is_flag ? "there is no flag " : "unexpected argument ") + argument + "; see --help");
+    if (found->given) throw WrongUse("--" + name + " is given twice");
+    found->given = true;
+    if (!is_flag) {
+      found->set(argument);
+    } else if (!found->takes_value) {
+      if (equals != std::string::npos) throw WrongUse("--" + name + " takes no value");
+      found->set("");
+    } else if (equals != std::string::npos) {
+      found->set(argument.substr(equals + 1));
+    } else {
+      if (i + 1 == arguments.size()) throw WrongUse("--" + name + " needs a value");
+      found->set(arguments[++i]);
+    }
+  }
+  return true;
+}
+
+bool Flags::was_given(std::string_view name) const {
+  for (const Flag& flag : flags_)
+    if (flag.name == name) return flag.given;
+  return false;
+}
+
+std::string Flags::help() const {
+  std::string out = "usage: " + usage_ + "\n";
+  for (const Flag& flag : flags_) {
+    std::string left = (flag.is_positional ? "  " : "  --") + flag.name + (flag.argument.empty() ? "" : " " + flag.argument);
+    if (left.size() < 26) left.resize(26, ' ');
+    out += left + " " + flag.help + "\n";
+  }
+  return out;
+}
+
+}  // namespace fulgurite::cli

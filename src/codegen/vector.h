@@ -1,0 +1,292 @@
+// Sixteen numbers at a time, for kernels written by hand and kernels that are generated. Includes nothing, so that a generated
+// kernel compiles in milliseconds; the same source gives AVX-512, AVX2, SSE2 and plain code. Lanes are the same on all of them:
+// a reduction adds the same numbers in the same order whatever the registers' width.
+#pragma once
+
+#ifndef FULGURITE_KERNELS
+#define FULGURITE_KERNELS kernels
+#endif
+// Every function here is always inlined: translation units built for different instruction sets must not share a copy.
+#define FULGURITE_INLINE static inline __attribute__((always_inline))
+
+namespace fulgurite::FULGURITE_KERNELS {
+
+#if defined(__AVX512F__)
+inline constexpr int part_bytes = 64;
+#elif defined(__AVX__)
+inline constexpr int part_bytes = 32;
+#else
+inline constexpr int part_bytes = 16;
+#endif
+inline constexpr int lanes = 16;
+inline constexpr int parts = lanes * 4 / part_bytes;
+inline constexpr int part_lanes = part_bytes / 4;
+
+typedef float FloatPart __attribute__((vector_size(part_bytes)));
+typedef int IntPart __attribute__((vector_size(part_bytes)));
+typedef unsigned UnsignedPart __attribute__((vector_size(part_bytes)));
+typedef unsigned short HalfPart __attribute__((vector_size(part_bytes / 2)));
+
+struct BFloat16 { unsigned short bits; };
+struct Float16 { unsigned short bits; };
+
+#define FULGURITE_EACH_PART _Pragma("GCC unroll 4") for (int p = 0; p < parts; ++p)
+
+/// Sixteen 32-bit integers; also what a comparison gives: all bits set where it holds.
+struct Ints {
+  IntPart part[parts];
+  __attribute__((always_inline)) Ints() {}
+  __attribute__((always_inline)) Ints(int value) { FULGURITE_EACH_PART part[p] = IntPart{} + value; }
+};
+/// Sixteen floats.
+struct Floats {
+  FloatPart part[parts];
+  __attribute__((always_inline)) Floats() {}
+  __attribute__((always_inline)) Floats(float value) { FULGURITE_EACH_PART part[p] = value - FloatPart{}; }
+};
+
+#define FULGURITE_LANES_OPERATOR(Type, op)                                             \
+  FULGURITE_INLINE Type operator op(const Type& a, const Type& b) {                    \
+    Type result;                                                                       \
+    FULGURITE_EACH_PART result.part[p] = a.part[p] op b.part[p];                       \
+    return result;                                                                     \
+  }
+FULGURITE_LANES_OPERATOR(Floats, +)
+FULGURITE_LANES_OPERATOR(Floats, -)
+FULGURITE_LANES_OPERATOR(Floats, *)
+FULGURITE_LANES_OPERATOR(Floats, /)
+FULGURITE_LANES_OPERATOR(Ints, -)
+FULGURITE_LANES_OPERATOR(Ints, +)
+FULGURITE_LANES_OPERATOR(Ints, &)
+FULGURITE_LANES_OPERATOR(Ints, |)
+FULGURITE_LANES_OPERATOR(Ints, ^)
+#undef FULGURITE_LANES_OPERATOR
+
+#define FULGURITE_LANES_COMPARISON(op)                                                 \
+  FULGURITE_INLINE Ints operator op(const Floats& a, const Floats& b) {                \
+    Ints result;                                                                       \
+    FULGURITE_EACH_PART result.part[p] = a.part[p] op b.part[p];                       \
+    return result;                                                                     \
+  }                                                                                    \
+  FULGURITE_INLINE Ints operator op(const Ints& a, const Ints& b) {                    \
+    Ints result;                                                                       \
+    FULGURITE_EACH_PART result.part[p] = a.part[p] op b.part[p];                       \
+    return result;                                                                     \
+  }
+FULGURITE_LANES_COMPARISON(==)
+FULGURITE_LANES_COMPARISON(!=)
+FULGURITE_LANES_COMPARISON(<)
+FULGURITE_LANES_COMPARISON(<=)
+FULGURITE_LANES_COMPARISON(>)
+FULGURITE_LANES_COMPARISON(>=)
+#undef FULGURITE_LANES_COMPARISON
+
+FULGURITE_INLINE Floats operator-(const Floats& a) {
+  Floats result;
+  FULGURITE_EACH_PART result.part[p] = -a.part[p];
+  return result;
+}
+FULGURITE_INLINE Ints operator~(const Ints& a) {
+  Ints result;
+  FULGURITE_EACH_PART result.part[p] = ~a.part[p];
+  return result;
+}
+FULGURITE_INLINE Ints shift_left(const Ints& a, int count) {
+  Ints result;
+  FULGURITE_EACH_PART result.part[p] = (IntPart)((UnsignedPart)a.part[p] << count);
+  return result;
+}
+/// Shifts zeros in.
+FULGURITE_INLINE Ints shift_right(const Ints& a, int count) {
+  Ints result;
+  FULGURITE_EACH_PART result.part[p] = (IntPart)((UnsignedPart)a.part[p] >> count);
+  return result;
+}
+/// Shifts copies of the sign in.
+FULGURITE_INLINE Ints shift_right_signed(const Ints& a, int count) {
+  Ints result;
+  FULGURITE_EACH_PART result.part[p] = a.part[p] >> count;
+  return result;
+}
+
+/// a where the mask holds, else b.
+FULGURITE_INLINE Floats select(const Ints& mask, const Floats& a, const Floats& b) {
+  Floats result;
+  FULGURITE_EACH_PART result.part[p] = mask.part[p] ? a.part[p] : b.part[p];
+  return result;
+}
+FULGURITE_INLINE Ints select(const Ints& mask, const Ints& a, const Ints& b) {
+  Ints result;
+  FULGURITE_EACH_PART result.part[p] = mask.part[p] ? a.part[p] : b.part[p];
+  return result;
+}
+FULGURITE_INLINE Ints bits_of(const Floats& a) {
+  Ints result;
+  FULGURITE_EACH_PART result.part[p] = (IntPart)a.part[p];
+  return result;
+}
+FULGURITE_INLINE Floats from_bits(const Ints& a) {
+  Floats result;
+  FULGURITE_EACH_PART result.part[p] = (FloatPart)a.part[p];
+  return result;
+}
+FULGURITE_INLINE Floats to_floats(const Ints& a) {
+  Floats result;
+  FULGURITE_EACH_PART result.part[p] = __builtin_convertvector(a.part[p], FloatPart);
+  return result;
+}
+/// Whether any lane's mask is set.
+FULGURITE_INLINE bool any(const Ints& mask) {
+  IntPart all = mask.part[0];
+  for (int p = 1; p < parts; ++p) all |= mask.part[p];
+  int result = 0;
+  for (int lane = 0; lane < part_lanes; ++lane) result |= all[lane];
+  return result != 0;
+}
+
+// Memory, of any alignment.
+FULGURITE_INLINE Floats load(const float* from) {
+  typedef float Part __attribute__((vector_size(part_bytes), aligned(4), may_alias));
+  Floats result;
+  FULGURITE_EACH_PART result.part[p] = *(const Part*)(from + p * part_lanes);
+  return result;
+}
+FULGURITE_INLINE void store(float* to, const Floats& value) {
+  typedef float Part __attribute__((vector_size(part_bytes), aligned(4), may_alias));
+  FULGURITE_EACH_PART *(Part*)(to + p * part_lanes) = value.part[p];
+}
+FULGURITE_INLINE Ints load(const int* from) {
+  typedef int Part __attribute__((vector_size(part_bytes), aligned(4), may_alias));
+  Ints result;
+  FULGURITE_EACH_PART result.part[p] = *(const Part*)(from + p * part_lanes);
+  return result;
+}
+FULGURITE_INLINE void store(int* to, const Ints& value) {
+  typedef int Part __attribute__((vector_size(part_bytes), aligned(4), may_alias));
+  FULGURITE_EACH_PART *(Part*)(to + p * part_lanes) = value.part[p];
+}
+/// Sixteen 16-bit numbers, widened.
+FULGURITE_INLINE Ints load_halves(const unsigned short* from) {
+  typedef unsigned short Part __attribute__((vector_size(part_bytes / 2), aligned(2), may_alias));
+  Ints result;
+  FULGURITE_EACH_PART result.part[p] = (IntPart)__builtin_convertvector(*(const Part*)(from + p * part_lanes), UnsignedPart);
+  return result;
+}
+FULGURITE_INLINE void store_halves(unsigned short* to, const Ints& value) {
+  typedef unsigned short Part __attribute__((vector_size(part_bytes / 2), aligned(2), may_alias));
+  FULGURITE_EACH_PART *(Part*)(to + p * part_lanes) = __builtin_convertvector((UnsignedPart)value.part[p], HalfPart);
+}
+/// Sixteen bytes, zero-extended.
+FULGURITE_INLINE Ints load_bytes(const unsigned char* from) {
+  typedef unsigned char Part __attribute__((vector_size(part_bytes / 4), aligned(1), may_alias));
+  Ints result;
+  FULGURITE_EACH_PART result.part[p] = (IntPart)__builtin_convertvector(*(const Part*)(from + p * part_lanes), UnsignedPart);
+  return result;
+}
+/// The low bytes.
+FULGURITE_INLINE void store_bytes(unsigned char* to, const Ints& value) {
+  typedef unsigned char Bytes __attribute__((vector_size(part_bytes / 4)));
+  typedef unsigned char Part __attribute__((vector_size(part_bytes / 4), aligned(1), may_alias));
+  FULGURITE_EACH_PART *(Part*)(to + p * part_lanes) = __builtin_convertvector((UnsignedPart)value.part[p], Bytes);
+}
+
+// bf16 is the upper half of a float; rounding is to nearest, ties to even.
+FULGURITE_INLINE Floats load(const BFloat16* from) { return from_bits(shift_left(load_halves(&from->bits), 16)); }
+FULGURITE_INLINE void store(BFloat16* to, const Floats& value) {
+  const Ints bits = bits_of(value);
+  const Ints rounded = shift_right(bits + Ints(0x7fff) + (shift_right(bits, 16) & Ints(1)), 16);
+  const Ints quiet = shift_right(bits, 16) | Ints(0x40);
+  store_halves(&to->bits, select(value != value, quiet, rounded));
+}
+FULGURITE_INLINE Floats load(const Float16* from) {
+  const Ints half = load_halves(&from->bits);
+  const Ints sign = shift_left(half & Ints(0x8000), 16);
+  const Ints magnitude = shift_left(half & Ints(0x7fff), 13);
+  // Moves the exponent by a multiplication with 2^112, which also normalises the small ones; infinities and NaN keep all ones.
+  const Floats scaled = from_bits(magnitude) * Floats(0x1p112f);
+  const Ints special = magnitude >= Ints(0x0f800000);
+  const Ints bits = select(special, magnitude | Ints(0x7f800000), bits_of(scaled));
+  return from_bits(bits | sign);
+}
+FULGURITE_INLINE void store(Float16* to, const Floats& value) {
+  const Ints bits = bits_of(value);
+  const Ints sign = shift_right(bits, 16) & Ints(0x8000);
+  const Ints magnitude = bits & Ints(0x7fffffff);
+  const Ints normal = shift_right(magnitude - Ints(112 << 23) + Ints(0xfff) + (shift_right(magnitude, 13) & Ints(1)), 13);
+  // Adding 0.5 leaves a small number's rounded bits at the low end.
+  const Ints small = bits_of(from_bits(magnitude) + Floats(0.5f)) - Ints(0x3f000000);
+  Ints half = select(magnitude < Ints(113 << 23), small, normal);
+  half = select(magnitude >= Ints(0x477ff000), Ints(0x7c00), half);
+  half = select(magnitude > Ints(0x7f800000), Ints(0x7e00) | shift_right(magnitude & Ints(0x7fffff), 13), half);
+  store_halves(&to->bits, half | sign);
+}
+
+/// The first `count` (below 16) elements; the lanes after them are `fill`.
+template <class Element>
+FULGURITE_INLINE Floats load_some(const Element* from, long count, Element fill = Element{}) {
+  Element buffer[lanes];
+  for (int lane = 0; lane < lanes; ++lane) buffer[lane] = fill;
+  __builtin_memcpy(buffer, from, count * sizeof(Element));
+  return load(buffer);
+}
+template <class Element>
+FULGURITE_INLINE void store_some(Element* to, const Floats& value, long count) {
+  Element buffer[lanes];
+  store(buffer, value);
+  __builtin_memcpy(to, buffer, count * sizeof(Element));
+}
+
+// Simple functions. The minimum and maximum of a NaN and anything is NaN, as PyTorch has it.
+FULGURITE_INLINE Floats multiply_add(const Floats& a, const Floats& b, const Floats& c) { return a * b + c; }
+FULGURITE_INLINE Floats abs(const Floats& x) { return from_bits(bits_of(x) & Ints(0x7fffffff)); }
+FULGURITE_INLINE Floats copy_sign(const Floats& magnitude, const Floats& sign) {
+  return from_bits((bits_of(magnitude) & Ints(0x7fffffff)) | (bits_of(sign) & Ints((int)0x80000000u)));
+}
+FULGURITE_INLINE Floats maximum(const Floats& a, const Floats& b) { return select((a > b) | (a != a), a, b); }
+FULGURITE_INLINE Floats minimum(const Floats& a, const Floats& b) { return select((a < b) | (a != a), a, b); }
+/// To the nearest integer, ties to even.
+FULGURITE_INLINE Floats round_to_even(const Floats& x) {
+  const Floats magic = copy_sign(Floats(0x1p23f), x);
+  const Floats rounded = copy_sign((x + magic) - magic, x);
+  return select(abs(x) < Floats(0x1p23f), rounded, x);
+}
+FULGURITE_INLINE Floats floor(const Floats& x) {
+  const Floats rounded = round_to_even(x);
+  return select(rounded > x, rounded - Floats(1.f), rounded);
+}
+FULGURITE_INLINE Floats ceil(const Floats& x) {
+  const Floats rounded = round_to_even(x);
+  return select(rounded < x, copy_sign(rounded + Floats(1.f), x), rounded);
+}
+FULGURITE_INLINE Floats trunc(const Floats& x) { return copy_sign(floor(abs(x)), x); }
+FULGURITE_INLINE Floats sqrt(const Floats& x) {
+  Floats result;
+#if defined(__AVX__)
+  FULGURITE_EACH_PART asm("vsqrtps %1, %0" : "=v"(result.part[p]) : "v"(x.part[p]));
+#elif defined(__SSE2__)
+  FULGURITE_EACH_PART asm("sqrtps %1, %0" : "=x"(result.part[p]) : "x"(x.part[p]));
+#else
+  FULGURITE_EACH_PART for (int lane = 0; lane < part_lanes; ++lane) result.part[p][lane] = __builtin_sqrtf(x.part[p][lane]);
+#endif
+  return result;
+}
+
+// Reductions of the lanes: lane i with lane i + 8, then 4, 2, 1.
+#define FULGURITE_LANES_REDUCTION(name, combine)                                       \
+  FULGURITE_INLINE float name(const Floats& x) {                                       \
+    float value[lanes];                                                                \
+    store(value, x);                                                                   \
+    for (int half = lanes / 2; half > 0; half /= 2)                                    \
+      for (int lane = 0; lane < half; ++lane) {                                        \
+        const float a = value[lane], b = value[lane + half];                           \
+        value[lane] = combine;                                                         \
+      }                                                                                \
+    return value[0];                                                                   \
+  }
+FULGURITE_LANES_REDUCTION(sum_of_lanes, a + b)
+FULGURITE_LANES_REDUCTION(product_of_lanes, a * b)
+FULGURITE_LANES_REDUCTION(maximum_of_lanes, (a > b) | (a != a) ? a : b)
+FULGURITE_LANES_REDUCTION(minimum_of_lanes, (a < b) | (a != a) ? a : b)
+#undef FULGURITE_LANES_REDUCTION
+
+}  // namespace fulgurite::FULGURITE_KERNELS

@@ -1,0 +1,189 @@
+// The transcendental functions of vector.h's lanes: within 2 units in the last place of the true value, right for NaN, infinities,
+// zeros of either sign and denormal numbers. Integers come out of floats by adding 1.5 * 2^23, which is defined for every input.
+#pragma once
+#include "codegen/vector.h"
+
+namespace fulgurite::FULGURITE_KERNELS {
+
+/// 2^n for integers n in [-126, 127].
+FULGURITE_INLINE Floats power_of_two(const Ints& n) { return from_bits(shift_left(n + Ints(127), 23)); }
+/// x * 2^n for n in [-252, 254], with one rounding.
+FULGURITE_INLINE Floats scale(const Floats& x, const Ints& n) {
+  const Ints half = shift_right_signed(n, 1);
+  return (x * power_of_two(half)) * power_of_two(n - half);
+}
+
+/// (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2.
+FULGURITE_INLINE Floats exp_tail(const Floats& r) {
+  Floats p = multiply_add(Floats(1.9875691500e-4f), r, Floats(1.3981999507e-3f));
+  p = multiply_add(p, r, Floats(8.3334519073e-3f));
+  p = multiply_add(p, r, Floats(4.1665795894e-2f));
+  p = multiply_add(p, r, Floats(1.6666665459e-1f));
+  return multiply_add(p, r, Floats(5.0000001201e-1f));
+}
+
+FULGURITE_INLINE Floats exp(const Floats& argument) {
+  Floats x = select(argument < Floats(-104.f), Floats(-104.f), argument);
+  x = select(x > Floats(89.f), Floats(89.f), x);
+  const Floats shifted = multiply_add(x, Floats(1.44269504088896341f), Floats(0x1.8p23f));
+  const Ints n = bits_of(shifted) - Ints(0x4b400000);
+  const Floats rounded = shifted - Floats(0x1.8p23f);
+  Floats r = multiply_add(rounded, Floats(-0.693359375f), x);
+  r = multiply_add(rounded, Floats(2.12194440e-4f), r);
+  return scale(multiply_add(exp_tail(r) * r, r, r) + Floats(1.f), n);
+}
+
+FULGURITE_INLINE Floats exp2(const Floats& argument) {
+  Floats x = select(argument < Floats(-151.f), Floats(-151.f), argument);
+  x = select(x > Floats(129.f), Floats(129.f), x);
+  const Floats shifted = x + Floats(0x1.8p23f);
+  const Ints n = bits_of(shifted) - Ints(0x4b400000);
+  const Floats f = x - (shifted - Floats(0x1.8p23f));
+  const Floats r = f * Floats(0.693147180559945286f);
+  const Floats low = multiply_add(f, Floats(0.693147180559945286f), -r) + f * Floats(-1.904654e-9f);
+  return scale(multiply_add(exp_tail(r) * r, r, low) + r + Floats(1.f), n);
+}
+
+FULGURITE_INLINE Floats expm1(const Floats& argument) {
+  Floats x = select(argument < Floats(-18.f), Floats(-18.f), argument);
+  x = select(x > Floats(89.f), Floats(89.f), x);
+  const Floats shifted = multiply_add(x, Floats(1.44269504088896341f), Floats(0x1.8p23f));
+  const Ints n = bits_of(shifted) - Ints(0x4b400000);
+  const Floats rounded = shifted - Floats(0x1.8p23f);
+  Floats r = multiply_add(rounded, Floats(-0.693359375f), x);
+  r = multiply_add(rounded, Floats(2.12194440e-4f), r);
+  const Floats tail = exp_tail(r) * r;
+  const Floats small = multiply_add(tail, r, r);  // e^r - 1
+  // 2^n (small + 1) - 1 with the ones cancelled before they can hide the small part; halved so that 2^128 does not overflow.
+  const Floats half = power_of_two(select(n > Ints(-100), n, Ints(-100)) - Ints(1));
+  const Floats large = (multiply_add(half, small, half - Floats(0.5f))) * Floats(2.f);
+  return select(abs(argument) < Floats(1e-5f), multiply_add(argument * Floats(0.5f), argument, argument), large);
+}
+
+struct Decomposed {
+  Floats fraction, exponent;  // x = (1 + fraction) * 2^exponent, 1 + fraction in [sqrt(1/2), sqrt(2))
+};
+FULGURITE_INLINE Decomposed decompose(const Floats& argument) {
+  const Ints tiny = argument < Floats(0x1p-126f);
+  const Floats x = select(tiny, argument * Floats(0x1p23f), argument);
+  const Ints bits = bits_of(x) - Ints(0x3f3504f3);  // sqrt(1/2)
+  const Ints exponent = shift_right_signed(bits, 23);
+  const Floats mantissa = from_bits((bits & Ints(0x007fffff)) + Ints(0x3f3504f3));
+  return {mantissa - Floats(1.f), to_floats(exponent) - select(tiny, Floats(23.f), Floats(0.f))};
+}
+/// (ln(1 + f) - f + f^2 / 2) / f^3
+FULGURITE_INLINE Floats log_tail(const Floats& f) {
+  Floats p = multiply_add(Floats(7.0376836292e-2f), f, Floats(-1.1514610310e-1f));
+  p = multiply_add(p, f, Floats(1.1676998740e-1f));
+  p = multiply_add(p, f, Floats(-1.2420140846e-1f));
+  p = multiply_add(p, f, Floats(1.4249322787e-1f));
+  p = multiply_add(p, f, Floats(-1.6668057665e-1f));
+  p = multiply_add(p, f, Floats(2.0000714765e-1f));
+  p = multiply_add(p, f, Floats(-2.4999993993e-1f));
+  return multiply_add(p, f, Floats(3.3333331174e-1f));
+}
+/// The logarithm's value where the series does not hold: of negative numbers, zeros, infinity and NaN.
+FULGURITE_INLINE Floats log_special(const Floats& x, const Floats& value) {
+  const Floats infinity(__builtin_inff());
+  Floats result = select(x < infinity, value, x);  // infinity and NaN
+  result = select(x < Floats(0.f), Floats(__builtin_nanf("")), result);
+  return select(x == Floats(0.f), -infinity, result);
+}
+FULGURITE_INLINE Floats log(const Floats& x) {
+  const Decomposed d = decompose(x);
+  const Floats f = d.fraction, square = f * f;
+  Floats y = (log_tail(f) * f) * square;
+  y = multiply_add(d.exponent, Floats(-2.12194440e-4f), y);
+  y = multiply_add(square, Floats(-0.5f), y);
+  return log_special(x, multiply_add(d.exponent, Floats(0.693359375f), f + y));
+}
+/// ln(1 + f) in two parts, times a factor given in two parts, plus exponent * `unit` (the exponents' part must be exact).
+FULGURITE_INLINE Floats log_in_base(const Floats& x, float factor_high, float factor_low, float unit_high, float unit_low) {
+  const Decomposed d = decompose(x);
+  const Floats f = d.fraction, square = f * f;
+  const Floats low = multiply_add(square, Floats(-0.5f), (log_tail(f) * f) * square);
+  Floats y = f * Floats(factor_low) + low * Floats(factor_low);
+  y = multiply_add(d.exponent, Floats(unit_low), y);
+  y = multiply_add(low, Floats(factor_high), y);
+  y = multiply_add(f, Floats(factor_high), y);
+  return log_special(x, multiply_add(d.exponent, Floats(unit_high), y));
+}
+FULGURITE_INLINE Floats log2(const Floats& x) { return log_in_base(x, 1.44238281f, 3.12232e-4f, 1.f, 0.f); }
+FULGURITE_INLINE Floats log10(const Floats& x) {
+  return log_in_base(x, 0.43432617f, -3.168774e-5f, 0.301025391f, 4.605039e-6f);
+}
+FULGURITE_INLINE Floats log1p(const Floats& x) {
+  // ln(1 + x) = ln(u) + (what rounding took from u) / u.
+  const Floats u = x + Floats(1.f);
+  const Floats lost = select(x > Floats(1.f), (Floats(1.f) - (u - x)), x - (u - Floats(1.f)));
+  const Ints plain = abs(x) < Floats(0x1p-24f);
+  const Ints infinite = u == Floats(__builtin_inff());
+  const Floats correction = select(infinite | (u == Floats(0.f)), Floats(0.f), lost / u);
+  return select(plain, x, log(u) + correction);
+}
+
+FULGURITE_INLINE Floats tanh(const Floats& x) {
+  const Floats magnitude = abs(x), z = x * x;
+  Floats p = multiply_add(Floats(-5.70498872745e-3f), z, Floats(2.06390887954e-2f));
+  p = multiply_add(p, z, Floats(-5.37397155531e-2f));
+  p = multiply_add(p, z, Floats(1.33314422036e-1f));
+  p = multiply_add(p, z, Floats(-3.33332819422e-1f));
+  const Floats small = multiply_add(p * z, x, x);
+  const Floats large = Floats(1.f) - Floats(2.f) / (exp(magnitude + magnitude) + Floats(1.f));
+  return select(magnitude < Floats(0.625f), small, copy_sign(large, x));
+}
+FULGURITE_INLINE Floats sigmoid(const Floats& x) {
+  const Floats e = exp(-abs(x));
+  return select(x < Floats(0.f), e, Floats(1.f)) / (Floats(1.f) + e);
+}
+
+FULGURITE_INLINE Floats erf(const Floats& x) {
+  const Floats t = abs(x), s = x * x;
+  Floats r = multiply_add(Floats(-1.72853470e-5f), t, Floats(3.83197126e-4f));
+  const Floats u = multiply_add(Floats(-3.88396438e-3f), t, Floats(2.42546219e-2f));
+  r = multiply_add(r, s, u);
+  r = multiply_add(r, t, Floats(-1.06777877e-1f));
+  r = multiply_add(r, t, Floats(-6.34846687e-1f));
+  r = multiply_add(r, t, Floats(-1.28717512e-1f));
+  r = multiply_add(r, t, -t);
+  // Past 4 the result is 1 and the polynomial need not hold.
+  const Floats large = select(t > Floats(4.f), Floats(1.f), Floats(1.f) - exp(r));
+  Floats q = multiply_add(Floats(-5.96761703e-4f), s, Floats(4.99119423e-3f));
+  q = multiply_add(q, s, Floats(-2.67681349e-2f));
+  q = multiply_add(q, s, Floats(1.12819925e-1f));
+  q = multiply_add(q, s, Floats(-3.76125336e-1f));
+  q = multiply_add(q, s, Floats(1.28379166e-1f));
+  const Floats small = multiply_add(q, x, x);
+  return select(t > Floats(0.927734375f), copy_sign(large, x), select(x == x, small, x));
+}
+
+/// sin(x + quarter * pi / 2).
+FULGURITE_INLINE Floats sine(const Floats& x, int quarter) {
+  if (any(abs(x) > Floats(30000.f))) [[unlikely]] {  // the reduction below would lose digits
+    float value[lanes];
+    store(value, x);
+    for (int lane = 0; lane < lanes; ++lane) value[lane] = quarter ? __builtin_cosf(value[lane]) : __builtin_sinf(value[lane]);
+    return load(value);
+  }
+  const Floats shifted = multiply_add(x, Floats(0.636619772367581343f), Floats(0x1.8p23f));
+  const Ints n = bits_of(shifted) + Ints(quarter);
+  const Floats k = shifted - Floats(0x1.8p23f);
+  // pi/2 in four parts; the first three have so few bits that their products with k are exact.
+  Floats r = multiply_add(k, Floats(-1.5703125f), x);
+  r = multiply_add(k, Floats(-4.8351287841796875e-4f), r);
+  r = multiply_add(k, Floats(-3.13855707645416259765625e-7f), r);
+  r = multiply_add(k, Floats(-6.07710050630396597660e-11f), r);
+  const Floats z = r * r;
+  Floats s = multiply_add(Floats(-1.9515295891e-4f), z, Floats(8.3321608736e-3f));
+  s = multiply_add(s, z, Floats(-1.6666654611e-1f));
+  const Floats sine_of_r = multiply_add(s * z, r, r);
+  Floats c = multiply_add(Floats(2.443315711809948e-5f), z, Floats(-1.388731625493765e-3f));
+  c = multiply_add(c, z, Floats(4.166664568298827e-2f));
+  const Floats cosine_of_r = multiply_add(c * z, z, multiply_add(Floats(-0.5f), z, Floats(1.f)));
+  const Floats value = select((n & Ints(1)) != Ints(0), cosine_of_r, sine_of_r);
+  return from_bits(bits_of(value) ^ shift_left(n & Ints(2), 30));
+}
+FULGURITE_INLINE Floats sin(const Floats& x) { return select(x == Floats(0.f), x, sine(x, 0)); }
+FULGURITE_INLINE Floats cos(const Floats& x) { return sine(x, 1); }
+
+}  // namespace fulgurite::FULGURITE_KERNELS

@@ -1,0 +1,50 @@
+#pragma once
+#include <span>
+
+#include "executors/executor.h"
+
+namespace fulgurite {
+
+/// One kernel of the eager executor. Files under kernels/ are compiled once for each instruction set, with FULGURITE_KERNELS naming
+/// the namespace (kernels_baseline, kernels_avx2, kernels_avx512); each ends with a function that returns its table.
+struct KernelEntry {
+  const Symbol* symbol;
+  Kernel kernel;
+  bool (*checker)(Arguments) = nullptr;      // null: claims every call
+  int64_t (*scratch)(Arguments) = nullptr;   // bytes of scratch memory; null: none
+};
+using KernelTable = std::span<const KernelEntry>;
+
+/// What one instruction set's compilation of the kernels offers. Beside the tables stand the functions that code compiled once calls.
+struct KernelSet {
+  std::span<const KernelTable> tables;
+  void (*copy_elements)(const Tensor& source, const Tensor& destination);
+};
+
+/// The kernels for the best instruction set this CPU has; chosen at the first call.
+const KernelSet& kernel_set();
+
+#ifdef FULGURITE_KERNELS
+namespace FULGURITE_KERNELS {
+
+// The tables, one function a file; kernels/all_kernels.cpp concatenates them: add a line here and one there for a new file.
+KernelTable unary_kernels();
+KernelTable binary_kernels();
+KernelTable comparison_kernels();
+KernelTable ternary_kernels();
+KernelTable activation_kernels();
+KernelTable copy_kernels();
+KernelTable creation_kernels();
+KernelTable random_kernels();
+KernelTable sum_kernels();
+KernelTable extremum_kernels();
+KernelTable variance_kernels();
+KernelTable scan_kernels();
+
+/// Writes `source` (any strides, any dtype, broadcast to the destination's sizes) into `destination` (any strides, any dtype).
+void copy_elements(const Tensor& source, const Tensor& destination);
+
+}  // namespace FULGURITE_KERNELS
+#endif
+
+}  // namespace fulgurite

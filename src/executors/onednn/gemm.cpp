@@ -1,0 +1,114 @@
+#include "executors/onednn/gemm.h"
+
+#include <algorithm>
+
+#include "executors/eager/block_product.h"
+#include "executors/eager/kernels.h"
+#include "executors/onednn/library.h"
+#include "runtime/parallel_for.h"
+
+namespace fulgurite {
+namespace {
+
+struct Blocks {
+  int64_t rows, columns;             // of one block
+  int64_t row_count, column_count;   // blocks
+};
+
+int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// The size of each of `count` nearly equal pieces.
+int64_t piece(int64_t size, int64_t count) {
+  if (count <= 1) return std::max<int64_t>(size, 1);
+  return divide_up(divide_up(size, count), 16) * 16;
+}
+
+// A function of the sizes alone, so that results do not depend on the threads. A block is worth some 15 million operations (a tenth
+// of a millisecond), and there are two at least where that leaves each some microseconds. Rows are cut first; what is too flat for
+// that has its columns cut.
+Blocks cut(int64_t m, int64_t n, int64_t k, int64_t batch) {
+  const double operations = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  const double operations_per_block = std::min(m, n) <= 8 ? 2e6 : 16e6;  // few rows: the matrix streams from memory
+  int64_t wanted = static_cast<int64_t>(std::clamp(operations / operations_per_block, 1.0, 4096.0));
+  if (wanted < 2 && batch < 4 && operations > 4e5) wanted = 2;
+  if (wanted > 1) wanted += wanted & 1;
+  const bool is_flat = m < 192 && n > m;
+  int64_t rows = 1;
+  if (!is_flat) {
+    rows = std::clamp<int64_t>(m / (std::min(m, n) <= 8 ? 16 : 96), std::min<int64_t>(wanted, m >= 32 ? 2 : 1), wanted);
+    if (rows > 8 && n > 8) rows = std::max<int64_t>(8, std::min(rows, m / 256));
+  }
+  const int64_t columns = std::clamp<int64_t>(divide_up(wanted, rows), 1, std::max<int64_t>(1, n / (is_flat ? 64 : 512)));
+  Blocks blocks;
+  blocks.rows = piece(m, rows);
+  blocks.columns = piece(n, columns);
+  blocks.row_count = divide_up(m, blocks.rows);
+  blocks.column_count = divide_up(n, blocks.columns);
+  return blocks;
+}
+
+// The place of a matrix in a batch.
+int64_t batch_offset(int64_t index, std::span<const int64_t> sizes, const int64_t* strides) {
+  if (strides == nullptr) return 0;
+  int64_t offset = 0;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    offset += index % sizes[i] * strides[i];
+    index /= sizes[i];
+  }
+  return offset;
+}
+
+const char* moved(const void* data, int64_t elements, int64_t element_bytes) {
+  return static_cast<const char*>(data) + elements * element_bytes;
+}
+
+void multiply(const BlockProduct& block) {
+  if (block.m > 1 && block.n > 1 && block.k > 0 && library_multiply(block)) return;
+  kernel_set().multiply_block(block);
+}
+
+}  // namespace
+
+void gemm(const GemmCall& call) {
+  int64_t batch = 1;
+  for (const int64_t size : call.batch) batch *= size;
+  if (call.m == 0 || call.n == 0 || batch == 0) return;
+  const int64_t bytes = size_of(call.dtype);
+  const Blocks blocks = cut(call.m, call.n, call.k, batch);
+  const int64_t per_product = blocks.row_count * blocks.column_count;
+  const auto body = [&](int64_t begin, int64_t end) {
+    for (int64_t index = begin; index < end; ++index) {
+      const int64_t matrix = index / per_product, block_index = index % per_product;
+      const int64_t row = block_index / blocks.column_count * blocks.rows;
+      const int64_t column = block_index % blocks.column_count * blocks.columns;
+      const int64_t a = batch_offset(matrix, call.batch, call.a.batch_strides) + row * call.a.row;
+      const int64_t b = batch_offset(matrix, call.batch, call.b.batch_strides) + column * call.b.column;
+      const int64_t c = batch_offset(matrix, call.batch, call.c_batch_strides) + row * call.c_row + column;
+      BlockProduct block;
+      block.dtype = call.dtype;
+      block.m = std::min(blocks.rows, call.m - row);
+      block.n = std::min(blocks.columns, call.n - column);
+      block.k = call.k;
+      block.a = moved(call.a.data, a, bytes);
+      block.a_row = call.a.row;
+      block.a_column = call.a.column;
+      block.b = moved(call.b.data, b, bytes);
+      block.b_row = call.b.row;
+      block.b_column = call.b.column;
+      block.c = const_cast<char*>(moved(call.c, c, bytes));
+      block.c_row = call.c_row;
+      block.alpha = call.alpha;
+      block.beta = call.beta;
+      if (call.bias != nullptr) block.bias = moved(call.bias, column * call.bias_stride, bytes);
+      block.bias_stride = call.bias_stride;
+      multiply(block);
+    }
+  };
+  const int64_t count = batch * per_product;
+  const double operations = 2.0 * static_cast<double>(call.m) * static_cast<double>(call.n) * static_cast<double>(call.k);
+  // A few microseconds of work is not worth a second thread.
+  const int64_t grain = operations * static_cast<double>(batch) < 4e5 ? count + 1 : 2;
+  parallel_for(count, grain, body);
+}
+
+}  // namespace fulgurite

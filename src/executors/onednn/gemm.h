@@ -1,0 +1,34 @@
+#pragma once
+#include <cstdint>
+#include <span>
+
+#include <fulgurite/dtype.h>
+
+namespace fulgurite {
+
+/// An operand of a product: element (i, j) of a matrix is data[i * row + j * column], strides counted in elements, any values.
+struct GemmOperand {
+  const void* data = nullptr;
+  int64_t row = 0, column = 1;
+  const int64_t* batch_strides = nullptr;  // one for each of GemmCall::batch; null: all zero
+};
+
+/// C = alpha · A · B + beta · C (+ bias in every row), for each matrix of a batch. A is m×k, B is k×n, C is m×n with unit column
+/// stride. bf16 and f16 accumulate in f32 and round once. With beta == 0 C is not read.
+struct GemmCall {
+  Dtype dtype = Dtype::f32;
+  int64_t m = 0, n = 0, k = 0;
+  GemmOperand a, b;
+  void* c = nullptr;
+  int64_t c_row = 0;                       // elements between rows of C
+  const int64_t* c_batch_strides = nullptr;
+  std::span<const int64_t> batch = {};     // sizes of the batch dimensions; none: one product
+  double alpha = 1, beta = 0;
+  const void* bias = nullptr;              // n elements of `dtype`
+  int64_t bias_stride = 1;
+};
+
+/// Takes as many threads as there are; the result's bits do not depend on how many.
+void gemm(const GemmCall&);
+
+}  // namespace fulgurite

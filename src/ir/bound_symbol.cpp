@@ -1,0 +1,26 @@
+#include <fulgurite/symbol.h>
+
+#include "ir/trace_values.h"
+
+namespace fulgurite {
+
+std::string BoundSymbol::name() const { return std::string(symbol->name()); }
+
+// A fusion's name is the one that has no namespace: its definition is printed above the function that calls it.
+bool BoundSymbol::is_fusion() const {
+  return symbol->qualified_name().find_first_of(".:") == std::string_view::npos && !subsymbols.empty();
+}
+
+std::vector<Value> BoundSymbol::flat_args() const {
+  std::vector<Value> out;
+  for_each_argument(*this, [&](const Value& value) { out.push_back(value); });
+  return out;
+}
+
+std::vector<Value> BoundSymbol::flat_outs() const {
+  std::vector<Value> out;
+  for_each_output(*this, [&](const Value& value) { out.push_back(value); });
+  return out;
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,37 @@
+#pragma once
+#include <fulgurite/trace.h>
+
+namespace fulgurite {
+
+/// The values a trace takes, in order: its args with collections and lists opened; none where nothing is passed.
+std::vector<Value> input_values(const Trace&);
+/// The values a trace gives, in order, lists opened. Of an augmented forward: the outputs, then C0, then C1; of a joint trace: the
+/// gradients, then the forward's outputs.
+std::vector<Value> returned_values(const Trace&);
+/// A keyword argument of a bound symbol; throws InternalError when it is not there.
+const Value& keyword(const BoundSymbol&, std::string_view name);
+
+/// Calls visit(const Value&) for each value in a nest of lists and collections.
+template <class Visit>
+void for_each_leaf(const Value& value, Visit&& visit) {
+  if (value.is_list() || value.is_collection()) {
+    for (const Value& item : value.list()) for_each_leaf(item, visit);
+  } else {
+    visit(value);
+  }
+}
+/// Every leaf among the args and kwargs, in order.
+template <class Visit>
+void for_each_argument(const BoundSymbol& bound, Visit&& visit) {
+  for (const Value& value : bound.args) for_each_leaf(value, visit);
+  for (const auto& [name, value] : bound.kwargs) for_each_leaf(value, visit);
+}
+template <class Visit>
+void for_each_output(const BoundSymbol& bound, Visit&& visit) {
+  for (const Value& value : bound.outputs) for_each_leaf(value, visit);
+}
+
+/// The id of a tensor or number proxy; -1 for anything else.
+int proxy_id(const Value&);
+
+}  // namespace fulgurite

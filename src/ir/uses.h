@@ -1,0 +1,54 @@
+#pragma once
+#include <span>
+
+#include "ir/trace_values.h"
+
+namespace fulgurite {
+
+/// Calls visit(id) for each proxy in a value: lists and collections opened, symbols in slices included.
+template <class Visit>
+void for_each_proxy(const Value& value, Visit&& visit) {
+  for_each_leaf(value, [&](const Value& leaf) {
+    if (leaf.is_slice()) {
+      const Slice slice = leaf.slice();
+      for (const std::optional<Int>& end : {slice.start, slice.stop, slice.step})
+        if (end && end->proxy()) visit(end->proxy()->id);
+    } else if (const int id = proxy_id(leaf); id >= 0) {
+      visit(id);
+    }
+  });
+}
+
+/// Calls visit(id) for each proxy that a bound symbol needs: those among its arguments and the symbols in its results' sizes.
+template <class Visit>
+void for_each_use(const BoundSymbol& bound, Visit&& visit) {
+  for (const Value& value : bound.args) for_each_proxy(value, visit);
+  for (const auto& [name, value] : bound.kwargs) for_each_proxy(value, visit);
+  for_each_output(bound, [&](const Value& output) {
+    if (!output.is_tensor() || !output.tensor().numbers) return;
+    for (const Int size : output.tensor().shape)
+      if (size.proxy()) visit(size.proxy()->id);
+  });
+}
+
+/// Who makes and who uses each value of a trace, by proxy id. Positions are indexes into bound_symbols; -1 is "nobody".
+class Uses {
+ public:
+  explicit Uses(const Trace&);
+  /// -1 for the trace's arguments.
+  int producer(int id) const { return producer_[id]; }
+  int last_use(int id) const { return last_use_[id]; }
+  /// In order, each symbol once.
+  std::span<const int> consumers(int id) const {
+    return {consumers_.data() + first_[id], static_cast<size_t>(first_[id + 1] - first_[id])};
+  }
+
+ private:
+  std::vector<int> producer_, last_use_, first_, consumers_;
+};
+
+/// Whether a symbol must stay though nobody uses its results: it writes, draws, returns or has no results; so must one with
+/// such a symbol inside.
+bool has_effect(const BoundSymbol&);
+
+}  // namespace fulgurite

@@ -1,0 +1,67 @@
+#include <string>
+#include <unordered_map>
+
+#include "ops/families.h"
+
+namespace fulgurite {
+
+namespace {
+
+constexpr SymbolList (*families[])() = {
+    unary_symbols,     unary_step_symbols, activation_symbols, arithmetic_symbols, comparison_symbols, select_symbols,
+    reduction_symbols, extremum_symbols,   statistics_symbols, creation_symbols,   random_symbols,     in_place_symbols,
+};
+
+std::vector<const Symbol*> concatenated() {
+  std::vector<const Symbol*> all;
+  for (const auto family : families)
+    for (const Symbol* symbol : family()) all.push_back(symbol);
+  return all;
+}
+
+// Every spelling of an operator's name. A full name always means its operator; of the short ones "softmax", the first of these
+// modules has it.
+using Names = std::unordered_map<std::string_view, const Symbol*>;
+
+Names make_names() {
+  Names names;
+  for (const Symbol* symbol : symbols()) names.emplace(symbol->qualified_name(), symbol);
+  for (const std::string_view module : {"torch.", "torch.Tensor.", "torch.nn.functional.", "torch.special.", "torch.linalg."})
+    for (const Symbol* symbol : symbols()) {
+      const std::string_view qualified = symbol->qualified_name();
+      if (qualified.substr(0, qualified.size() - symbol->name().size()) != module) continue;
+      names.emplace(symbol->name(), symbol);
+      names.emplace(qualified.substr(sizeof("torch.") - 1), symbol);
+    }
+  for (const Symbol* symbol : symbols())
+    if (symbol->qualified_name().starts_with("prims.")) names.emplace(symbol->name(), symbol);
+  return names;
+}
+
+const Symbol* look_up(std::string_view name) {
+  static const Names names = make_names();
+  const auto found = names.find(name);
+  return found == names.end() ? nullptr : found->second;
+}
+
+}  // namespace
+
+const std::vector<const Symbol*>& symbols() {
+  static const std::vector<const Symbol*> all = concatenated();
+  return all;
+}
+
+const Symbol* find_symbol(std::string_view name) {
+  if (const Symbol* found = look_up(name)) return found;
+  // A primitive of torch's is one of prims' too; what torch has in two modules is declared in one of them.
+  for (const std::string_view prefix : {"prims.", "torch.nn.functional.", "nn.functional.", "torch.", "special.", "linalg."})
+    if (name.starts_with(prefix) && name.size() > prefix.size()) {
+      const std::string_view rest = name.substr(prefix.size());
+      if (rest.find('.') != std::string_view::npos) continue;
+      const Symbol* found = look_up(rest);
+      if (found && (prefix != "prims." || found->is_primitive())) return found;
+    }
+  return nullptr;
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,25 @@
+#pragma once
+#include <span>
+
+#include <fulgurite/symbol.h>
+
+namespace fulgurite {
+
+// Each family's records, in the file named after the function. all_symbols.cpp concatenates them.
+
+using SymbolList = std::span<const Symbol* const>;
+
+SymbolList unary_symbols();
+SymbolList unary_step_symbols();
+SymbolList activation_symbols();
+SymbolList arithmetic_symbols();
+SymbolList comparison_symbols();
+SymbolList select_symbols();
+SymbolList reduction_symbols();
+SymbolList extremum_symbols();
+SymbolList statistics_symbols();
+SymbolList creation_symbols();
+SymbolList random_symbols();
+SymbolList in_place_symbols();
+
+}  // namespace fulgurite

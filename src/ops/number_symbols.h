@@ -1,0 +1,10 @@
+#pragma once
+#include <fulgurite/number.h>
+#include <fulgurite/symbol.h>
+
+namespace fulgurite {
+
+/// The symbol that a trace records for an operation on numbers that are symbols: prims.add_numbers(a, b), …
+const Symbol& number_symbol(detail::NumberOperation);
+
+}  // namespace fulgurite

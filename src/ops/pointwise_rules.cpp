@@ -1,0 +1,77 @@
+#include "ops/pointwise_rules.h"
+
+#include <fulgurite/operators.h>
+
+namespace fulgurite {
+
+TensorType broadcast_type(Arguments operands, Dtype dtype) {
+  TensorType type;
+  type.dtype = dtype;
+  bool found = false;
+  for (const Argument& operand : operands) {
+    if (!operand.is_tensor()) continue;
+    const Tensor& tensor = operand.tensor();
+    if (!found) {
+      type.shape = tensor.shape();
+      type.device = tensor.device();
+      found = true;
+      continue;
+    }
+    require(tensor.device() == type.device || tensor.ndim() == 0, "operands are on different devices: ", type.device.name(),
+            " and ", tensor.device().name());
+    type.shape = broadcast_shapes(type.shape, tensor.shape());
+  }
+  require(found, "at least one operand must be a tensor");
+  return type;
+}
+
+Dtype floating_or_default(Dtype dtype) { return is_floating(dtype) ? dtype : default_dtype(); }
+
+void infer_same(Arguments a, InferredTypes& types) {
+  const Tensor& x = a[0].tensor();
+  types.push_back({x.shape(), x.dtype(), x.device()});
+}
+
+void infer_same_number(Arguments a, InferredTypes& types) {
+  require(!is_boolean(a[0].tensor().dtype()), "not defined for booleans; convert with to(Dtype::i64), or use logical_not");
+  infer_same(a, types);
+}
+
+void infer_floating(Arguments a, InferredTypes& types) {
+  const Tensor& x = a[0].tensor();
+  types.push_back({x.shape(), floating_or_default(x.dtype()), x.device()});
+}
+
+void infer_boolean(Arguments a, InferredTypes& types) {
+  const Tensor& x = a[0].tensor();
+  types.push_back({x.shape(), Dtype::boolean, x.device()});
+}
+
+void infer_promoted(Arguments a, InferredTypes& types) {
+  const Arguments operands = a.first(2);
+  types.push_back(broadcast_type(operands, result_dtype(operands)));
+}
+
+void infer_promoted_floating(Arguments a, InferredTypes& types) {
+  const Arguments operands = a.first(2);
+  types.push_back(broadcast_type(operands, floating_or_default(result_dtype(operands))));
+}
+
+void infer_comparison(Arguments a, InferredTypes& types) {
+  types.push_back(broadcast_type(a.first(2), Dtype::boolean));
+}
+
+void infer_bitwise(Arguments a, InferredTypes& types) {
+  infer_promoted(a, types);
+  require(!is_floating(types[0].dtype), "needs integers or booleans, not ", types[0].dtype);
+}
+
+void gradient_is_zero(Gradient& g) {
+  for (size_t i = 0; i < g.arguments().size(); ++i) {
+    if (!g.needs(i)) continue;
+    const Tensor zero = zeros_like(g.tensor(i));
+    g.set(i, zero);
+  }
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,34 @@
+#pragma once
+#include "ops/dispatch.h"
+
+namespace fulgurite {
+
+// The shape and dtype rules that pointwise operators share. Operands are the leading arguments that are tensors or numbers.
+
+/// The broadcast shape and the device of the operands, with this dtype. Fails where no operand is a tensor.
+TensorType broadcast_type(Arguments operands, Dtype dtype);
+/// `dtype`, or the default dtype where it is not floating: what exp and its like compute in.
+Dtype floating_or_default(Dtype dtype);
+
+/// One operand; the dtype stays.
+void infer_same(Arguments, InferredTypes&);
+/// One operand, numbers only: booleans are refused.
+void infer_same_number(Arguments, InferredTypes&);
+/// One operand; integers and booleans give the default dtype.
+void infer_floating(Arguments, InferredTypes&);
+/// One operand; the result is boolean.
+void infer_boolean(Arguments, InferredTypes&);
+
+/// Two operands, promoted.
+void infer_promoted(Arguments, InferredTypes&);
+/// Two operands, promoted; integers and booleans give the default dtype.
+void infer_promoted_floating(Arguments, InferredTypes&);
+/// Two operands; the result is boolean.
+void infer_comparison(Arguments, InferredTypes&);
+/// Two operands of integers or booleans.
+void infer_bitwise(Arguments, InferredTypes&);
+
+/// The gradient rule of step functions: zero everywhere.
+void gradient_is_zero(Gradient&);
+
+}  // namespace fulgurite

@@ -1,0 +1,232 @@
+// Pointwise operators that choose between operands, and those of three operands.
+#include <fulgurite/operators.h>
+
+#include "ops/families.h"
+#include "ops/pointwise_rules.h"
+#include "ops/symbols.h"
+
+namespace fulgurite {
+
+namespace {
+
+void require_mask(const Tensor& mask, std::string_view name) {
+  require(is_boolean(mask.dtype()), name, " must be boolean, not ", mask.dtype());
+}
+
+void infer_clamp(Arguments a, InferredTypes& types) {
+  require(!a[1].is_none() || !a[2].is_none(), "at least one of min and max must be given");
+  require(!is_boolean(a[0].tensor().dtype()), "not defined for booleans");
+  SmallVector<Argument, 3> operands;
+  for (const Argument& operand : a)
+    if (!operand.is_none()) operands.push_back(operand);
+  const Arguments given(operands.data(), operands.size());
+  types.push_back(broadcast_type(given, result_dtype(given)));
+}
+
+// The bounds are inclusive: an element on a bound keeps the cotangent.
+void gradient_of_clamp(Gradient& g) {
+  const Tensor x = g.tensor(0);
+  const bool has_low = !g.argument(1).is_none(), has_high = !g.argument(2).is_none();
+  if (g.needs(0)) {
+    Tensor inside;
+    if (has_low) inside = ge(x, g.argument(1).operand());
+    if (has_high) {
+      const Tensor below = le(x, g.argument(2).operand());
+      inside = has_low ? logical_and(inside, below) : below;
+    }
+    g.set(0, where(inside, g.cotangent(), 0));
+  }
+  if (g.needs(1)) {
+    Tensor low_wins = lt(x, g.tensor(1));
+    if (has_high) {
+      const Tensor ordered = lt(g.tensor(1), g.argument(2).operand());
+      low_wins = logical_and(low_wins, ordered);
+    }
+    g.set(1, where(low_wins, g.cotangent(), 0));
+  }
+  if (g.needs(2)) {
+    Tensor high_wins = gt(x, g.tensor(2));
+    if (has_low) {
+      const Tensor crossed = lt(g.tensor(2), g.argument(1).operand());
+      high_wins = logical_or(high_wins, crossed);
+    }
+    g.set(2, where(high_wins, g.cotangent(), 0));
+  }
+}
+
+void infer_three(Arguments a, InferredTypes& types) {
+  const Arguments operands = a.first(3);
+  types.push_back(broadcast_type(operands, result_dtype(operands)));
+}
+
+}  // namespace
+
+constinit const Symbol where_symbol{
+    .signature = "torch.where(Tensor condition, Operand input, Operand other) -> Tensor",
+    .documentation = "The element of input where condition holds, else that of other.",
+    .infer = [](Arguments a, InferredTypes& types) {
+      require_mask(a[0].tensor(), "condition");
+      types.push_back(broadcast_type(a, result_dtype(a.subspan(1, 2))));
+    },
+    .gradient = [](Gradient& g) {
+      if (g.needs(1)) g.set(1, where(g.tensor(0), g.cotangent(), 0));
+      if (g.needs(2)) g.set(2, where(g.tensor(0), 0, g.cotangent()));
+    },
+    .scalar = "select({0}, {1}, {2})",
+    .traits = {.pointwise = true},
+};
+
+constinit const Symbol clamp_symbol{
+    .signature = "torch.clamp(Tensor input, Operand? min=None, Operand? max=None) -> Tensor",
+    .documentation = "Each element brought into the range from min to max; max where they cross.",
+    .infer = infer_clamp,
+    .gradient = gradient_of_clamp,
+    .scalar = "minimum(maximum({0}, {1}), {2})",
+    .traits = {.pointwise = true},
+};
+
+constinit const Symbol clamp_min_symbol{
+    .signature = "torch.clamp_min(Tensor input, Operand min) -> Tensor",
+    .documentation = "Each element, but not below min.",
+    .infer = infer_promoted,
+    .gradient = [](Gradient& g) {
+      if (g.needs(0)) {
+        const Tensor kept = ge(g.tensor(0), g.argument(1).operand());
+        g.set(0, where(kept, g.cotangent(), 0));
+      }
+      if (g.needs(1)) {
+        const Tensor raised = lt(g.tensor(0), g.tensor(1));
+        g.set(1, where(raised, g.cotangent(), 0));
+      }
+    },
+    .scalar = "maximum({0}, {1})",
+    .traits = {.pointwise = true},
+};
+
+constinit const Symbol clamp_max_symbol{
+    .signature = "torch.clamp_max(Tensor input, Operand max) -> Tensor",
+    .documentation = "Each element, but not above max.",
+    .infer = infer_promoted,
+    .gradient = [](Gradient& g) {
+      if (g.needs(0)) {
+        const Tensor kept = le(g.tensor(0), g.argument(1).operand());
+        g.set(0, where(kept, g.cotangent(), 0));
+      }
+      if (g.needs(1)) {
+        const Tensor lowered = gt(g.tensor(0), g.tensor(1));
+        g.set(1, where(lowered, g.cotangent(), 0));
+      }
+    },
+    .scalar = "minimum({0}, {1})",
+    .traits = {.pointwise = true},
+};
+
+constinit const Symbol masked_fill_symbol{
+    .signature = "torch.masked_fill(Tensor input, Tensor mask, Operand value) -> Tensor",
+    .documentation = "The elements of input, with value where mask holds.",
+    .infer = [](Arguments a, InferredTypes& types) {
+      require_mask(a[1].tensor(), "mask");
+      const Dtype dtype = a[0].tensor().dtype();
+      if (a[2].is_tensor()) require(a[2].tensor().ndim() == 0, "value must have no dimensions");
+      const bool value_is_floating = a[2].is_tensor() ? is_floating(a[2].tensor().dtype()) : a[2].is_floating();
+      require(is_floating(dtype) || !value_is_floating, "a floating value cannot be stored in ", dtype);
+      types.push_back(broadcast_type(a, dtype));
+    },
+    .gradient = [](Gradient& g) {
+      if (g.needs(0)) g.set(0, masked_fill(g.cotangent(), g.tensor(1), 0));
+      if (g.needs(2)) g.set(2, where(g.tensor(1), g.cotangent(), 0));
+    },
+    .scalar = "select({1}, {2}, {0})",
+    .traits = {.pointwise = true},
+};
+
+constinit const Symbol lerp_symbol{
+    .signature = "torch.lerp(Tensor input, Tensor end, Operand weight) -> Tensor",
+    .documentation = "input + weight * (end - input), exact at both ends.",
+    .infer = [](Arguments a, InferredTypes& types) {
+      require(a[0].tensor().dtype() == a[1].tensor().dtype(), "input and end must have the same dtype, not ",
+              a[0].tensor().dtype(), " and ", a[1].tensor().dtype());
+      types.push_back(broadcast_type(a, a[0].tensor().dtype()));
+    },
+    .decompose = [](Arguments a, Results& results, SourceLocation at) {
+      // From the nearer end.
+      const Tensor& start = a[0].tensor();
+      const Tensor& end = a[1].tensor();
+      const Tensor difference = sub(end, start, 1, at);
+      if (a[2].is_number()) {
+        const Float weight = a[2].floating();
+        if (weight < 0.5 && weight > -0.5) {
+          const Tensor step = mul(difference, weight, at);
+          results.push_back(add(start, step, 1, at));
+        } else {
+          const Tensor step = mul(difference, 1 - weight, at);
+          results.push_back(sub(end, step, 1, at));
+        }
+        return;
+      }
+      const Tensor weight = prims::convert_element_type(a[2].tensor(), start.dtype(), at);
+      const Tensor step = mul(difference, weight, at);
+      const Tensor from_start = add(start, step, 1, at);
+      const Tensor rest = sub(1, weight, 1, at);
+      const Tensor step_back = mul(difference, rest, at);
+      const Tensor from_end = sub(end, step_back, 1, at);
+      const Tensor magnitude = abs(weight, at);
+      const Tensor nearer_start = lt(magnitude, 0.5, at);
+      results.push_back(where(nearer_start, from_start, from_end, at));
+    },
+    .gradient = [](Gradient& g) {
+      if (g.needs(0)) {
+        if (g.argument(2).is_number()) {
+          g.set(0, mul(g.cotangent(), 1 - g.argument(2).floating()));
+        } else {
+          const Tensor rest = sub(1, g.tensor(2));
+          g.set(0, mul(g.cotangent(), rest));
+        }
+      }
+      if (g.needs(1)) g.set(1, mul(g.cotangent(), g.argument(2).operand()));
+      if (g.needs(2)) {
+        const Tensor difference = sub(g.tensor(1), g.tensor(0));
+        g.set(2, mul(g.cotangent(), difference));
+      }
+    },
+    .scalar = "lerp({0}, {1}, {2})",
+    .traits = {.pointwise = true},
+};
+
+constinit const Symbol addcmul_symbol{
+    .signature = "torch.addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Operand value=1) -> Tensor",
+    .documentation = "input + value * tensor1 * tensor2.",
+    .infer = infer_three,
+    .decompose = [](Arguments a, Results& results, SourceLocation at) {
+      const Tensor product = mul(a[1].tensor(), a[2].tensor(), at);
+      results.push_back(add(a[0].tensor(), product, a[3].operand(at), at));
+    },
+    .scalar = "{0} + {3} * {1} * {2}",
+    .traits = {.pointwise = true},
+};
+
+constinit const Symbol addcdiv_symbol{
+    .signature = "torch.addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Operand value=1) -> Tensor",
+    .documentation = "input + value * tensor1 / tensor2, of floating tensors.",
+    .infer = [](Arguments a, InferredTypes& types) {
+      infer_three(a, types);
+      require(is_floating(types[0].dtype), "integer division is not defined here; convert an operand to a floating dtype");
+    },
+    .decompose = [](Arguments a, Results& results, SourceLocation at) {
+      const Tensor quotient = div(a[1].tensor(), a[2].tensor(), {}, at);
+      results.push_back(add(a[0].tensor(), quotient, a[3].operand(at), at));
+    },
+    .scalar = "{0} + {3} * {1} / {2}",
+    .traits = {.pointwise = true},
+    .samples = {.low = 0.5, .high = 3},
+};
+
+SymbolList select_symbols() {
+  static constexpr const Symbol* list[] = {
+      &where_symbol,       &clamp_symbol, &clamp_min_symbol, &clamp_max_symbol,
+      &masked_fill_symbol, &lerp_symbol,  &addcmul_symbol,   &addcdiv_symbol,
+  };
+  return list;
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,52 @@
+#include "pipeline/pipeline.h"
+
+#include "ir/trace_values.h"
+#include "pipeline/transform_for_execution.h"
+#include "transforms/pass_runner.h"
+
+namespace fulgurite {
+
+namespace {
+
+// The road from a differentiated or plain trace to a program.
+std::shared_ptr<Program> prepare(std::vector<Trace>& stages, const std::vector<const Executor*>& executors, bool check) {
+  PassRunner runner(stages, check);
+  runner.run("Transform for execution", [&](const Trace& t) { return transform_for_execution(t, executors); });
+  runner.run("Dead Code Elimination", eliminate_dead_code);
+  const Trace& last = runner.run("Delete Last Used", delete_last_used);
+  return std::make_shared<Program>(last);
+}
+
+}  // namespace
+
+CompiledFunction compile(const Trace& recorded, bool differentiate, const PipelineOptions& options) {
+  const std::vector<const Executor*> executors = resolve_executors(options.executors);
+  const auto skipped = [&](const char* name) { return options.skip_transforms && options.skip_transforms->contains(name); };
+
+  CompiledFunction out;
+  out.forward_traces.push_back(canonical_order(recorded));
+  out.forward_traces.back().associate_forward = options.associate_forward;
+  PassRunner runner(out.forward_traces, options.check_traces);
+  if (!skipped("dce")) runner.run("Dead Code Elimination", eliminate_dead_code);
+  if (!skipped("cse")) runner.run("Common Subexpression Elimination", eliminate_common_subexpressions);
+
+  if (differentiate) {
+    runner.run("Grad transform pass", grad_transform_on_trace);
+    for (const Transform& transform : options.transforms) runner.run("User transform", transform);
+    ForwardBackwardTraces split = split_into_forward_and_backward(out.forward_traces.back());
+    out.saved_tensors = static_cast<int>(keyword(split.forward.bound_symbols.back(), "saved_tensors").list().size());
+    out.saved_numbers = static_cast<int>(keyword(split.forward.bound_symbols.back(), "saved_other").list().size());
+    runner.run("Augmented forward", [&](const Trace&) { return std::move(split.forward); });
+    PassRunner backward_runner(out.backward_traces, options.check_traces);
+    backward_runner.run("Backward", [&](const Trace&) { return std::move(split.backward); });
+    if (!skipped("cse")) backward_runner.run("Common Subexpression Elimination", eliminate_common_subexpressions);
+    out.forward = prepare(out.forward_traces, executors, options.check_traces);
+    out.backward = prepare(out.backward_traces, executors, options.check_traces);
+    return out;
+  }
+  for (const Transform& transform : options.transforms) runner.run("User transform", transform);
+  out.forward = prepare(out.forward_traces, executors, options.check_traces);
+  return out;
+}
+
+}  // namespace fulgurite

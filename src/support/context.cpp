@@ -1,0 +1,78 @@
+#include "support/context.h"
+
+#include <sched.h>
+
+#include <thread>
+
+#include <fulgurite/error.h>
+#include <fulgurite/tensor.h>
+
+#include "support/environment.h"
+#include "support/text.h"
+
+namespace fulgurite {
+
+namespace {
+
+int usable_cpus() {
+  cpu_set_t cpus;
+  if (sched_getaffinity(0, sizeof cpus, &cpus) == 0) {
+    const int count = CPU_COUNT(&cpus);
+    if (count > 0) return count;
+  }
+  const unsigned count = std::thread::hardware_concurrency();
+  return count == 0 ? 1 : static_cast<int>(count);
+}
+
+}  // namespace
+
+void Generator::seed(uint64_t seed) {
+  const std::lock_guard lock(mutex_);
+  state_ = {seed, 0};
+}
+
+RandomState Generator::next_random_state(int64_t increment) {
+  const std::lock_guard lock(mutex_);
+  const RandomState now = state_;
+  state_.offset += static_cast<uint64_t>(increment);
+  return now;
+}
+
+RandomState Generator::state() const {
+  const std::lock_guard lock(mutex_);
+  return state_;
+}
+
+void Generator::set_state(RandomState state) {
+  const std::lock_guard lock(mutex_);
+  state_ = state;
+}
+
+Context::Context() : threads(1) {
+  report_unknown_environment_variables();
+  const auto wanted = environment_number("FULGURITE_NUM_THREADS");
+  threads = wanted && *wanted < 4096 ? static_cast<int>(*wanted) : usable_cpus();
+}
+
+Context& context() {
+  static Context* const one = new Context;
+  return *one;
+}
+
+void manual_seed(uint64_t seed) { context().generator.seed(seed); }
+
+void set_num_threads(int count) {
+  if (count < 1) throw UserError(text::cat("set_num_threads(", count, "): the number of threads must be at least 1"));
+  context().threads.store(count, std::memory_order_relaxed);
+}
+
+int num_threads() { return context().threads.load(std::memory_order_relaxed); }
+
+void set_default_dtype(Dtype dtype) {
+  if (!is_floating(dtype)) throw UserError(text::cat("set_default_dtype(", dtype, "): the default dtype must be floating"));
+  context().default_dtype.store(dtype, std::memory_order_relaxed);
+}
+
+Dtype default_dtype() { return context().default_dtype.load(std::memory_order_relaxed); }
+
+}  // namespace fulgurite

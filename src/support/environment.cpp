@@ -1,0 +1,79 @@
+#include "support/environment.h"
+
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include <fulgurite/error.h>
+
+#include "support/text.h"
+
+extern char** environ;
+
+namespace fulgurite {
+
+namespace {
+
+constexpr EnvironmentVariable variables[] = {
+    {"FULGURITE_NUM_THREADS", "How many threads operators may use.", "the CPUs the process may use"},
+};
+
+bool is_known(std::string_view name) {
+  for (const EnvironmentVariable& variable : variables)
+    if (variable.name == name) return true;
+  return false;
+}
+
+std::vector<std::string> find_unknown() {
+  std::vector<std::string> unknown;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::string_view name = text.substr(0, text.find('='));
+    if (name.substr(0, 10) == "FULGURITE_" && !is_known(name)) unknown.emplace_back(name);
+  }
+  return unknown;
+}
+
+}  // namespace
+
+std::span<const EnvironmentVariable> environment_variables() { return variables; }
+
+std::optional<std::string> environment_value(std::string_view name) {
+  if (!is_known(name)) throw InternalError(text::cat(name, " is not in the table of environment variables"));
+  const char* value = std::getenv(std::string(name).c_str());
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return std::string(value);
+}
+
+std::optional<int64_t> environment_number(std::string_view name) {
+  const std::optional<std::string> value = environment_value(name);
+  if (!value) return std::nullopt;
+  int64_t number = 0;
+  const char* end = value->data() + value->size();
+  const auto [stop, error] = std::from_chars(value->data(), end, number);
+  if (error == std::errc() && stop == end && number > 0) return number;
+  const std::string message = text::cat("fulgurite: ", name, "=", *value, " is not a positive whole number; it is ignored\n");
+  std::fputs(message.c_str(), stderr);
+  return std::nullopt;
+}
+
+std::span<const std::string> unknown_environment_variables() {
+  static const std::vector<std::string> unknown = find_unknown();
+  return unknown;
+}
+
+void report_unknown_environment_variables() {
+  static const bool reported = [] {
+    for (const std::string& name : unknown_environment_variables()) {
+      std::string message = text::cat("fulgurite: the environment variable ", name, " is unknown and has no effect; known are");
+      for (const EnvironmentVariable& variable : variables) text::append(message, text::cat(" ", variable.name));
+      message += '\n';
+      std::fputs(message.c_str(), stderr);
+    }
+    return true;
+  }();
+  static_cast<void>(reported);
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,104 @@
+#include "tensor/tensor_impl.h"
+
+#include <limits>
+
+#include <fulgurite/error.h>
+
+#include "support/text.h"
+
+namespace fulgurite {
+
+namespace {
+
+// The size in bytes, or an error where it does not fit an int64_t or a size is negative.
+int64_t checked_bytes(const Sizes& sizes, Dtype dtype) {
+  int64_t bytes = size_of(dtype);
+  bool empty = false, too_large = false;
+  for (const int64_t size : sizes) {
+    if (size < 0)
+      throw UserError(text::cat("a tensor cannot have a negative size: [", text::join(sizes, [](int64_t n) { return n; }), "]"));
+    if (size == 0) empty = true;
+    else too_large = too_large || __builtin_mul_overflow(bytes, size, &bytes);
+  }
+  if (empty) return 0;
+  if (too_large)
+    throw UserError(text::cat("a tensor of sizes [", text::join(sizes, [](int64_t n) { return n; }), "] is too large"));
+  return bytes;
+}
+
+}  // namespace
+
+void retain(const TensorImpl* impl) { impl->owners.fetch_add(1, std::memory_order_relaxed); }
+
+void release(const TensorImpl* impl) {
+  if (impl->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete impl;
+}
+
+int64_t TensorImpl::numel() const {
+  int64_t product = 1;
+  for (const int64_t size : sizes) product *= size;
+  return product;
+}
+
+Tensor make_tensor(const Sizes& sizes, Dtype dtype, Device device) {
+  StorageRef storage = allocate_storage(checked_bytes(sizes, dtype), device);
+  TensorImplRef impl(new TensorImpl);
+  impl->storage = std::move(storage);
+  impl->sizes = sizes;
+  impl->strides = contiguous_strides(sizes);
+  impl->dtype = dtype;
+  impl->device = device;
+  return Tensor(std::move(impl));
+}
+
+Tensor make_view(StorageRef storage, const Sizes& sizes, const Sizes& strides, int64_t offset, Dtype dtype) {
+  TensorImplRef impl(new TensorImpl);
+  impl->device = storage->device;
+  impl->storage = std::move(storage);
+  impl->sizes = sizes;
+  impl->strides = strides;
+  impl->offset = offset;
+  impl->dtype = dtype;
+  update_contiguity(*impl);
+  return Tensor(std::move(impl));
+}
+
+Tensor make_proxy_tensor(detail::Ref<TensorProxy> proxy, uint64_t tracer, SourceLocation born) {
+  TensorImplRef impl(new TensorImpl);
+  impl->proxy = std::move(proxy);
+  impl->tracer = tracer;
+  impl->born = born;
+  return Tensor(std::move(impl));
+}
+
+Tensor borrow_tensor(void* data, const Sizes& sizes, Dtype dtype) {
+  return make_view(borrow_storage(data, checked_bytes(sizes, dtype)), sizes, contiguous_strides(sizes), 0, dtype);
+}
+
+Sizes contiguous_strides(const Sizes& sizes) {
+  Sizes strides(sizes.size());
+  int64_t step = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    strides[i] = step;
+    step *= sizes[i] > 1 ? sizes[i] : 1;
+  }
+  return strides;
+}
+
+bool has_contiguous_strides(const Sizes& sizes, const Sizes& strides) {
+  int64_t step = 1;
+  bool regular = true;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    if (sizes[i] == 0) return true;
+    if (sizes[i] == 1) continue;
+    regular = regular && strides[i] == step;
+    step *= sizes[i];
+  }
+  return regular;
+}
+
+void update_contiguity(TensorImpl& impl) { impl.is_contiguous = has_contiguous_strides(impl.sizes, impl.strides); }
+
+bool is_proxy(const Tensor& tensor) { return tensor.defined() && tensor.impl()->proxy; }
+
+}  // namespace fulgurite

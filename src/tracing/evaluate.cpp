@@ -1,0 +1,64 @@
+#include <fulgurite/error.h>
+
+#include "ir/trace_values.h"
+#include "ops/symbols.h"
+#include "tracing/argument_pack.h"
+#include "tracing/tracer.h"
+
+namespace fulgurite {
+
+namespace {
+
+// Runs bound symbols one by one through dispatch, keeping what stands for each proxy by its id.
+class Evaluation final : public ArgumentPack::Resolver {
+ public:
+  explicit Evaluation(const Trace& trace) : tensors_(trace.next_id) {}
+
+  void give(const Value& value, const Tensor& tensor) {
+    if (value.is_tensor()) tensors_[value.tensor().id] = tensor;
+  }
+  Tensor get(const Value& value) const { return value.is_tensor() ? tensors_[value.tensor().id] : Tensor(); }
+
+  void run(const BoundSymbol& bound) {
+    const Symbol* symbol = bound.symbol;
+    if (symbol == &prims_return_symbol || symbol == &prims_unpack_sequence_symbol || symbol == &prims_clear_collection_symbol)
+      return;
+    if (symbol == &prims_del_symbol) {
+      for_each_argument(bound, [&](const Value& value) { give(value, Tensor()); });
+      return;
+    }
+    if (bound.is_fusion()) {
+      for (const BoundSymbol& subsymbol : bound.subsymbols) run(subsymbol);
+      return;
+    }
+    if (symbol->traits.structural && symbol != &prims_copy__symbol)
+      throw InternalError(text::cat(symbol->qualified_name(), " cannot be evaluated"));
+    const ArgumentPack pack(bound, *this);
+    Results results;
+    dispatch(*symbol, pack.arguments(), bound.source, results);
+    if (results.size() != bound.outputs.size())
+      throw InternalError(text::cat(symbol->qualified_name(), " gave ", results.size(), " results for ", bound.outputs.size()));
+    for (size_t i = 0; i < results.size(); ++i) give(bound.outputs[i], results[i]);
+  }
+
+  Tensor tensor(const detail::Ref<TensorProxy>& proxy) override { return tensors_[proxy->id]; }
+
+ private:
+  std::vector<Tensor> tensors_;
+};
+
+}  // namespace
+
+std::vector<Tensor> evaluate(const Trace& trace, std::span<const Tensor> inputs) {
+  Evaluation evaluation(trace);
+  const std::vector<Value> expected = input_values(trace);
+  if (expected.size() != inputs.size())
+    throw InternalError(text::cat(trace.name, " takes ", expected.size(), " inputs, got ", inputs.size()));
+  for (size_t i = 0; i < inputs.size(); ++i) evaluation.give(expected[i], inputs[i]);
+  for (const BoundSymbol& bound : trace.bound_symbols) evaluation.run(bound);
+  std::vector<Tensor> results;
+  for (const Value& value : returned_values(trace)) results.push_back(evaluation.get(value));
+  return results;
+}
+
+}  // namespace fulgurite

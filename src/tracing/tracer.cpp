@@ -1,0 +1,365 @@
+#include "tracing/tracer.h"
+
+#include <atomic>
+
+#include <fulgurite/error.h>
+
+#include "ir/trace_values.h"
+#include "ops/symbols.h"
+
+namespace fulgurite {
+
+namespace {
+
+uint64_t next_serial() {
+  static std::atomic<uint64_t> serial{1};
+  return serial.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::string where(SourceLocation at) {
+  if (at.line == 0) return "";
+  std::string_view file = at.file;
+  if (const size_t slash = file.rfind('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
+  return text::cat(" (made at ", file, ":", at.line, ")");
+}
+
+}  // namespace
+
+Tracer* active_tracer(uint64_t serial) {
+  for (Interpreter* i = innermost_interpreter(); i != nullptr;) {
+    auto* tracer = dynamic_cast<Tracer*>(i);
+    if (tracer == nullptr) return nullptr;
+    if (tracer->serial() == serial) return tracer;
+    i = tracer->outer();
+  }
+  return nullptr;
+}
+
+Tracer::Tracer(std::string name) : outer_(innermost_interpreter()), serial_(next_serial()) {
+  trace_.name = std::move(name);
+  scopes_.emplace_back();
+}
+
+Tracer::Tracer(const Trace& continues) : Tracer(continues.name) {
+  trace_.next_id = continues.next_id;
+  trace_.next_name = continues.next_name;
+  trace_.numbers = continues.numbers;
+  trace_.associate_forward = continues.associate_forward;
+}
+
+Tracer::~Tracer() = default;
+
+detail::Ref<TensorProxy> Tracer::make_proxy(const TensorType& type, bool requires_grad, std::string name) {
+  auto* proxy = new TensorProxy;
+  proxy->id = trace_.next_id++;
+  proxy->name = name.empty() ? text::cat("t", trace_.next_name++) : std::move(name);
+  proxy->shape = type.shape;
+  proxy->dtype = type.dtype;
+  proxy->device = type.device;
+  proxy->requires_grad = requires_grad;
+  if (type.shape.is_symbolic()) proxy->numbers = trace_.numbers;
+  return detail::Ref<TensorProxy>(proxy);
+}
+
+Tensor Tracer::make_handle(const detail::Ref<TensorProxy>& proxy, SourceLocation at) {
+  return make_proxy_tensor(proxy, serial_, at);
+}
+
+Tensor Tracer::adopt(const detail::Ref<TensorProxy>& proxy) { return make_handle(proxy, {}); }
+
+Tensor Tracer::add_argument(const TensorType& type, bool requires_grad, std::string name, SourceLocation at) {
+  if (name.empty()) name = text::cat("t_", inputs_.size());
+  const auto proxy = make_proxy(type, requires_grad, std::move(name));
+  const Tensor handle = make_handle(proxy, at);
+  trace_.args.emplace_back(proxy);
+  inputs_.push_back({proxy, handle});
+  return handle;
+}
+
+Tensor Tracer::capture(const Tensor& concrete, std::string name) {
+  if (const auto found = current_.find(concrete.impl().get()); found != current_.end()) return found->second;
+  if (name.empty()) name = concrete.name();
+  const Tensor handle =
+      add_argument({concrete.shape(), concrete.dtype(), concrete.device()}, concrete.requires_grad(), std::move(name));
+  captures_.push_back({concrete, handle.impl()->proxy});
+  current_.emplace(concrete.impl().get(), handle);
+  return handle;
+}
+
+Tensor Tracer::bind_concrete(const Tensor& concrete, std::string name) { return capture(concrete, std::move(name)); }
+
+Tensor Tracer::current(const Tensor& tensor, SourceLocation) {
+  if (!tensor.defined()) return tensor;
+  if (tensor.impl()->proxy && tensor.impl()->tracer == serial_) return tensor;
+  if (const auto found = current_.find(tensor.impl().get()); found != current_.end()) return found->second;
+  if (tensor.impl()->proxy && active_tracer(tensor.impl()->tracer) == nullptr)
+    throw RuleError{text::cat("tensor ", tensor.impl()->proxy->name,
+                              " belongs to a trace that has ended or to another thread's", where(tensor.impl()->born),
+                              "; return it from the traced function instead of keeping it")};
+  return capture(tensor, {});
+}
+
+const detail::Ref<TensorProxy>& Tracer::proxy_of(const Tensor& tensor) {
+  // The handle stays alive in current_ or with the caller, and with it the proxy.
+  const Tensor handle = current(tensor, {});
+  const auto& proxy = handle.impl()->proxy;
+  const Alias& known = alias(proxy->id);
+  if (known.stale)
+    throw RuleError{text::cat("tensor ", proxy->name, " is a view of a tensor that was written in place afterwards",
+                              known.written.line ? text::cat(" (line ", known.written.line, ")") : std::string(),
+                              "; inside a traced function make the view after the write")};
+  return proxy;
+}
+
+Tracer::Alias& Tracer::alias(int id) {
+  if (static_cast<size_t>(id) >= aliases_.size()) aliases_.resize(id + 1);
+  return aliases_[id];
+}
+
+Value Tracer::value_of(const Tensor& tensor) {
+  if (!tensor.defined()) return {};
+  return Value(proxy_of(tensor));
+}
+
+Value Tracer::value_of(const Argument& argument) {
+  switch (argument.kind()) {
+    case Argument::Kind::none: return {};
+    case Argument::Kind::tensor: return value_of(argument.tensor());
+    case Argument::Kind::integer: return argument.integer();
+    case Argument::Kind::floating: return argument.floating();
+    case Argument::Kind::boolean: return argument.boolean();
+    case Argument::Kind::string: return argument.string();
+    case Argument::Kind::dtype: return argument.dtype();
+    case Argument::Kind::device: return argument.device();
+    case Argument::Kind::slice: return argument.slice();
+    case Argument::Kind::ellipsis: return Ellipsis;
+    case Argument::Kind::tensors: {
+      std::vector<Value> items;
+      for (const Tensor& tensor : argument.tensors()) items.push_back(value_of(tensor));
+      return items;
+    }
+    case Argument::Kind::integers: {
+      std::vector<Value> items;
+      for (const Int n : argument.integers()) items.emplace_back(n);
+      return items;
+    }
+    case Argument::Kind::list: break;
+  }
+  std::vector<Value> items;
+  for (const Argument& item : argument.list()) items.push_back(value_of(item));
+  return items;
+}
+
+void Tracer::begin_scope() { scopes_.emplace_back(); }
+
+std::vector<BoundSymbol> Tracer::end_scope() {
+  std::vector<BoundSymbol> recorded = std::move(scopes_.back());
+  scopes_.pop_back();
+  return recorded;
+}
+
+void Tracer::append(BoundSymbol bound) { scopes_.back().push_back(std::move(bound)); }
+
+void Tracer::bind(const Symbol& symbol, std::vector<Value> args, std::vector<Value> outputs, SourceLocation at) {
+  BoundSymbol bound;
+  bound.symbol = &symbol;
+  bound.args = std::move(args);
+  bound.outputs = std::move(outputs);
+  bound.source = at;
+  bound.tags = tags_;
+  bound.forward = origin_;
+  append(std::move(bound));
+}
+
+void Tracer::bind_call(const Symbol& symbol, Arguments arguments, std::span<const Tensor> results,
+                       std::vector<BoundSymbol> subsymbols, SourceLocation at) {
+  BoundSymbol bound;
+  bound.symbol = &symbol;
+  const auto parameters = symbol.signature.params();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (parameters[i].keyword_only) bound.kwargs.emplace_back(parameters[i].name, value_of(arguments[i]));
+    else bound.args.push_back(value_of(arguments[i]));
+  }
+  bound.outputs.reserve(results.size());
+  for (const Tensor& result : results) bound.outputs.push_back(value_of(result));
+  bound.subsymbols = std::move(subsymbols);
+  bound.source = at;
+  bound.tags = tags_;
+  bound.forward = origin_;
+  append(std::move(bound));
+}
+
+namespace {
+
+// A call's arguments with every tensor replaced by what stands for it in the trace.
+class CurrentArguments {
+ public:
+  CurrentArguments(Tracer& tracer, Arguments arguments, SourceLocation at) : tracer_(tracer), at_(at) {
+    size_t tensors = 0, lists = 0;
+    for (const Argument& argument : arguments) count(argument, tensors, lists);
+    tensors_.reserve(tensors);  // arguments point into these, so they must not grow
+    lists_.reserve(lists);
+    for (const Argument& argument : arguments) arguments_.push_back(replace(argument));
+  }
+  Arguments arguments() const { return {arguments_.data(), arguments_.size()}; }
+
+ private:
+  static void count(const Argument& argument, size_t& tensors, size_t& lists) {
+    if (argument.is_tensor()) ++tensors;
+    if (argument.kind() == Argument::Kind::tensors) tensors += argument.tensors().size();
+    if (argument.kind() == Argument::Kind::list) {
+      lists += argument.list().size();
+      for (const Argument& item : argument.list()) count(item, tensors, lists);
+    }
+  }
+  Argument replace(const Argument& argument) {
+    if (argument.is_tensor()) {
+      tensors_.push_back(tracer_.current(argument.tensor(), at_));
+      return Argument(tensors_.back());
+    }
+    if (argument.kind() == Argument::Kind::tensors) {
+      const size_t first = tensors_.size();
+      for (const Tensor& tensor : argument.tensors()) tensors_.push_back(tracer_.current(tensor, at_));
+      return std::span<const Tensor>(tensors_.data() + first, tensors_.size() - first);
+    }
+    if (argument.kind() == Argument::Kind::list) {
+      SmallVector<Argument, 8> items;
+      for (const Argument& item : argument.list()) items.push_back(replace(item));
+      const size_t first = lists_.size();
+      lists_.append(items.begin(), items.end());
+      return std::span<const Argument>(lists_.data() + first, items.size());
+    }
+    return argument;
+  }
+
+  Tracer& tracer_;
+  SourceLocation at_;
+  SmallVector<Argument, 12> arguments_, lists_;
+  SmallVector<Tensor, 6> tensors_;
+};
+
+}  // namespace
+
+void Tracer::run(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
+  const CurrentArguments current_arguments(*this, arguments, at);
+  const Arguments with_current = current_arguments.arguments();
+  if (&symbol == &prims_copy__symbol) {
+    write(with_current[0].tensor(), with_current[1].tensor(), at);
+    results.push_back(arguments[1].tensor());
+    return;
+  }
+  if (symbol.decompose) record_composite(symbol, arguments, with_current, at, results);
+  else record_primitive(symbol, with_current, at, results);
+}
+
+void Tracer::record_composite(const Symbol& symbol, Arguments original, Arguments arguments, SourceLocation at,
+                              Results& results) {
+  begin_scope();
+  try {
+    symbol.decompose(arguments, results, at);
+  } catch (...) {
+    end_scope();
+    throw;
+  }
+  std::vector<BoundSymbol> subsymbols = end_scope();
+  // A result that is an argument as it came (dropout in evaluation, contiguous) is that argument, not a value of its own.
+  const auto argument_that_is = [&](const Tensor& result) -> const Tensor* {
+    for (size_t i = 0; i < arguments.size(); ++i)
+      if (arguments[i].is_tensor() && arguments[i].tensor().impl()->proxy == result.impl()->proxy)
+        return &original[i].tensor();
+    return nullptr;
+  };
+  bool makes_values = false;
+  for (Tensor& result : results) {
+    result = current(result, at);
+    if (const Tensor* argument = argument_that_is(result)) result = *argument;
+    else makes_values = true;
+  }
+  if (!makes_values && !results.empty()) {
+    for (BoundSymbol& subsymbol : subsymbols) append(std::move(subsymbol));
+    return;
+  }
+  bind_call(symbol, arguments, {results.data(), results.size()}, std::move(subsymbols), at);
+}
+
+void Tracer::record_primitive(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
+  InferredTypes types;
+  infer_types(symbol, arguments, types);
+  bool requires_grad = false;
+  if (!symbol.traits.not_differentiable && grad_enabled()) {
+    for (const Argument& argument : arguments) {
+      if (argument.is_tensor()) requires_grad = requires_grad || argument.tensor().requires_grad();
+      else if (argument.kind() == Argument::Kind::tensors)
+        for (const Tensor& tensor : argument.tensors()) requires_grad = requires_grad || (tensor.defined() && tensor.requires_grad());
+    }
+  }
+  for (const TensorType& type : types) {
+    const auto proxy = make_proxy(type, requires_grad && is_floating(type.dtype));
+    if (symbol.traits.view && !arguments.empty() && arguments[0].is_tensor())
+      alias(proxy->id).base = arguments[0].tensor().impl()->proxy->id;
+    results.push_back(make_handle(proxy, at));
+  }
+  bind_call(symbol, arguments, {results.data(), results.size()}, {}, at);
+}
+
+// In-place writing is functional here: the destination's handle gets a new value. finish() copies it into the input.
+void Tracer::write(const Tensor& source, const Tensor& destination, SourceLocation at) {
+  const auto old = proxy_of(destination);
+  if (alias(old->id).base >= 0)
+    throw RuleError{"writes through a view inside a traced function are not supported yet; write the whole tensor, or build the "
+                    "new value with where, cat or pad"};
+  if (source.dtype() != destination.dtype() || !(source.shape() == destination.shape()))
+    throw RuleError{text::cat("the new value is ", type_text(source), ", the tensor ", type_text(destination))};
+  for (int id = 0; id < static_cast<int>(aliases_.size()); ++id) {
+    int root = id;
+    while (aliases_[root].base >= 0) root = aliases_[root].base;
+    if (root == old->id && id != old->id) {
+      aliases_[id].stale = true;
+      aliases_[id].written = at;
+    }
+  }
+  // Values never change, so the two handles may share one.
+  destination.impl()->proxy = proxy_of(source);
+}
+
+// One copy for each changed input. A value that is itself an input about to be overwritten is cloned before any copy is made.
+void Tracer::append_copies() {
+  std::vector<std::pair<detail::Ref<TensorProxy>, detail::Ref<TensorProxy>>> copies;
+  for (const WrittenInput& input : inputs_)
+    if (!(input.handle.impl()->proxy == input.original)) copies.emplace_back(input.handle.impl()->proxy, input.original);
+  for (auto& [latest, original] : copies) {
+    bool is_overwritten = false;
+    for (const auto& other : copies) is_overwritten = is_overwritten || other.second == latest;
+    if (!is_overwritten) continue;
+    const auto copy = make_proxy({latest->shape, latest->dtype, latest->device}, false);
+    bind(clone_symbol, {Value(latest)}, {Value(copy)});
+    latest = copy;
+  }
+  for (const auto& [latest, original] : copies) {
+    const auto written = make_proxy({original->shape, original->dtype, original->device}, false);
+    bind(prims_copy__symbol, {Value(latest), Value(original)}, {Value(written)});
+  }
+}
+
+Trace Tracer::finish(Value results) {
+  if (scopes_.size() != 1) throw InternalError("a trace was finished inside an open scope");
+  append_copies();
+  std::vector<Value> args;
+  if (results.is_list()) args = results.list();
+  else args.push_back(std::move(results));
+  origin_.clear();
+  tags_ = {};
+  bind(prims_return_symbol, std::move(args), {});
+  trace_.bound_symbols = std::move(scopes_.back());
+  scopes_.back().clear();
+  return std::move(trace_);
+}
+
+void Tracer::demand_value(const Tensor& tensor, const char* what, SourceLocation at) {
+  throw UserError(text::cat(what, " asks for the value of ", type_text(current(tensor, at)),
+                            " inside a traced function; graph breaks are not supported yet: return the tensor and ask outside, "
+                            "or use where() instead of a branch"),
+                  at);
+}
+
+}  // namespace fulgurite

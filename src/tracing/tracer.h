@@ -1,0 +1,112 @@
+#pragma once
+#include <unordered_map>
+
+#include <fulgurite/trace.h>
+
+#include "ops/dispatch.h"
+
+namespace fulgurite {
+
+/// The interpreter that records: every operator call becomes a bound symbol of the trace being made.
+///
+/// A concrete tensor that an operator meets becomes an input ("captured"). Everything recorded is functional: an in-place
+/// operator on a whole tensor gives the handle a new value, and finish() ends the trace with one copy_ per changed input.
+class Tracer final : public Interpreter {
+ public:
+  /// A tracer for a new trace, or one that goes on numbering where another trace stopped (so names stay unique over both).
+  explicit Tracer(std::string name = "computation");
+  explicit Tracer(const Trace& continues);
+  ~Tracer() override;
+
+  /// A new argument of the trace, in order. An empty name gives "t_<n>".
+  Tensor add_argument(const TensorType&, bool requires_grad, std::string name, SourceLocation at = {});
+  /// A handle for a proxy that exists already (an argument of the trace continued, a forward value in a backward).
+  Tensor adopt(const detail::Ref<TensorProxy>&);
+  /// A size or number argument that is a symbol.
+  Int add_integer(int64_t hint, std::string name);
+  Float add_float(double hint, std::string name);
+  /// Makes a concrete tensor an argument with a name of its own, before or instead of its capture.
+  Tensor bind_concrete(const Tensor& concrete, std::string name);
+
+  struct Capture {
+    Tensor concrete;
+    detail::Ref<TensorProxy> proxy;
+  };
+  /// Concrete tensors that became arguments, in the order of the trace's args from `first_capture` on.
+  const std::vector<Capture>& captures() const { return captures_; }
+
+  /// Ends the recording: appends the copies into changed inputs and the return, and gives the trace. `results` may nest lists.
+  Trace finish(Value results);
+  /// The value of a tensor in this trace, for results and bound symbols.
+  Value value_of(const Tensor&);
+  /// The trace's value of a call's argument.
+  Value value_of(const Argument&);
+
+  // Recording in pieces: symbols recorded between begin_scope and end_scope are given back instead of appended.
+  void begin_scope();
+  std::vector<BoundSymbol> end_scope();
+  void append(BoundSymbol);
+  /// Adds a bound symbol for `symbol` whose outputs exist already.
+  void bind(const Symbol&, std::vector<Value> args, std::vector<Value> outputs, SourceLocation at = {});
+  /// A fresh proxy of this trace.
+  detail::Ref<TensorProxy> make_proxy(const TensorType&, bool requires_grad, std::string name = {});
+  /// Marks everything recorded from now on as backward of this forward symbol (none: an empty result).
+  void set_origin(std::vector<ForwardOrigin> origin) { origin_ = std::move(origin); }
+  void set_tags(Tags tags) { tags_ = tags; }
+  Trace& trace() { return trace_; }
+  uint64_t serial() const { return serial_; }
+  Interpreter* outer() const { return outer_; }
+
+  void run(const Symbol&, Arguments, SourceLocation, Results&) override;
+  Int integer(detail::NumberOperation, Int, Int) override;
+  Float floating(detail::NumberOperation, Float, Float) override;
+  Bool comparison(detail::NumberOperation, Float, Float, bool of_integers) override;
+  void fix(const NumberProxy&) override;
+  void demand_value(const Tensor&, const char* what, SourceLocation) override;
+  Tensor current(const Tensor&, SourceLocation) override;
+
+ private:
+  struct WrittenInput {
+    detail::Ref<TensorProxy> original;
+    Tensor handle;  // holds the latest value
+  };
+  struct Alias {
+    int base = -1;       // id of the value this one views; -1: none
+    bool stale = false;  // the base was written after the view was made
+    SourceLocation written;
+  };
+
+  Tensor make_handle(const detail::Ref<TensorProxy>&, SourceLocation at);
+  Tensor capture(const Tensor& concrete, std::string name);
+  /// The value a handle stands for in this trace; checks that the handle is this trace's.
+  const detail::Ref<TensorProxy>& proxy_of(const Tensor&);
+  void record_composite(const Symbol&, Arguments original, Arguments, SourceLocation, Results&);
+  void record_primitive(const Symbol&, Arguments, SourceLocation, Results&);
+  void append_copies();
+  void write(const Tensor& source, const Tensor& destination, SourceLocation);
+  void bind_call(const Symbol&, Arguments, std::span<const Tensor> results, std::vector<BoundSymbol> subsymbols,
+                 SourceLocation);
+  Alias& alias(int id);
+  detail::Ref<NumberProxy> make_number(NumberProxy::Kind, int64_t integer, double floating, std::string name);
+  void bind_number(detail::NumberOperation, std::vector<Value> args, Value output);
+
+  Trace trace_;
+  std::vector<std::vector<BoundSymbol>> scopes_;
+  std::vector<Capture> captures_;
+  std::unordered_map<const TensorImpl*, Tensor> current_;  // what stands for each captured tensor
+  std::vector<WrittenInput> inputs_;
+  std::vector<Alias> aliases_;  // by proxy id
+  std::vector<ForwardOrigin> origin_;
+  Tags tags_;
+  Interpreter* outer_;
+  uint64_t serial_;
+};
+
+/// The tracer with this serial number among those active on this thread; null when its trace has ended or is another thread's.
+Tracer* active_tracer(uint64_t serial);
+
+/// Runs a trace's symbols through dispatch with these inputs: in eager mode computes, under a tracer records it into that one.
+/// Inputs and results are flat: ir/trace_values.h says in which order.
+std::vector<Tensor> evaluate(const Trace&, std::span<const Tensor> inputs);
+
+}  // namespace fulgurite

@@ -1,0 +1,69 @@
+#include <algorithm>
+
+#include <fulgurite/symbol.h>
+
+#include "ir/uses.h"
+#include "ops/symbols.h"
+
+namespace fulgurite {
+
+namespace {
+
+BoundSymbol structural(const Symbol& symbol, std::vector<Value> args) {
+  BoundSymbol bound;
+  bound.symbol = &symbol;
+  bound.args = std::move(args);
+  return bound;
+}
+
+bool is_deletion(const BoundSymbol& bound) {
+  return bound.symbol == &prims_del_symbol || bound.symbol == &prims_clear_collection_symbol;
+}
+
+void add_once(std::vector<Value>& values, const Value& value) {
+  if (std::ranges::find(values, value) == values.end()) values.push_back(value);
+}
+
+}  // namespace
+
+/// Ends the life of every tensor after its last use: results nobody uses first, then arguments. What the trace returns stays.
+/// A collection is cleared and deleted when it has been unpacked.
+///
+///   t0 = matmul(t_0, t_1)              t0 = matmul(t_0, t_1)
+///   t1 = gelu(t0)                      del(t_0, t_1)
+///   return t1                   ->     t1 = gelu(t0)
+///                                      del(t0)
+///                                      return t1
+Trace delete_last_used(const Trace& trace) {
+  Trace out = trace;
+  std::erase_if(out.bound_symbols, is_deletion);
+  const Uses uses(out);
+  std::vector<BoundSymbol> with_deletions;
+  with_deletions.reserve(out.bound_symbols.size() * 2);
+  for (size_t i = 0; i < out.bound_symbols.size(); ++i) {
+    BoundSymbol& bound = out.bound_symbols[i];
+    std::vector<Value> ended;
+    if (i + 1 < out.bound_symbols.size()) {
+      for_each_output(bound, [&](const Value& output) {
+        if (output.is_tensor() && uses.last_use(output.tensor().id) < 0) ended.push_back(output);
+      });
+      if (bound.symbol != &prims_unpack_sequence_symbol) {
+        for_each_argument(bound, [&](const Value& argument) {
+          if (argument.is_tensor() && uses.last_use(argument.tensor().id) == static_cast<int>(i)) add_once(ended, argument);
+        });
+      }
+    }
+    const bool unpacks = bound.symbol == &prims_unpack_sequence_symbol;
+    const std::vector<Value> collections = unpacks ? bound.args : std::vector<Value>();
+    with_deletions.push_back(std::move(bound));
+    for (const Value& collection : collections) {
+      with_deletions.push_back(structural(prims_clear_collection_symbol, {collection}));
+      ended.push_back(collection);
+    }
+    if (!ended.empty()) with_deletions.push_back(structural(prims_del_symbol, std::move(ended)));
+  }
+  out.bound_symbols = std::move(with_deletions);
+  return out;
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,192 @@
+#include <fulgurite/error.h>
+
+#include "ir/trace_values.h"
+#include <fulgurite/operators.h>
+#include "ops/symbols.h"
+#include "tracing/argument_pack.h"
+#include "tracing/tracer.h"
+
+namespace fulgurite {
+
+namespace {
+
+/// grad_transform_on_trace: differentiates a computation.
+///
+///   t0 = linear(t_0, t_weight, None)          t0 = linear(t_0, t_weight, None)
+///   return t0                            ->   t1 = prims.get_grad(t0, 0)
+///                                             t2 = reshape(t1, (-1, 10))
+///                                             …
+///                                             return {'output': (None, t5), 'flat_args': …, 'fw_flat_out': (t0,)}
+///
+/// 1. Walk the computation. A symbol without a gradient to carry is kept. One with a gradient rule is kept and remembered; one without is
+///    replaced by its subsymbols, which inherit its tags.
+/// 2. At the return, walk what was remembered backward. A symbol none of whose results has a gradient is passed over. Otherwise its
+///    rule records the cotangents of its arguments, which are brought to the arguments' shapes and dtypes and added up by argument.
+/// 3. The gradients of the trace's args become the results.
+class GradTransform final : public ArgumentPack::Resolver {
+ public:
+  explicit GradTransform(const Trace& trace) : input_(trace), tracer_(trace) {}
+
+  Trace run() {
+    const InterpreterScope scope(&tracer_);
+    for (const BoundSymbol& bound : input_.bound_symbols)
+      if (bound.symbol != &prims_return_symbol) process(bound, {});
+    results_ = returned_values(input_);
+    for (size_t i = 0; i < results_.size(); ++i)
+      if (results_[i].is_tensor() && results_[i].tensor().requires_grad)
+        slot(output_positions_, results_[i].tensor().id).push_back(static_cast<int>(i));
+    for (size_t i = differentiated_.size(); i-- > 0;) differentiate(differentiated_[i]);
+    return finish();
+  }
+
+  Tensor tensor(const detail::Ref<TensorProxy>& proxy) override {
+    Tensor& handle = slot(handles_, proxy->id);
+    if (!handle.defined()) handle = tracer_.adopt(proxy);
+    return handle;
+  }
+
+ private:
+  template <class T>
+  static T& slot(std::vector<T>& table, int id) {
+    if (static_cast<size_t>(id) >= table.size()) table.resize(id + 1 + id / 2);
+    return table[id];
+  }
+
+  static bool carries_gradient(const BoundSymbol& bound) {
+    if (bound.symbol->traits.always_differentiate) return true;
+    if (bound.symbol->traits.not_differentiable) return false;
+    bool carries = false;
+    for_each_output(bound, [&](const Value& v) { carries = carries || (v.is_tensor() && v.tensor().requires_grad); });
+    return carries;
+  }
+
+  void process(const BoundSymbol& bound, Tags inherited) {
+    const bool has_rule = bound.symbol->gradient != nullptr;
+    if (!carries_gradient(bound) || bound.symbol == &prims_copy__symbol || has_rule) {
+      BoundSymbol kept = bound;
+      kept.tags.add(inherited);
+      const bool differentiates = has_rule && carries_gradient(bound);
+      tracer_.append(std::move(kept));
+      if (differentiates) differentiated_.push_back(&bound);
+      return;
+    }
+    if (bound.subsymbols.empty())
+      throw UserError(text::cat(bound.symbol->qualified_name(), " has no gradient rule: ", bound.name()), bound.source);
+    inherited.add(bound.tags);
+    for (const BoundSymbol& subsymbol : bound.subsymbols) process(subsymbol, inherited);
+  }
+
+  // The cotangent of a value that backward symbols have contributed to or that the function returns; undefined when it has none.
+  Tensor cotangent_of(const Value& value) {
+    if (!value.is_tensor()) return {};
+    const int id = value.tensor().id;
+    Tensor total = static_cast<size_t>(id) < gradients_.size() ? gradients_[id] : Tensor();
+    if (static_cast<size_t>(id) < output_positions_.size()) {
+      for (const int position : output_positions_[id]) {
+        const TensorProxy& proxy = value.tensor();
+        const auto given = tracer_.make_proxy({proxy.shape, proxy.dtype, proxy.device}, false);
+        tracer_.bind(prims_get_grad_symbol, {value, Value(position)}, {Value(given)});
+        const Tensor from_outside = tracer_.adopt(given);
+        total = total.defined() ? add(total, from_outside) : from_outside;
+      }
+      output_positions_[id].clear();
+    }
+    if (total.defined()) slot(gradients_, id) = total;
+    return total;
+  }
+
+  void differentiate(const BoundSymbol* bound) {
+    std::vector<ForwardOrigin> origin(1);
+    origin[0].symbol = bound->symbol->qualified_name();
+    for_each_output(*bound, [&](const Value& v) {
+      if (origin[0].id < 0 && v.is_tensor()) origin[0] = {v.tensor().id, v.tensor().name, origin[0].symbol};
+    });
+    tracer_.set_origin(std::move(origin));
+    SmallVector<Tensor, 4> results, cotangents;
+    bool any = false;
+    for_each_output(*bound, [&](const Value& output) {
+      results.push_back(output.is_tensor() ? tensor(output.tensor_ref()) : Tensor());
+      cotangents.push_back(cotangent_of(output));
+      any = any || cotangents.back().defined();
+    });
+    if (!any && !bound->symbol->traits.always_differentiate) return;
+
+    const ArgumentPack pack(*bound, *this);
+    Gradient rule(*bound->symbol, pack.arguments(), {results.data(), results.size()}, {cotangents.data(), cotangents.size()});
+    try {
+      bound->symbol->gradient(rule);
+    } catch (const RuleError& error) {
+      throw InternalError(text::cat("the gradient rule of ", bound->symbol->qualified_name(), ": ", error.message));
+    }
+    for (const Gradient::Given& given : rule.given()) accumulate(pack.arguments()[given.argument], given);
+  }
+
+  void accumulate(const Argument& argument, const Gradient::Given& given) {
+    if (!given.cotangent.defined()) return;
+    Tensor destination;
+    if (argument.is_tensor()) destination = argument.tensor();
+    else if (argument.kind() == Argument::Kind::tensors) destination = argument.tensors()[given.element];
+    if (!destination.defined() || !destination.requires_grad()) return;
+    const Tensor reduced = sum_to_shape(given.cotangent, destination.shape());
+    const Tensor cast = reduced.dtype() == destination.dtype() ? reduced
+                                                               : prims::convert_element_type(reduced, destination.dtype());
+    Tensor& total = slot(gradients_, destination.impl()->proxy->id);
+    total = total.defined() ? add(total, cast) : cast;
+  }
+
+  // Sums away the dimensions that broadcasting added or stretched.
+  static Tensor sum_to_shape(const Tensor& cotangent, const Shape& shape) {
+    const Shape from = cotangent.shape();
+    if (from.size() == shape.size() && from == shape) return cotangent;
+    const size_t added = from.size() - shape.size();
+    Shape dims;
+    bool stretched = false;
+    for (size_t i = 0; i < from.size(); ++i) {
+      if (i < added) {
+        dims.push_back(static_cast<int64_t>(i));
+      } else if (shape[i - added] == 1 && from[i] != 1) {
+        dims.push_back(static_cast<int64_t>(i));
+        stretched = true;
+      }
+    }
+    const Tensor total = dims.empty() ? cotangent : sum(cotangent, dims, stretched);
+    return stretched && added > 0 ? reshape(total, shape) : total;
+  }
+
+  Trace finish() {
+    tracer_.set_origin({});
+    const std::vector<Value> inputs = input_values(input_);
+    std::vector<Value> gradients;
+    for (const Value& input : inputs) {
+      if (!input.is_tensor() || !input.tensor().requires_grad) {
+        gradients.emplace_back();
+        continue;
+      }
+      const Tensor gradient = cotangent_of(input);
+      gradients.push_back(gradient.defined() ? tracer_.value_of(gradient) : Value());
+    }
+    Trace joint = tracer_.finish(std::vector<Value>{});
+    if (!tracer_.captures().empty())
+      throw InternalError("a gradient rule used a tensor from outside the trace");
+    BoundSymbol& last = joint.bound_symbols.back();
+    last.kwargs = {{"output", Value(std::move(gradients))}, {"flat_args", Value(inputs)}, {"fw_flat_out", Value(results_)}};
+    joint.args = input_.args;
+    joint.tags = input_.tags;
+    joint.tags.add(Tag::joint);
+    return eliminate_dead_code(joint);
+  }
+
+  const Trace& input_;
+  Tracer tracer_;
+  std::vector<Value> results_;
+  std::vector<const BoundSymbol*> differentiated_;
+  std::vector<Tensor> handles_;    // by proxy id
+  std::vector<Tensor> gradients_;  // by proxy id: the cotangent so far
+  std::vector<std::vector<int>> output_positions_;  // by proxy id: where the function returns it, until the cotangent is read
+};
+
+}  // namespace
+
+Trace grad_transform_on_trace(const Trace& trace) { return GradTransform(trace).run(); }
+
+}  // namespace fulgurite
