@@ -35,6 +35,8 @@ HAND_WRITTEN = [
     ("Sets every element to a number (torch.Tensor.fill_).", "fill_", "const Operand& value", "value"),
     ("Sets every element to zero (torch.Tensor.zero_).", "zero_", "", ""),
 ]
+# What torch.<name> also means, by its arguments: the record that it then is.
+OVERLOADS = {"max": ["prims.max_with_indices", "torch.maximum"], "min": ["prims.min_with_indices", "torch.minimum"]}
 
 
 def fail(message):
@@ -131,7 +133,7 @@ class Operator:
 
     @property
     def has_in_place_form(self):
-        return self.pointwise and self.takes_tensor_first and self.typed and self.results == "Tensor" and self.namespace != "prims"
+        return self.pointwise and self.name not in NOT_METHODS and self.takes_tensor_first and self.typed and self.results == "Tensor" and self.namespace != "prims"
 
     def cpp_result(self):
         if self.results == "Tensor":
@@ -157,6 +159,18 @@ class Operator:
             parts.insert(0, f"const Tensor& {self.parameters[0].cpp_name}")
         parts.append("SourceLocation at" + (" = SourceLocation::here()" if with_defaults else ""))
         return ", ".join(parts)
+
+    def shorter_lists(self):
+        """Parameter lists that leave out trailing defaulted parameters before the options: arange(5, {.dtype = …})."""
+        if not self.creator:
+            return []
+        typed, lists = self.typed_parameters(), []
+        while typed and typed[-1].default is not None:
+            typed = typed[:-1]
+            given = [p.declared(False) for p in typed]
+            defaults = [p.cpp_default() for p in self.typed_parameters()[len(typed):]]
+            lists.append((given, [p.cpp_name for p in typed] + defaults))
+        return lists
 
     def qualified_cpp(self, suffix=""):
         return "::".join(filter(None, ["fulgurite", self.namespace, self.name + suffix]))
@@ -259,6 +273,12 @@ def method_operators(operators):
     return [methods[name] for name in sorted(methods)]
 
 
+def overloaded(operators):
+    """(name, record) of every overload."""
+    by_name = {o.qualified_name: o for o in operators}
+    return [(name, by_name[other]) for name, others in OVERLOADS.items() for other in others if other in by_name]
+
+
 def namespaces_in_order(operators):
     groups = {"": [], "nn": [], "linalg": [], "special": [], "prims": []}
     for operator in sorted(operators, key=lambda o: o.name):
@@ -301,9 +321,15 @@ def operators_header(operators):
         for operator in group:
             out.append(documented(operator))
             out.append(wrap("", f"{operator.cpp_result()} {operator.name}({operator.parameter_list(True)});", "    "))
+            for given, _ in operator.shorter_lists():
+                parameters = ", ".join(given + ["const TensorOptions& options", "SourceLocation at = SourceLocation::here()"])
+                out.append(wrap("", f"Tensor {operator.name}({parameters});", "    "))
             if operator.has_in_place_form:
                 out.append(wrap("", f"Tensor {operator.name}_({operator.in_place_parameter_list(True)});", "    "))
         if not space:
+            for name, other in overloaded(operators):
+                out.append(documented(other))
+                out.append(wrap("", f"{other.cpp_result()} {name}({other.parameter_list(True)});", "    "))
             for comment, name, declared, _ in HAND_WRITTEN:
                 parameters = ", ".join(filter(None, ["const Tensor& input", declared, "SourceLocation at = SourceLocation::here()"]))
                 out += [f"/// {comment}", f"Tensor {name}({parameters});"]
@@ -316,7 +342,7 @@ def operators_header(operators):
     return "\n".join(out) + "\n"
 
 
-def methods_header(methods):
+def methods_header(operators, methods):
     out = [BANNER, "#pragma once", "#include <optional>", "#include <string_view>", "#include <tuple>", "#include <vector>", "",
            "#include <fulgurite/dtype.h>", "#include <fulgurite/shape.h>", "#include <fulgurite/source_location.h>", "",
            "namespace [[gnu::visibility(\"default\")]] fulgurite {", "", "class Tensor;", "class Operand;", "",
@@ -329,6 +355,8 @@ def methods_header(methods):
         out.append(wrap("  ", f"{operator.cpp_result()} {operator.name}({operator.parameter_list(True, 1)}) const;", "      "))
         if operator.has_in_place_form:
             out.append(wrap("  ", f"Tensor {operator.name}_({operator.in_place_parameter_list(True, 1)}) const;", "      "))
+    for name, other in overloaded(operators):
+        out.append(wrap("  ", f"{other.cpp_result()} {name}({other.parameter_list(True, 1)}) const;", "      "))
     for _, name, declared, _ in HAND_WRITTEN:
         parameters = ", ".join(filter(None, [declared, "SourceLocation at = SourceLocation::here()"]))
         out.append(f"  Tensor {name}({parameters}) const;")
@@ -387,10 +415,21 @@ def source_files(operators, methods):
     for space, group in namespaces_in_order(operators).items():
         for operator in group:
             pieces.append((space, function_body(operator)))
+            for given, passed in operator.shorter_lists():
+                parameters = ", ".join(given + ["const TensorOptions& options", "SourceLocation at"])
+                pieces.append((space, wrap("", f"Tensor {operator.name}({parameters}) {{", "    ") +
+                               f"\n  return {operator.name}({', '.join(passed + ['options', 'at'])});\n}}"))
             if operator.has_in_place_form:
                 pieces.append((space, in_place_body(operator)))
     for operator in methods:
         pieces += [("", body) for body in method_bodies(operator)]
+    for name, other in overloaded(operators):
+        names = ", ".join([p.cpp_name for p in other.parameters] + ["at"])
+        pieces.append(("", wrap("", f"{other.cpp_result()} {name}({other.parameter_list(False)}) {{", "    ") +
+                       f"\n  return {other.qualified_cpp()}({names});\n}}"))
+        names = ", ".join(["static_cast<const Tensor&>(*this)"] + [p.cpp_name for p in other.parameters[1:]] + ["at"])
+        pieces.append(("", wrap("", f"{other.cpp_result()} TensorMethods::{name}({other.parameter_list(False, 1)}) const {{", "    ")
+                       + f"\n  return {other.qualified_cpp()}({names});\n}}"))
     for _, name, declared, passed in HAND_WRITTEN:
         parameters = ", ".join(filter(None, [declared, "SourceLocation at"]))
         names = ", ".join(filter(None, ["static_cast<const Tensor&>(*this)", passed, "at"]))
@@ -436,7 +475,7 @@ def main():
     operators = read_records()
     methods = method_operators(operators)
     wanted = {ROOT / "include/fulgurite/operators.h": operators_header(operators),
-              ROOT / "include/fulgurite/tensor_methods.h": methods_header(methods),
+              ROOT / "include/fulgurite/tensor_methods.h": methods_header(operators, methods),
               ROOT / "src/ops/symbols.h": symbols_header(operators)}
     for i, text in enumerate(source_files(operators, methods), 1):
         wanted[ROOT / f"src/ops/operators_{i}.cpp"] = text

@@ -2,7 +2,8 @@
 
 namespace fulgurite {
 
-/// How a class that is not an aggregate takes part in arguments, results and models: specialise this and name its members.
+/// How a class that is not an aggregate takes part in arguments, results and models: specialise this and name its
+/// members.
 ///
 ///   template <>
 ///   struct fulgurite::Fields<Linear> {

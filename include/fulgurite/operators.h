@@ -30,6 +30,31 @@ Tensor addcmul(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2
     detail::one_operand(), SourceLocation at = SourceLocation::here());
 Tensor addcmul_(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, const Operand& value =
     detail::one_operand(), SourceLocation at = SourceLocation::here());
+/// beta * input + alpha * (mat1 @ mat2). (torch.addmm)
+Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const Operand& beta = detail::one_operand(),
+    const Operand& alpha = detail::one_operand(), SourceLocation at = SourceLocation::here());
+/// Whether every element is true or not zero, of all or along dimensions. (torch.all)
+Tensor all(const Tensor& input, const Dims& dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here());
+/// The largest element of all or along dimensions; equal ones share the gradient. (torch.amax)
+Tensor amax(const Tensor& input, const Dims& dim = {}, bool keepdim = false, SourceLocation at =
+    SourceLocation::here());
+/// The smallest element of all or along dimensions; equal ones share the gradient. (torch.amin)
+Tensor amin(const Tensor& input, const Dims& dim = {}, bool keepdim = false, SourceLocation at =
+    SourceLocation::here());
+/// Whether any element is true or not zero, of all or along dimensions. (torch.any)
+Tensor any(const Tensor& input, const Dims& dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here());
+/// The numbers from start to before end, step apart; with one number, from zero to before it. (torch.arange)
+Tensor arange(const Operand& start, const Operand& end = detail::no_operand(), const Operand& step =
+    detail::one_operand(), const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
+Tensor arange(const Operand& start, const Operand& end, const TensorOptions& options, SourceLocation at =
+    SourceLocation::here());
+Tensor arange(const Operand& start, const TensorOptions& options, SourceLocation at = SourceLocation::here());
+/// The index of the first largest element, in the flattened tensor or along a dimension. (torch.argmax)
+Tensor argmax(const Tensor& input, std::optional<Int> dim = {}, bool keepdim = false, SourceLocation at =
+    SourceLocation::here());
+/// The index of the first smallest element, in the flattened tensor or along a dimension. (torch.argmin)
+Tensor argmin(const Tensor& input, std::optional<Int> dim = {}, bool keepdim = false, SourceLocation at =
+    SourceLocation::here());
 /// The angle in radians whose sine is the element. (torch.asin)
 Tensor asin(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor asin_(const Tensor& input, SourceLocation at = SourceLocation::here());
@@ -39,6 +64,9 @@ Tensor atan_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The angle in radians of the point (other, input). (torch.atan2)
 Tensor atan2(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 Tensor atan2_(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+/// beta * input + alpha * bmm(batch1, batch2). (torch.baddbmm)
+Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2, const Operand& beta =
+    detail::one_operand(), const Operand& alpha = detail::one_operand(), SourceLocation at = SourceLocation::here());
 /// The bits set in both integers; of booleans the logical and. (torch.bitwise_and)
 Tensor bitwise_and(const Operand& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor bitwise_and_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
@@ -51,6 +79,8 @@ Tensor bitwise_or_(const Tensor& input, const Operand& other, SourceLocation at 
 /// The bits set in one of two integers only; of booleans the exclusive or. (torch.bitwise_xor)
 Tensor bitwise_xor(const Operand& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor bitwise_xor_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
+/// The products of two equally long batches of matrices. (torch.bmm)
+Tensor bmm(const Tensor& input, const Tensor& mat2, SourceLocation at = SourceLocation::here());
 /// A view in which dimensions of size 1 and new leading dimensions repeat. (torch.broadcast_to)
 Tensor broadcast_to(const Tensor& input, const Dims& size, SourceLocation at = SourceLocation::here());
 /// Joins tensors along a dimension they have. (torch.cat)
@@ -74,6 +104,9 @@ Tensor clamp_min(const Tensor& input, const Operand& min, SourceLocation at = So
 Tensor clamp_min_(const Tensor& input, const Operand& min, SourceLocation at = SourceLocation::here());
 /// A copy. (torch.clone)
 Tensor clone(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Pads with a value and pairs of widths, last dimension first; negative widths cut. (torch.constant_pad_nd)
+Tensor constant_pad_nd(const Tensor& input, const Dims& pad, const Operand& value = detail::zero_operand(),
+    SourceLocation at = SourceLocation::here());
 /// The tensor itself where its elements lie in order without gaps, else a copy in which they do.
 /// (torch.Tensor.contiguous)
 Tensor contiguous(const Tensor& input, SourceLocation at = SourceLocation::here());
@@ -83,6 +116,9 @@ Tensor cos_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The hyperbolic cosine of each element. (torch.cosh)
 Tensor cosh(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor cosh_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// At each place the sum of the elements up to it along a dimension; of integers in i64. (torch.cumsum)
+Tensor cumsum(const Tensor& input, Int dim, std::optional<Dtype> dtype = {}, SourceLocation at =
+    SourceLocation::here());
 /// The same values without history. (torch.detach)
 Tensor detach(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// input / other; with rounding_mode "floor" or "trunc" the rounded quotient, in the operands' type. (torch.div)
@@ -90,6 +126,12 @@ Tensor div(const Operand& input, const Operand& other, std::string_view rounding
     SourceLocation::here());
 Tensor div_(const Tensor& input, const Operand& other, std::string_view rounding_mode = {}, SourceLocation at =
     SourceLocation::here());
+/// The inner product of two vectors. (torch.dot)
+Tensor dot(const Tensor& input, const Tensor& tensor, SourceLocation at = SourceLocation::here());
+/// A tensor whose elements may be anything; here they are zeros, so that no result depends on them. (torch.empty)
+Tensor empty(const Dims& size, const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
+/// A tensor like input whose elements may be anything; here they are zeros. (torch.empty_like)
+Tensor empty_like(const Tensor& input, const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
 /// Whether elements are equal. (torch.eq)
 Tensor eq(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor eq_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
@@ -109,6 +151,10 @@ Tensor expand_as(const Tensor& input, const Tensor& other, SourceLocation at = S
 /// exp(x) - 1 of each element, exact near zero. (torch.expm1)
 Tensor expm1(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor expm1_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// A matrix of n rows and m columns with ones on the diagonal. (torch.eye)
+Tensor eye(Int n, std::optional<Int> m = {}, const TensorOptions& options = {}, SourceLocation at =
+    SourceLocation::here());
+Tensor eye(Int n, const TensorOptions& options, SourceLocation at = SourceLocation::here());
 /// Joins the dimensions start_dim … end_dim into one. (torch.flatten)
 Tensor flatten(const Tensor& input, Int start_dim = 0, Int end_dim = -1, SourceLocation at = SourceLocation::here());
 /// A copy with the order of elements reversed along some dimensions. (torch.flip)
@@ -119,12 +165,27 @@ Tensor floor_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The remainder of the division rounded toward zero: it has the dividend's sign. (torch.fmod)
 Tensor fmod(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor fmod_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
+/// A tensor whose elements are all fill_value. (torch.full)
+Tensor full(const Dims& size, const Operand& fill_value, const TensorOptions& options = {}, SourceLocation at =
+    SourceLocation::here());
+/// A tensor like input whose elements are all fill_value. (torch.full_like)
+Tensor full_like(const Tensor& input, const Operand& fill_value, const TensorOptions& options = {}, SourceLocation at =
+    SourceLocation::here());
+/// For each element of `index`, the element of `input` at that number along `dim` and the same place else.
+/// (torch.gather)
+Tensor gather(const Tensor& input, Int dim, const Tensor& index, SourceLocation at = SourceLocation::here());
 /// Whether input is at least other. (torch.ge)
 Tensor ge(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor ge_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 /// Whether input is greater than other. (torch.gt)
 Tensor gt(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor gt_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
+/// A copy of `input` with `values`, broadcast, written (or added) at the places that index tensors list.
+/// (torch.index_put)
+Tensor index_put(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate = false,
+    SourceLocation at = SourceLocation::here());
+/// The slices along a dimension whose numbers the one-dimensional index lists. (torch.index_select)
+Tensor index_select(const Tensor& input, Int dim, const Tensor& index, SourceLocation at = SourceLocation::here());
 /// Whether each element is neither infinite nor not a number. (torch.isfinite)
 Tensor isfinite(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor isfinite_(const Tensor& input, SourceLocation at = SourceLocation::here());
@@ -140,6 +201,9 @@ Tensor le_(const Tensor& input, const Operand& other, SourceLocation at = Source
 /// input + weight * (end - input), exact at both ends. (torch.lerp)
 Tensor lerp(const Tensor& input, const Tensor& end, const Operand& weight, SourceLocation at = SourceLocation::here());
 Tensor lerp_(const Tensor& input, const Tensor& end, const Operand& weight, SourceLocation at = SourceLocation::here());
+/// steps numbers at equal distances from start to end, both included. (torch.linspace)
+Tensor linspace(const Operand& start, const Operand& end, Int steps, const TensorOptions& options = {}, SourceLocation
+    at = SourceLocation::here());
 /// The natural logarithm of each element. (torch.log)
 Tensor log(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor log_(const Tensor& input, SourceLocation at = SourceLocation::here());
@@ -152,6 +216,9 @@ Tensor log1p_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The logarithm to base 2 of each element. (torch.log2)
 Tensor log2(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor log2_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// The logarithm of softmax, computed without overflow. (torch.log_softmax)
+Tensor log_softmax(const Tensor& input, Int dim, std::optional<Dtype> dtype = {}, SourceLocation at =
+    SourceLocation::here());
 /// Whether both elements are true or not zero. (torch.logical_and)
 Tensor logical_and(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 Tensor logical_and_(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
@@ -164,6 +231,9 @@ Tensor logical_or_(const Tensor& input, const Tensor& other, SourceLocation at =
 /// Whether one of two elements is true or not zero, and the other is not. (torch.logical_xor)
 Tensor logical_xor(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 Tensor logical_xor_(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+/// The logarithm of the sum of exponentials along dimensions, without overflow. (torch.logsumexp)
+Tensor logsumexp(const Tensor& input, const Dims& dim, bool keepdim = false, SourceLocation at =
+    SourceLocation::here());
 /// Whether input is less than other. (torch.lt)
 Tensor lt(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor lt_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
@@ -172,18 +242,32 @@ Tensor masked_fill(const Tensor& input, const Tensor& mask, const Operand& value
     SourceLocation::here());
 Tensor masked_fill_(const Tensor& input, const Tensor& mask, const Operand& value, SourceLocation at =
     SourceLocation::here());
+/// The matrix product over the last two dimensions, batch dimensions broadcast; vectors where there is one dimension.
+/// (torch.matmul)
+Tensor matmul(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+/// The largest element; with a dimension see max(input, dim, keepdim), with a tensor maximum. (torch.max)
+Tensor max(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The larger of two elements; not a number where either is. (torch.maximum)
 Tensor maximum(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 Tensor maximum_(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+/// The mean of all elements, or along dimensions; the dtype must be floating. (torch.mean)
+Tensor mean(const Tensor& input, const Dims& dim = {}, bool keepdim = false, std::optional<Dtype> dtype = {},
+    SourceLocation at = SourceLocation::here());
+/// The smallest element; with a dimension see min(input, dim, keepdim), with a tensor minimum. (torch.min)
+Tensor min(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The smaller of two elements; not a number where either is. (torch.minimum)
 Tensor minimum(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 Tensor minimum_(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+/// The product of two matrices. (torch.mm)
+Tensor mm(const Tensor& input, const Tensor& mat2, SourceLocation at = SourceLocation::here());
 /// Moves dimensions to other places; the others keep their order. (torch.movedim)
 Tensor movedim(const Tensor& input, const Dims& source, const Dims& destination, SourceLocation at =
     SourceLocation::here());
 /// input * other; of booleans the logical and. (torch.mul)
 Tensor mul(const Operand& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor mul_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
+/// The product of a matrix and a vector. (torch.mv)
+Tensor mv(const Tensor& input, const Tensor& vec, SourceLocation at = SourceLocation::here());
 /// A view of `length` indexes along a dimension, from `start` on. (torch.narrow)
 Tensor narrow(const Tensor& input, Int dim, Int start, Int length, SourceLocation at = SourceLocation::here());
 /// Whether elements differ. (torch.ne)
@@ -192,11 +276,31 @@ Tensor ne_(const Tensor& input, const Operand& other, SourceLocation at = Source
 /// The negative of each element. (torch.neg)
 Tensor neg(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor neg_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// A tensor of ones. (torch.ones)
+Tensor ones(const Dims& size, const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
+/// Ones in the shape and dtype of input. (torch.ones_like)
+Tensor ones_like(const Tensor& input, const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
+/// The matrix of all products of the elements of two vectors. (torch.outer)
+Tensor outer(const Tensor& input, const Tensor& vec2, SourceLocation at = SourceLocation::here());
 /// A view with the dimensions in another order. (torch.permute)
 Tensor permute(const Tensor& input, const Dims& dims, SourceLocation at = SourceLocation::here());
 /// input to the power of exponent. (torch.pow)
 Tensor pow(const Operand& input, const Operand& exponent, SourceLocation at = SourceLocation::here());
 Tensor pow_(const Tensor& input, const Operand& exponent, SourceLocation at = SourceLocation::here());
+/// The product of all elements, or along a dimension; of integers in i64. (torch.prod)
+Tensor prod(const Tensor& input, std::optional<Int> dim = {}, bool keepdim = false, std::optional<Dtype> dtype = {},
+    SourceLocation at = SourceLocation::here());
+/// Random numbers evenly distributed from 0 to below 1. (torch.rand)
+Tensor rand(const Dims& size, const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
+/// Random numbers from 0 to below 1 in the shape and dtype of input. (torch.rand_like)
+Tensor rand_like(const Tensor& input, const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
+/// Random integers evenly distributed from low to below high. (torch.randint)
+Tensor randint(Int low, Int high, const Dims& size, const TensorOptions& options = {}, SourceLocation at =
+    SourceLocation::here());
+/// Random numbers of the normal distribution with mean 0 and variance 1. (torch.randn)
+Tensor randn(const Dims& size, const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
+/// Random numbers of the normal distribution in the shape and dtype of input. (torch.randn_like)
+Tensor randn_like(const Tensor& input, const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
 /// One over each element. (torch.reciprocal)
 Tensor reciprocal(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor reciprocal_(const Tensor& input, SourceLocation at = SourceLocation::here());
@@ -214,6 +318,14 @@ Tensor round_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// One over the square root of each element. (torch.rsqrt)
 Tensor rsqrt(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor rsqrt_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// A copy of `input` with elements of `src`, or a number, written at the places that `index` lists along `dim`.
+/// (torch.scatter)
+Tensor scatter(const Tensor& input, Int dim, const Tensor& index, const Operand& src, SourceLocation at =
+    SourceLocation::here());
+/// A copy of `input` with elements of `src` added at the places that `index` lists along `dim`, in order.
+/// (torch.scatter_add)
+Tensor scatter_add(const Tensor& input, Int dim, const Tensor& index, const Tensor& src, SourceLocation at =
+    SourceLocation::here());
 /// A view of one index along a dimension, which goes away. (torch.select)
 Tensor select(const Tensor& input, Int dim, Int index, SourceLocation at = SourceLocation::here());
 /// 1 / (1 + exp(-x)) of each element. (torch.sigmoid)
@@ -228,6 +340,9 @@ Tensor sin_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The hyperbolic sine of each element. (torch.sinh)
 Tensor sinh(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor sinh_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// exp(x) divided by its sum along a dimension. (torch.softmax)
+Tensor softmax(const Tensor& input, Int dim, std::optional<Dtype> dtype = {}, SourceLocation at =
+    SourceLocation::here());
 /// Views that follow one another along a dimension: all of one size, or of the sizes listed. (torch.split)
 std::vector<Tensor> split(const Tensor& tensor, const Dims& split_size_or_sections, Int dim = 0, SourceLocation at =
     SourceLocation::here());
@@ -244,11 +359,20 @@ Tensor square_(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor squeeze(const Tensor& input, const Dims& dim = {}, SourceLocation at = SourceLocation::here());
 /// Joins tensors of one shape along a new dimension. (torch.stack)
 Tensor stack(const std::vector<Tensor>& tensors, Int dim = 0, SourceLocation at = SourceLocation::here());
+/// The standard deviation: the square root of var. (torch.std)
+Tensor std(const Tensor& input, const Dims& dim = {}, std::optional<Int> correction = 1, bool keepdim = false,
+    SourceLocation at = SourceLocation::here());
+/// The standard deviation and the mean of all elements, or along dimensions. (torch.std_mean)
+std::tuple<Tensor, Tensor> std_mean(const Tensor& input, const Dims& dim = {}, std::optional<Int> correction = 1, bool
+    keepdim = false, SourceLocation at = SourceLocation::here());
 /// input - alpha * other. (torch.sub)
 Tensor sub(const Operand& input, const Operand& other, const Operand& alpha = detail::one_operand(), SourceLocation at =
     SourceLocation::here());
 Tensor sub_(const Tensor& input, const Operand& other, const Operand& alpha = detail::one_operand(), SourceLocation at =
     SourceLocation::here());
+/// The sum over all elements, or along dimensions; of integers in i64. (torch.sum)
+Tensor sum(const Tensor& input, const Dims& dim = {}, bool keepdim = false, std::optional<Dtype> dtype = {},
+    SourceLocation at = SourceLocation::here());
 /// The transpose of a matrix; tensors of fewer dimensions stay as they are. (torch.t)
 Tensor t(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The tangent of each element, in radians. (torch.tan)
@@ -272,6 +396,12 @@ std::vector<Tensor> unbind(const Tensor& input, Int dim = 0, SourceLocation at =
 Tensor unflatten(const Tensor& input, Int dim, const Dims& sizes, SourceLocation at = SourceLocation::here());
 /// A view with a new dimension of size 1 at `dim`. (torch.unsqueeze)
 Tensor unsqueeze(const Tensor& input, Int dim, SourceLocation at = SourceLocation::here());
+/// The variance of all elements, or along dimensions, divided by the count less correction. (torch.var)
+Tensor var(const Tensor& input, const Dims& dim = {}, std::optional<Int> correction = 1, bool keepdim = false,
+    SourceLocation at = SourceLocation::here());
+/// The variance and the mean of all elements, or along dimensions. (torch.var_mean)
+std::tuple<Tensor, Tensor> var_mean(const Tensor& input, const Dims& dim = {}, std::optional<Int> correction = 1, bool
+    keepdim = false, SourceLocation at = SourceLocation::here());
 /// Like reshape, but an error where only a copy will do. (torch.Tensor.view)
 Tensor view(const Tensor& input, const Dims& size, SourceLocation at = SourceLocation::here());
 /// A view with the shape of another tensor. (torch.Tensor.view_as)
@@ -279,8 +409,20 @@ Tensor view_as(const Tensor& input, const Tensor& other, SourceLocation at = Sou
 /// The element of input where condition holds, else that of other. (torch.where)
 Tensor where(const Tensor& condition, const Operand& input, const Operand& other, SourceLocation at =
     SourceLocation::here());
-Tensor where_(const Tensor& condition, const Operand& input, const Operand& other, SourceLocation at =
+/// A tensor of zeros. (torch.zeros)
+Tensor zeros(const Dims& size, const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
+/// Zeros in the shape and dtype of input. (torch.zeros_like)
+Tensor zeros_like(const Tensor& input, const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
+/// torch.max along a dimension: the largest elements and the indices of the first of them.
+std::tuple<Tensor, Tensor> max(const Tensor& input, Int dim, bool keepdim = false, SourceLocation at =
     SourceLocation::here());
+/// The larger of two elements; not a number where either is. (torch.maximum)
+Tensor max(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+/// torch.min along a dimension: the smallest elements and the indices of the first of them.
+std::tuple<Tensor, Tensor> min(const Tensor& input, Int dim, bool keepdim = false, SourceLocation at =
+    SourceLocation::here());
+/// The smaller of two elements; not a number where either is. (torch.minimum)
+Tensor min(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 /// Copies `source`, converted and broadcast, into the tensor (torch.Tensor.copy_).
 Tensor copy_(const Tensor& input, const Operand& source, SourceLocation at = SourceLocation::here());
 /// Sets every element to a number (torch.Tensor.fill_).
@@ -290,9 +432,42 @@ Tensor zero_(const Tensor& input, SourceLocation at = SourceLocation::here());
 
 namespace nn {
 
+/// The cross entropy of scores against class numbers, or against probabilities of the input's shape.
+/// (torch.nn.functional.cross_entropy)
+Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight = detail::no_tensor(),
+    std::optional<bool> size_average = {}, Int ignore_index = -100, std::optional<bool> reduce = {}, std::string_view
+    reduction = "mean", Float label_smoothing = 0.0, SourceLocation at = SourceLocation::here());
+/// In training, elements set to zero with probability p and the others divided by 1 - p. (torch.nn.functional.dropout)
+Tensor dropout(const Tensor& input, Float p = 0.5, bool training = true, bool inplace = false, SourceLocation at =
+    SourceLocation::here());
+/// The rows of weight whose numbers input holds. The row padding_idx gets no gradient. Rows longer than max_norm are
+/// scaled down in the result; weight itself stays as it is. (torch.nn.functional.embedding)
+Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<Int> padding_idx = {}, std::optional<Float>
+    max_norm = {}, Float norm_type = 2.0, bool scale_grad_by_freq = false, bool sparse = false, SourceLocation at =
+    SourceLocation::here());
 /// x times the normal distribution's cumulative probability at x; approximate may be "tanh". (torch.nn.functional.gelu)
 Tensor gelu(const Tensor& input, std::string_view approximate = "none", SourceLocation at = SourceLocation::here());
 Tensor gelu_(const Tensor& input, std::string_view approximate = "none", SourceLocation at = SourceLocation::here());
+/// The absolute difference of input and target. (torch.nn.functional.l1_loss)
+Tensor l1_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average = {}, std::optional<bool>
+    reduce = {}, std::string_view reduction = "mean", const Tensor& weight = detail::no_tensor(), SourceLocation at =
+    SourceLocation::here());
+/// Brings the last dimensions to mean 0 and variance 1, then applies weight and bias. (torch.nn.functional.layer_norm)
+Tensor layer_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight = detail::no_tensor(), const
+    Tensor& bias = detail::no_tensor(), Float eps = 1e-05, SourceLocation at = SourceLocation::here());
+/// input times the transpose of weight, plus bias; weight is [out, in], or [in] for a single output.
+/// (torch.nn.functional.linear)
+Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias = detail::no_tensor(), SourceLocation at =
+    SourceLocation::here());
+/// The squared difference of input and target. (torch.nn.functional.mse_loss)
+Tensor mse_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average = {}, std::optional<bool>
+    reduce = {}, std::string_view reduction = "mean", const Tensor& weight = detail::no_tensor(), SourceLocation at =
+    SourceLocation::here());
+/// Minus the input at each target's class, weighted by class; targets equal to ignore_index do not count.
+/// (torch.nn.functional.nll_loss)
+Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight = detail::no_tensor(),
+    std::optional<bool> size_average = {}, Int ignore_index = -100, std::optional<bool> reduce = {}, std::string_view
+    reduction = "mean", SourceLocation at = SourceLocation::here());
 /// Pads with pairs of widths, last dimension first; modes constant, reflect, replicate, circular. Negative widths cut.
 /// (torch.nn.functional.pad)
 Tensor pad(const Tensor& input, const Dims& pad, std::string_view mode = "constant", std::optional<Float> value = {},
@@ -300,28 +475,110 @@ Tensor pad(const Tensor& input, const Dims& pad, std::string_view mode = "consta
 /// Each element, but not below zero. (torch.nn.functional.relu)
 Tensor relu(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor relu_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Divides by the root of the mean square of the last dimensions, then applies weight. (torch.nn.functional.rms_norm)
+Tensor rms_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight = detail::no_tensor(),
+    std::optional<Float> eps = {}, SourceLocation at = SourceLocation::here());
+/// softmax(query · keyᵀ · scale + mask) · value. With enable_gqa, heads of key and value serve several of query.
+/// (torch.nn.functional.scaled_dot_product_attention)
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& attn_mask
+    = detail::no_tensor(), Float dropout_p = 0.0, bool is_causal = false, std::optional<Float> scale = {}, bool
+    enable_gqa = false, SourceLocation at = SourceLocation::here());
 /// x * sigmoid(x) of each element. (torch.nn.functional.silu)
 Tensor silu(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor silu_(const Tensor& input, SourceLocation at = SourceLocation::here());
+using fulgurite::softmax;
+using fulgurite::log_softmax;
 
 }  // namespace nn
 
+namespace linalg {
+
+/// The norm of order ord of all elements, or along dimensions. (torch.linalg.vector_norm)
+Tensor vector_norm(const Tensor& x, Float ord = 2, const Dims& dim = {}, bool keepdim = false, std::optional<Dtype>
+    dtype = {}, SourceLocation at = SourceLocation::here());
+
+}  // namespace linalg
+
 namespace prims {
 
+/// One AdamW step: the new parameter and moments. `step` counts from 1.
+std::tuple<Tensor, Tensor, Tensor> adamw(const Tensor& parameter, const Tensor& gradient, const Tensor& first_moment,
+    const Tensor& second_moment, const Tensor& step, const Tensor& learning_rate, Float beta1, Float beta2, Float eps,
+    Float weight_decay, SourceLocation at = SourceLocation::here());
 /// The elements converted to another dtype; floating ones are cut toward zero for integers.
 Tensor convert_element_type(const Tensor& input, Dtype dtype, SourceLocation at = SourceLocation::here());
+/// Writes source into destination's memory. The sizes and dtypes are equal.
+Tensor copy_(const Tensor& source, const Tensor& destination, SourceLocation at = SourceLocation::here());
+/// The cotangent of an embedding's weight: the rows of grad added up by index, in order; -1: no padding index.
+Tensor embedding_backward(const Tensor& grad, const Tensor& indices, Int num_embeddings, Int padding_idx, SourceLocation
+    at = SourceLocation::here());
 /// The cotangent of gelu's input from that of its result.
 Tensor gelu_backward(const Tensor& grad, const Tensor& input, std::string_view approximate, SourceLocation at =
+    SourceLocation::here());
+/// The elements at the places that integer tensors, broadcast together, list for the dimensions they stand at; an
+/// undefined tensor keeps its dimension whole. The places' dimensions come where the first tensor stands if the tensors
+/// are adjacent, else first.
+Tensor index(const Tensor& input, const std::vector<Tensor>& indices, SourceLocation at = SourceLocation::here());
+/// A copy of `input` with `values`, broadcast, written (or added, in order) at the places of prims.index.
+Tensor index_put(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate = false,
+    SourceLocation at = SourceLocation::here());
+/// A one-dimensional i64 tensor of these numbers.
+Tensor integer_tensor(const Dims& values, SourceLocation at = SourceLocation::here());
+/// Layer normalization, with the mean and the reciprocal standard deviation it used.
+std::tuple<Tensor, Tensor, Tensor> layer_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight,
+    const Tensor& bias, Float eps, SourceLocation at = SourceLocation::here());
+/// The cotangents of layer normalization's input, weight and bias.
+std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& mean,
+    const Tensor& rstd, const Tensor& weight, const Dims& normalized_shape, SourceLocation at = SourceLocation::here());
+/// The cotangent of log_softmax's input: grad - exp(output) * sum(grad).
+Tensor log_softmax_backward(const Tensor& grad, const Tensor& output, Int dim, SourceLocation at =
+    SourceLocation::here());
+/// torch.max along a dimension: the largest elements and the indices of the first of them.
+std::tuple<Tensor, Tensor> max_with_indices(const Tensor& input, Int dim, bool keepdim = false, SourceLocation at =
+    SourceLocation::here());
+/// torch.min along a dimension: the smallest elements and the indices of the first of them.
+std::tuple<Tensor, Tensor> min_with_indices(const Tensor& input, Int dim, bool keepdim = false, SourceLocation at =
+    SourceLocation::here());
+/// The cotangent of nll_loss's input: zero but at each target's class.
+Tensor nll_loss_backward(const Tensor& grad, const Tensor& target, const Tensor& weight, Int classes, Int ignore_index,
+    std::string_view reduction, SourceLocation at = SourceLocation::here());
+/// Normally distributed numbers, drawn from a state.
+Tensor normal(const Tensor& state, const Dims& size, Float mean, Float std, Dtype dtype, SourceLocation at =
     SourceLocation::here());
 /// The tensor with `low` elements of a value before and `high` after it, in each dimension.
 Tensor pad(const Tensor& input, const Dims& low, const Dims& high, Float value, SourceLocation at =
     SourceLocation::here());
+/// Integers evenly distributed from low to below high, drawn from a state.
+Tensor random_integers(const Tensor& state, const Dims& size, Int low, Int high, Dtype dtype, SourceLocation at =
+    SourceLocation::here());
+/// The generator's [seed, offset]; the generator's offset advances by increment.
+Tensor random_state(Int increment, SourceLocation at = SourceLocation::here());
+/// Attention of equal batch dimensions, and the logarithm of the sum of each row's exponentiated scores. A row in which
+/// everything is masked gives zeros and -infinity.
+std::tuple<Tensor, Tensor> scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+    const Tensor& mask, bool is_causal, Float scale, SourceLocation at = SourceLocation::here());
+/// The cotangents of attention's query, key and value.
+std::tuple<Tensor, Tensor, Tensor> scaled_dot_product_attention_backward(const Tensor& grad, const Tensor& query, const
+    Tensor& key, const Tensor& value, const Tensor& mask, const Tensor& out, const Tensor& logsumexp, bool is_causal,
+    Float scale, SourceLocation at = SourceLocation::here());
 /// A view of start:end:step along a dimension, by Python's rules.
 Tensor slice(const Tensor& input, Int dim = 0, std::optional<Int> start = {}, std::optional<Int> end = {}, Int step = 1,
     SourceLocation at = SourceLocation::here());
+/// The cotangent of softmax's input: (grad - sum(grad * output)) * output.
+Tensor softmax_backward(const Tensor& grad, const Tensor& output, Int dim, SourceLocation at = SourceLocation::here());
+/// Numbers evenly distributed from low to below high, drawn from a state.
+Tensor uniform(const Tensor& state, const Dims& size, Float low, Float high, Dtype dtype, SourceLocation at =
+    SourceLocation::here());
 using fulgurite::abs;
 using fulgurite::acos;
 using fulgurite::add;
+using fulgurite::all;
+using fulgurite::amax;
+using fulgurite::amin;
+using fulgurite::any;
+using fulgurite::arange;
+using fulgurite::argmax;
+using fulgurite::argmin;
 using fulgurite::asin;
 using fulgurite::atan;
 using fulgurite::atan2;
@@ -338,6 +595,7 @@ using fulgurite::clone;
 using fulgurite::contiguous;
 using fulgurite::cos;
 using fulgurite::cosh;
+using fulgurite::cumsum;
 using fulgurite::detach;
 using fulgurite::div;
 using fulgurite::eq;
@@ -349,12 +607,16 @@ using fulgurite::expm1;
 using fulgurite::flip;
 using fulgurite::floor;
 using fulgurite::fmod;
+using fulgurite::full;
+using fulgurite::gather;
 using fulgurite::ge;
 using fulgurite::gt;
+using fulgurite::index_select;
 using fulgurite::isfinite;
 using fulgurite::isinf;
 using fulgurite::isnan;
 using fulgurite::le;
+using fulgurite::linspace;
 using fulgurite::log;
 using fulgurite::log10;
 using fulgurite::log1p;
@@ -365,7 +627,9 @@ using fulgurite::logical_or;
 using fulgurite::logical_xor;
 using fulgurite::lt;
 using fulgurite::masked_fill;
+using fulgurite::matmul;
 using fulgurite::maximum;
+using fulgurite::mean;
 using fulgurite::minimum;
 using fulgurite::mul;
 using fulgurite::narrow;
@@ -373,11 +637,14 @@ using fulgurite::ne;
 using fulgurite::neg;
 using fulgurite::permute;
 using fulgurite::pow;
+using fulgurite::prod;
 using fulgurite::reciprocal;
 using fulgurite::remainder;
 using fulgurite::reshape;
 using fulgurite::round;
 using fulgurite::rsqrt;
+using fulgurite::scatter;
+using fulgurite::scatter_add;
 using fulgurite::select;
 using fulgurite::sigmoid;
 using fulgurite::sign;
@@ -387,12 +654,15 @@ using fulgurite::sqrt;
 using fulgurite::square;
 using fulgurite::squeeze;
 using fulgurite::sub;
+using fulgurite::sum;
 using fulgurite::tan;
 using fulgurite::tanh;
 using fulgurite::transpose;
 using fulgurite::trunc;
 using fulgurite::unsqueeze;
+using fulgurite::var;
 using fulgurite::where;
+using fulgurite::nn::linear;
 using fulgurite::nn::relu;
 
 }  // namespace prims

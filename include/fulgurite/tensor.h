@@ -84,6 +84,12 @@ class Tensor : public TensorMethods {
   void backward(const Tensor& gradient = {}, SourceLocation at = SourceLocation::here()) const;
   void backward(const Tensor& gradient, const BackwardOptions&, SourceLocation at = SourceLocation::here()) const;
   std::shared_ptr<Node> grad_fn() const;
+  /// Runs `hook` on this tensor's gradient when it is complete; what it returns replaces the gradient. See autograd.h.
+  HookHandle register_hook(const Hook& hook) const;
+  /// Runs `hook` on this leaf after a gradient was added to its grad().
+  HookHandle register_post_accumulate_grad_hook(std::function<void(Tensor)> hook) const;
+  /// Makes backward() keep the gradient of a tensor that is not a leaf in grad().
+  void retain_grad() const;
 
   Tensor operator()(const Index&) const;
   Tensor operator()(const Index&, const Index&) const;

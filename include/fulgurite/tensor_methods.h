@@ -40,12 +40,22 @@ struct TensorMethods {
       SourceLocation at = SourceLocation::here()) const;
   Tensor addcmul_(const Tensor& tensor1, const Tensor& tensor2, const Operand& value = detail::one_operand(),
       SourceLocation at = SourceLocation::here()) const;
+  Tensor addmm(const Tensor& mat1, const Tensor& mat2, const Operand& beta = detail::one_operand(), const Operand& alpha
+      = detail::one_operand(), SourceLocation at = SourceLocation::here()) const;
+  Tensor all(const Dims& dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
+  Tensor amax(const Dims& dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
+  Tensor amin(const Dims& dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
+  Tensor any(const Dims& dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
+  Tensor argmax(std::optional<Int> dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
+  Tensor argmin(std::optional<Int> dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
   Tensor asin(SourceLocation at = SourceLocation::here()) const;
   Tensor asin_(SourceLocation at = SourceLocation::here()) const;
   Tensor atan(SourceLocation at = SourceLocation::here()) const;
   Tensor atan_(SourceLocation at = SourceLocation::here()) const;
   Tensor atan2(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor atan2_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor baddbmm(const Tensor& batch1, const Tensor& batch2, const Operand& beta = detail::one_operand(), const Operand&
+      alpha = detail::one_operand(), SourceLocation at = SourceLocation::here()) const;
   Tensor bitwise_and(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor bitwise_and_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor bitwise_not(SourceLocation at = SourceLocation::here()) const;
@@ -54,6 +64,7 @@ struct TensorMethods {
   Tensor bitwise_or_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor bitwise_xor(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor bitwise_xor_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor bmm(const Tensor& mat2, SourceLocation at = SourceLocation::here()) const;
   Tensor broadcast_to(const Dims& size, SourceLocation at = SourceLocation::here()) const;
   Tensor ceil(SourceLocation at = SourceLocation::here()) const;
   Tensor ceil_(SourceLocation at = SourceLocation::here()) const;
@@ -67,14 +78,26 @@ struct TensorMethods {
   Tensor clamp_min(const Operand& min, SourceLocation at = SourceLocation::here()) const;
   Tensor clamp_min_(const Operand& min, SourceLocation at = SourceLocation::here()) const;
   Tensor clone(SourceLocation at = SourceLocation::here()) const;
+  Tensor constant_pad_nd(const Dims& pad, const Operand& value = detail::zero_operand(), SourceLocation at =
+      SourceLocation::here()) const;
   Tensor contiguous(SourceLocation at = SourceLocation::here()) const;
   Tensor cos(SourceLocation at = SourceLocation::here()) const;
   Tensor cos_(SourceLocation at = SourceLocation::here()) const;
   Tensor cosh(SourceLocation at = SourceLocation::here()) const;
   Tensor cosh_(SourceLocation at = SourceLocation::here()) const;
+  Tensor cross_entropy(const Tensor& target, const Tensor& weight = detail::no_tensor(), std::optional<bool>
+      size_average = {}, Int ignore_index = -100, std::optional<bool> reduce = {}, std::string_view reduction = "mean",
+      Float label_smoothing = 0.0, SourceLocation at = SourceLocation::here()) const;
+  Tensor cumsum(Int dim, std::optional<Dtype> dtype = {}, SourceLocation at = SourceLocation::here()) const;
   Tensor div(const Operand& other, std::string_view rounding_mode = {}, SourceLocation at = SourceLocation::here())
       const;
   Tensor div_(const Operand& other, std::string_view rounding_mode = {}, SourceLocation at = SourceLocation::here())
+      const;
+  Tensor dot(const Tensor& tensor, SourceLocation at = SourceLocation::here()) const;
+  Tensor dropout(Float p = 0.5, bool training = true, bool inplace = false, SourceLocation at = SourceLocation::here())
+      const;
+  Tensor embedding(const Tensor& weight, std::optional<Int> padding_idx = {}, std::optional<Float> max_norm = {}, Float
+      norm_type = 2.0, bool scale_grad_by_freq = false, bool sparse = false, SourceLocation at = SourceLocation::here())
       const;
   Tensor eq(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor eq_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
@@ -94,22 +117,33 @@ struct TensorMethods {
   Tensor floor_(SourceLocation at = SourceLocation::here()) const;
   Tensor fmod(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor fmod_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor gather(Int dim, const Tensor& index, SourceLocation at = SourceLocation::here()) const;
   Tensor ge(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor ge_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor gelu(std::string_view approximate = "none", SourceLocation at = SourceLocation::here()) const;
   Tensor gelu_(std::string_view approximate = "none", SourceLocation at = SourceLocation::here()) const;
   Tensor gt(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor gt_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor index_put(const std::vector<Tensor>& indices, const Tensor& values, bool accumulate = false, SourceLocation at
+      = SourceLocation::here()) const;
+  Tensor index_select(Int dim, const Tensor& index, SourceLocation at = SourceLocation::here()) const;
   Tensor isfinite(SourceLocation at = SourceLocation::here()) const;
   Tensor isfinite_(SourceLocation at = SourceLocation::here()) const;
   Tensor isinf(SourceLocation at = SourceLocation::here()) const;
   Tensor isinf_(SourceLocation at = SourceLocation::here()) const;
   Tensor isnan(SourceLocation at = SourceLocation::here()) const;
   Tensor isnan_(SourceLocation at = SourceLocation::here()) const;
+  Tensor l1_loss(const Tensor& target, std::optional<bool> size_average = {}, std::optional<bool> reduce = {},
+      std::string_view reduction = "mean", const Tensor& weight = detail::no_tensor(), SourceLocation at =
+      SourceLocation::here()) const;
+  Tensor layer_norm(const Dims& normalized_shape, const Tensor& weight = detail::no_tensor(), const Tensor& bias =
+      detail::no_tensor(), Float eps = 1e-05, SourceLocation at = SourceLocation::here()) const;
   Tensor le(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor le_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor lerp(const Tensor& end, const Operand& weight, SourceLocation at = SourceLocation::here()) const;
   Tensor lerp_(const Tensor& end, const Operand& weight, SourceLocation at = SourceLocation::here()) const;
+  Tensor linear(const Tensor& weight, const Tensor& bias = detail::no_tensor(), SourceLocation at =
+      SourceLocation::here()) const;
   Tensor log(SourceLocation at = SourceLocation::here()) const;
   Tensor log_(SourceLocation at = SourceLocation::here()) const;
   Tensor log10(SourceLocation at = SourceLocation::here()) const;
@@ -118,6 +152,7 @@ struct TensorMethods {
   Tensor log1p_(SourceLocation at = SourceLocation::here()) const;
   Tensor log2(SourceLocation at = SourceLocation::here()) const;
   Tensor log2_(SourceLocation at = SourceLocation::here()) const;
+  Tensor log_softmax(Int dim, std::optional<Dtype> dtype = {}, SourceLocation at = SourceLocation::here()) const;
   Tensor logical_and(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor logical_and_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor logical_not(SourceLocation at = SourceLocation::here()) const;
@@ -126,27 +161,44 @@ struct TensorMethods {
   Tensor logical_or_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor logical_xor(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor logical_xor_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor logsumexp(const Dims& dim, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
   Tensor lt(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor lt_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor masked_fill(const Tensor& mask, const Operand& value, SourceLocation at = SourceLocation::here()) const;
   Tensor masked_fill_(const Tensor& mask, const Operand& value, SourceLocation at = SourceLocation::here()) const;
+  Tensor matmul(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor max(SourceLocation at = SourceLocation::here()) const;
   Tensor maximum(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor maximum_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor mean(const Dims& dim = {}, bool keepdim = false, std::optional<Dtype> dtype = {}, SourceLocation at =
+      SourceLocation::here()) const;
+  Tensor min(SourceLocation at = SourceLocation::here()) const;
   Tensor minimum(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor minimum_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor mm(const Tensor& mat2, SourceLocation at = SourceLocation::here()) const;
   Tensor movedim(const Dims& source, const Dims& destination, SourceLocation at = SourceLocation::here()) const;
+  Tensor mse_loss(const Tensor& target, std::optional<bool> size_average = {}, std::optional<bool> reduce = {},
+      std::string_view reduction = "mean", const Tensor& weight = detail::no_tensor(), SourceLocation at =
+      SourceLocation::here()) const;
   Tensor mul(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor mul_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor mv(const Tensor& vec, SourceLocation at = SourceLocation::here()) const;
   Tensor narrow(Int dim, Int start, Int length, SourceLocation at = SourceLocation::here()) const;
   Tensor ne(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor ne_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor neg(SourceLocation at = SourceLocation::here()) const;
   Tensor neg_(SourceLocation at = SourceLocation::here()) const;
+  Tensor nll_loss(const Tensor& target, const Tensor& weight = detail::no_tensor(), std::optional<bool> size_average =
+      {}, Int ignore_index = -100, std::optional<bool> reduce = {}, std::string_view reduction = "mean", SourceLocation
+      at = SourceLocation::here()) const;
+  Tensor outer(const Tensor& vec2, SourceLocation at = SourceLocation::here()) const;
   Tensor pad(const Dims& pad, std::string_view mode = "constant", std::optional<Float> value = {}, SourceLocation at =
       SourceLocation::here()) const;
   Tensor permute(const Dims& dims, SourceLocation at = SourceLocation::here()) const;
   Tensor pow(const Operand& exponent, SourceLocation at = SourceLocation::here()) const;
   Tensor pow_(const Operand& exponent, SourceLocation at = SourceLocation::here()) const;
+  Tensor prod(std::optional<Int> dim = {}, bool keepdim = false, std::optional<Dtype> dtype = {}, SourceLocation at =
+      SourceLocation::here()) const;
   Tensor reciprocal(SourceLocation at = SourceLocation::here()) const;
   Tensor reciprocal_(SourceLocation at = SourceLocation::here()) const;
   Tensor relu(SourceLocation at = SourceLocation::here()) const;
@@ -155,10 +207,17 @@ struct TensorMethods {
   Tensor remainder_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor reshape(const Dims& shape, SourceLocation at = SourceLocation::here()) const;
   Tensor reshape_as(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor rms_norm(const Dims& normalized_shape, const Tensor& weight = detail::no_tensor(), std::optional<Float> eps =
+      {}, SourceLocation at = SourceLocation::here()) const;
   Tensor round(SourceLocation at = SourceLocation::here()) const;
   Tensor round_(SourceLocation at = SourceLocation::here()) const;
   Tensor rsqrt(SourceLocation at = SourceLocation::here()) const;
   Tensor rsqrt_(SourceLocation at = SourceLocation::here()) const;
+  Tensor scaled_dot_product_attention(const Tensor& key, const Tensor& value, const Tensor& attn_mask =
+      detail::no_tensor(), Float dropout_p = 0.0, bool is_causal = false, std::optional<Float> scale = {}, bool
+      enable_gqa = false, SourceLocation at = SourceLocation::here()) const;
+  Tensor scatter(Int dim, const Tensor& index, const Operand& src, SourceLocation at = SourceLocation::here()) const;
+  Tensor scatter_add(Int dim, const Tensor& index, const Tensor& src, SourceLocation at = SourceLocation::here()) const;
   Tensor select(Int dim, Int index, SourceLocation at = SourceLocation::here()) const;
   Tensor sigmoid(SourceLocation at = SourceLocation::here()) const;
   Tensor sigmoid_(SourceLocation at = SourceLocation::here()) const;
@@ -170,6 +229,7 @@ struct TensorMethods {
   Tensor sin_(SourceLocation at = SourceLocation::here()) const;
   Tensor sinh(SourceLocation at = SourceLocation::here()) const;
   Tensor sinh_(SourceLocation at = SourceLocation::here()) const;
+  Tensor softmax(Int dim, std::optional<Dtype> dtype = {}, SourceLocation at = SourceLocation::here()) const;
   std::vector<Tensor> split(const Dims& split_size_or_sections, Int dim = 0, SourceLocation at = SourceLocation::here())
       const;
   std::vector<Tensor> split_with_sizes(const Dims& split_sizes, Int dim = 0, SourceLocation at = SourceLocation::here())
@@ -179,9 +239,15 @@ struct TensorMethods {
   Tensor square(SourceLocation at = SourceLocation::here()) const;
   Tensor square_(SourceLocation at = SourceLocation::here()) const;
   Tensor squeeze(const Dims& dim = {}, SourceLocation at = SourceLocation::here()) const;
+  Tensor std(const Dims& dim = {}, std::optional<Int> correction = 1, bool keepdim = false, SourceLocation at =
+      SourceLocation::here()) const;
+  std::tuple<Tensor, Tensor> std_mean(const Dims& dim = {}, std::optional<Int> correction = 1, bool keepdim = false,
+      SourceLocation at = SourceLocation::here()) const;
   Tensor sub(const Operand& other, const Operand& alpha = detail::one_operand(), SourceLocation at =
       SourceLocation::here()) const;
   Tensor sub_(const Operand& other, const Operand& alpha = detail::one_operand(), SourceLocation at =
+      SourceLocation::here()) const;
+  Tensor sum(const Dims& dim = {}, bool keepdim = false, std::optional<Dtype> dtype = {}, SourceLocation at =
       SourceLocation::here()) const;
   Tensor t(SourceLocation at = SourceLocation::here()) const;
   Tensor tan(SourceLocation at = SourceLocation::here()) const;
@@ -196,8 +262,18 @@ struct TensorMethods {
   std::vector<Tensor> unbind(Int dim = 0, SourceLocation at = SourceLocation::here()) const;
   Tensor unflatten(Int dim, const Dims& sizes, SourceLocation at = SourceLocation::here()) const;
   Tensor unsqueeze(Int dim, SourceLocation at = SourceLocation::here()) const;
+  Tensor var(const Dims& dim = {}, std::optional<Int> correction = 1, bool keepdim = false, SourceLocation at =
+      SourceLocation::here()) const;
+  std::tuple<Tensor, Tensor> var_mean(const Dims& dim = {}, std::optional<Int> correction = 1, bool keepdim = false,
+      SourceLocation at = SourceLocation::here()) const;
+  Tensor vector_norm(Float ord = 2, const Dims& dim = {}, bool keepdim = false, std::optional<Dtype> dtype = {},
+      SourceLocation at = SourceLocation::here()) const;
   Tensor view(const Dims& size, SourceLocation at = SourceLocation::here()) const;
   Tensor view_as(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  std::tuple<Tensor, Tensor> max(Int dim, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
+  Tensor max(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  std::tuple<Tensor, Tensor> min(Int dim, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
+  Tensor min(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor copy_(const Operand& source, SourceLocation at = SourceLocation::here()) const;
   Tensor fill_(const Operand& value, SourceLocation at = SourceLocation::here()) const;
   Tensor zero_(SourceLocation at = SourceLocation::here()) const;

@@ -5,6 +5,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include <fulgurite/tensor.h>
@@ -101,10 +103,13 @@ class Value {
   Value(const std::vector<Tensor>& tensors);
   Value(const Shape& integers);
   static Value collection(std::string name, std::vector<Value> items);
-  Value(const Value&);
-  Value(Value&&) noexcept;
-  Value& operator=(Value) noexcept;
-  ~Value();
+  Value(const Value&) = default;
+  Value(Value&& other) noexcept : kind_(std::exchange(other.kind_, Kind::none)), content_(std::move(other.content_)) {}
+  Value& operator=(Value other) noexcept {
+    std::swap(kind_, other.kind_);
+    content_.swap(other.content_);
+    return *this;
+  }
 
   Kind kind() const { return kind_; }
   bool is_none() const { return kind_ == Kind::none; }
@@ -144,13 +149,12 @@ class Value {
 
  private:
   explicit Value(Kind kind) : kind_(kind) {}
+  using ObjectRef = detail::Ref<const ValueObject>;
+  using NumberRef = detail::Ref<const NumberProxy>;
+  using TensorRef = detail::Ref<TensorProxy>;
   Kind kind_ = Kind::none;
-  bool is_symbolic_ = false;
-  union {
-    int64_t integer_ = 0;
-    double floating_;
-    const void* object_;  // counted: TensorProxy, NumberProxy or ValueObject, by kind
-  };
+  // Numbers, dtypes and devices; number symbols; tensors; everything longer.
+  std::variant<int64_t, double, NumberRef, TensorRef, ObjectRef> content_;
 };
 
 /// A parameter of call(): a value, or braces of values for a list.

@@ -137,11 +137,23 @@ FULGURITE_INLINE Floats to_floats(const Ints& a) {
 }
 /// Whether any lane's mask is set.
 FULGURITE_INLINE bool any(const Ints& mask) {
+#if defined(__AVX512F__)
+  int bits;
+  asm("vptestmd %1, %1, %%k1\n\tkmovw %%k1, %0" : "=r"(bits) : "v"(mask.part[0]) : "k1");
+  return bits != 0;
+#else
   IntPart all = mask.part[0];
   for (int p = 1; p < parts; ++p) all |= mask.part[p];
+#if defined(__AVX__)
+  return __builtin_ia32_movmskps256((FloatPart)all) != 0;
+#elif defined(__SSE2__)
+  return __builtin_ia32_movmskps((FloatPart)all) != 0;
+#else
   int result = 0;
   for (int lane = 0; lane < part_lanes; ++lane) result |= all[lane];
   return result != 0;
+#endif
+#endif
 }
 
 // Memory, of any alignment.
@@ -180,7 +192,11 @@ FULGURITE_INLINE void store_halves(unsigned short* to, const Ints& value) {
 FULGURITE_INLINE Ints load_bytes(const unsigned char* from) {
   typedef unsigned char Part __attribute__((vector_size(part_bytes / 4), aligned(1), may_alias));
   Ints result;
+#if defined(__AVX2__)
+  FULGURITE_EACH_PART asm("vpmovzxbd %1, %0" : "=v"(result.part[p]) : "m"(*(const Part*)(from + p * part_lanes)));
+#else
   FULGURITE_EACH_PART result.part[p] = (IntPart)__builtin_convertvector(*(const Part*)(from + p * part_lanes), UnsignedPart);
+#endif
   return result;
 }
 /// The low bytes.
@@ -188,6 +204,26 @@ FULGURITE_INLINE void store_bytes(unsigned char* to, const Ints& value) {
   typedef unsigned char Bytes __attribute__((vector_size(part_bytes / 4)));
   typedef unsigned char Part __attribute__((vector_size(part_bytes / 4), aligned(1), may_alias));
   FULGURITE_EACH_PART *(Part*)(to + p * part_lanes) = __builtin_convertvector((UnsignedPart)value.part[p], Bytes);
+}
+
+/// Of each pair of lanes the product of the first ones, as 64 bits.
+FULGURITE_INLINE Ints multiply_even(const Ints& a, const Ints& b) {
+  typedef unsigned long long LongPart __attribute__((vector_size(part_bytes)));
+  Ints result;
+#if defined(__AVX2__)
+  FULGURITE_EACH_PART asm("vpmuludq %2, %1, %0" : "=v"(result.part[p]) : "v"(a.part[p]), "v"(b.part[p]));
+#else
+  FULGURITE_EACH_PART result.part[p] =
+      (IntPart)(((LongPart)a.part[p] & 0xffffffffull) * ((LongPart)b.part[p] & 0xffffffffull));
+#endif
+  return result;
+}
+/// Pairs of lanes shifted right as 64 bits.
+FULGURITE_INLINE Ints shift_right_pairs(const Ints& a, int count) {
+  typedef unsigned long long LongPart __attribute__((vector_size(part_bytes)));
+  Ints result;
+  FULGURITE_EACH_PART result.part[p] = (IntPart)((LongPart)a.part[p] >> count);
+  return result;
 }
 
 // bf16 is the upper half of a float; rounding is to nearest, ties to even.
@@ -236,14 +272,17 @@ FULGURITE_INLINE void store_some(Element* to, const Floats& value, long count) {
   __builtin_memcpy(to, buffer, count * sizeof(Element));
 }
 
-// Simple functions. The minimum and maximum of a NaN and anything is NaN, as PyTorch has it.
-FULGURITE_INLINE Floats multiply_add(const Floats& a, const Floats& b, const Floats& c) { return a * b + c; }
+// Simple functions.
+/// a * b + c; one expression, so that it becomes one instruction where there is one.
+FULGURITE_INLINE Floats multiply_add(const Floats& a, const Floats& b, const Floats& c) {
+  Floats result;
+  FULGURITE_EACH_PART result.part[p] = a.part[p] * b.part[p] + c.part[p];
+  return result;
+}
 FULGURITE_INLINE Floats abs(const Floats& x) { return from_bits(bits_of(x) & Ints(0x7fffffff)); }
 FULGURITE_INLINE Floats copy_sign(const Floats& magnitude, const Floats& sign) {
   return from_bits((bits_of(magnitude) & Ints(0x7fffffff)) | (bits_of(sign) & Ints((int)0x80000000u)));
 }
-FULGURITE_INLINE Floats maximum(const Floats& a, const Floats& b) { return select((a > b) | (a != a), a, b); }
-FULGURITE_INLINE Floats minimum(const Floats& a, const Floats& b) { return select((a < b) | (a != a), a, b); }
 /// To the nearest integer, ties to even.
 FULGURITE_INLINE Floats round_to_even(const Floats& x) {
   const Floats magic = copy_sign(Floats(0x1p23f), x);
@@ -259,6 +298,37 @@ FULGURITE_INLINE Floats ceil(const Floats& x) {
   return select(rounded < x, copy_sign(rounded + Floats(1.f), x), rounded);
 }
 FULGURITE_INLINE Floats trunc(const Floats& x) { return copy_sign(floor(abs(x)), x); }
+// What the compilers do not find by themselves: one instruction each.
+#if defined(__AVX__)
+#define FULGURITE_BINARY_INSTRUCTION(name, a, b, result) asm("v" name " %2, %1, %0" : "=v"(result) : "v"(a), "v"(b))
+#elif defined(__SSE2__)
+#define FULGURITE_BINARY_INSTRUCTION(name, a, b, result) \
+  result = a;                                            \
+  asm(name " %1, %0" : "+x"(result) : "x"(b))
+#endif
+/// a < b ? a : b, so b where either is NaN.
+FULGURITE_INLINE Floats lesser_or_second(const Floats& a, const Floats& b) {
+#ifdef FULGURITE_BINARY_INSTRUCTION
+  Floats result;
+  FULGURITE_EACH_PART { FULGURITE_BINARY_INSTRUCTION("minps", a.part[p], b.part[p], result.part[p]); }
+  return result;
+#else
+  return select(a < b, a, b);
+#endif
+}
+/// a > b ? a : b, so b where either is NaN.
+FULGURITE_INLINE Floats greater_or_second(const Floats& a, const Floats& b) {
+#ifdef FULGURITE_BINARY_INSTRUCTION
+  Floats result;
+  FULGURITE_EACH_PART { FULGURITE_BINARY_INSTRUCTION("maxps", a.part[p], b.part[p], result.part[p]); }
+  return result;
+#else
+  return select(a > b, a, b);
+#endif
+}
+// The larger or smaller of two; NaN where either is.
+FULGURITE_INLINE Floats maximum(const Floats& a, const Floats& b) { return select(a != a, a, greater_or_second(a, b)); }
+FULGURITE_INLINE Floats minimum(const Floats& a, const Floats& b) { return select(a != a, a, lesser_or_second(a, b)); }
 FULGURITE_INLINE Floats sqrt(const Floats& x) {
   Floats result;
 #if defined(__AVX__)
@@ -269,6 +339,21 @@ FULGURITE_INLINE Floats sqrt(const Floats& x) {
   FULGURITE_EACH_PART for (int lane = 0; lane < part_lanes; ++lane) result.part[p][lane] = __builtin_sqrtf(x.part[p][lane]);
 #endif
   return result;
+}
+/// A number whose lowest bits, as long as it is no larger than 2^22, hold the nearest integer, ties to even.
+FULGURITE_INLINE Floats with_integer_bits(const Floats& x) { return x + Floats(0x1.8p23f); }
+FULGURITE_INLINE Floats integer_of(const Floats& with_bits) { return with_bits - Floats(0x1.8p23f); }
+/// x * 2^n for with_bits = with_integer_bits(n), n in [-252, 254]; rounded once.
+FULGURITE_INLINE Floats scale(const Floats& x, const Floats& with_bits) {
+#if defined(__AVX512F__)
+  const Floats n = integer_of(with_bits);
+  Floats result;
+  asm("vscalefps %2, %1, %0" : "=v"(result.part[0]) : "v"(x.part[0]), "v"(n.part[0]));
+  return result;
+#else
+  const Ints n = bits_of(with_bits) - Ints(0x4b400000), half = shift_right_signed(n, 1);
+  return (x * from_bits(shift_left(half + Ints(127), 23))) * from_bits(shift_left(n - half + Ints(127), 23));
+#endif
 }
 
 // Reductions of the lanes: lane i with lane i + 8, then 4, 2, 1.
@@ -285,8 +370,8 @@ FULGURITE_INLINE Floats sqrt(const Floats& x) {
   }
 FULGURITE_LANES_REDUCTION(sum_of_lanes, a + b)
 FULGURITE_LANES_REDUCTION(product_of_lanes, a * b)
-FULGURITE_LANES_REDUCTION(maximum_of_lanes, (a > b) | (a != a) ? a : b)
-FULGURITE_LANES_REDUCTION(minimum_of_lanes, (a < b) | (a != a) ? a : b)
+FULGURITE_LANES_REDUCTION(maximum_of_lanes, ((a > b) | (a != a)) ? a : b)
+FULGURITE_LANES_REDUCTION(minimum_of_lanes, ((a < b) | (a != a)) ? a : b)
 #undef FULGURITE_LANES_REDUCTION
 
 }  // namespace fulgurite::FULGURITE_KERNELS

@@ -1,17 +1,9 @@
-// The transcendental functions of vector.h's lanes: within 2 units in the last place of the true value, right for NaN, infinities,
+// The transcendental functions of vector.h's lanes: within 2.5 units in the last place of the true value, right for NaN, infinities,
 // zeros of either sign and denormal numbers. Integers come out of floats by adding 1.5 * 2^23, which is defined for every input.
 #pragma once
 #include "codegen/vector.h"
 
 namespace fulgurite::FULGURITE_KERNELS {
-
-/// 2^n for integers n in [-126, 127].
-FULGURITE_INLINE Floats power_of_two(const Ints& n) { return from_bits(shift_left(n + Ints(127), 23)); }
-/// x * 2^n for n in [-252, 254], with one rounding.
-FULGURITE_INLINE Floats scale(const Floats& x, const Ints& n) {
-  const Ints half = shift_right_signed(n, 1);
-  return (x * power_of_two(half)) * power_of_two(n - half);
-}
 
 /// (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2.
 FULGURITE_INLINE Floats exp_tail(const Floats& r) {
@@ -22,41 +14,37 @@ FULGURITE_INLINE Floats exp_tail(const Floats& r) {
   return multiply_add(p, r, Floats(5.0000001201e-1f));
 }
 
-FULGURITE_INLINE Floats exp(const Floats& argument) {
-  Floats x = select(argument < Floats(-104.f), Floats(-104.f), argument);
-  x = select(x > Floats(89.f), Floats(89.f), x);
+/// e^x for x in [-104, 89], or NaN.
+FULGURITE_INLINE Floats exp_in_range(const Floats& x) {
   const Floats shifted = multiply_add(x, Floats(1.44269504088896341f), Floats(0x1.8p23f));
-  const Ints n = bits_of(shifted) - Ints(0x4b400000);
-  const Floats rounded = shifted - Floats(0x1.8p23f);
-  Floats r = multiply_add(rounded, Floats(-0.693359375f), x);
-  r = multiply_add(rounded, Floats(2.12194440e-4f), r);
-  return scale(multiply_add(exp_tail(r) * r, r, r) + Floats(1.f), n);
+  const Floats n = integer_of(shifted);
+  Floats r = multiply_add(n, Floats(-0.693359375f), x);
+  r = multiply_add(n, Floats(2.12194440e-4f), r);
+  return scale(multiply_add(exp_tail(r) * r, r, r) + Floats(1.f), shifted);
 }
+/// e^x for x <= 89, or NaN.
+FULGURITE_INLINE Floats exp_of_small(const Floats& x) { return exp_in_range(greater_or_second(Floats(-104.f), x)); }
+FULGURITE_INLINE Floats exp(const Floats& x) { return exp_of_small(lesser_or_second(Floats(89.f), x)); }
 
 FULGURITE_INLINE Floats exp2(const Floats& argument) {
-  Floats x = select(argument < Floats(-151.f), Floats(-151.f), argument);
-  x = select(x > Floats(129.f), Floats(129.f), x);
-  const Floats shifted = x + Floats(0x1.8p23f);
-  const Ints n = bits_of(shifted) - Ints(0x4b400000);
-  const Floats f = x - (shifted - Floats(0x1.8p23f));
+  const Floats x = greater_or_second(Floats(-151.f), lesser_or_second(Floats(129.f), argument));
+  const Floats shifted = with_integer_bits(x);
+  const Floats f = x - integer_of(shifted);
   const Floats r = f * Floats(0.693147180559945286f);
   const Floats low = multiply_add(f, Floats(0.693147180559945286f), -r) + f * Floats(-1.904654e-9f);
-  return scale(multiply_add(exp_tail(r) * r, r, low) + r + Floats(1.f), n);
+  return scale(multiply_add(exp_tail(r) * r, r, low) + r + Floats(1.f), shifted);
 }
 
 FULGURITE_INLINE Floats expm1(const Floats& argument) {
-  Floats x = select(argument < Floats(-18.f), Floats(-18.f), argument);
-  x = select(x > Floats(89.f), Floats(89.f), x);
+  const Floats x = greater_or_second(Floats(-18.f), lesser_or_second(Floats(89.f), argument));
   const Floats shifted = multiply_add(x, Floats(1.44269504088896341f), Floats(0x1.8p23f));
-  const Ints n = bits_of(shifted) - Ints(0x4b400000);
-  const Floats rounded = shifted - Floats(0x1.8p23f);
-  Floats r = multiply_add(rounded, Floats(-0.693359375f), x);
-  r = multiply_add(rounded, Floats(2.12194440e-4f), r);
-  const Floats tail = exp_tail(r) * r;
-  const Floats small = multiply_add(tail, r, r);  // e^r - 1
+  const Floats n = integer_of(shifted);
+  Floats r = multiply_add(n, Floats(-0.693359375f), x);
+  r = multiply_add(n, Floats(2.12194440e-4f), r);
+  const Floats small = multiply_add(exp_tail(r) * r, r, r);  // e^r - 1
   // 2^n (small + 1) - 1 with the ones cancelled before they can hide the small part; halved so that 2^128 does not overflow.
-  const Floats half = power_of_two(select(n > Ints(-100), n, Ints(-100)) - Ints(1));
-  const Floats large = (multiply_add(half, small, half - Floats(0.5f))) * Floats(2.f);
+  const Floats half = scale(Floats(0.5f), shifted);
+  const Floats large = multiply_add(half, small, half - Floats(0.5f)) * Floats(2.f);
   return select(abs(argument) < Floats(1e-5f), multiply_add(argument * Floats(0.5f), argument, argument), large);
 }
 
@@ -133,12 +121,13 @@ FULGURITE_INLINE Floats tanh(const Floats& x) {
   return select(magnitude < Floats(0.625f), small, copy_sign(large, x));
 }
 FULGURITE_INLINE Floats sigmoid(const Floats& x) {
-  const Floats e = exp(-abs(x));
+  const Floats e = exp_of_small(-abs(x));
   return select(x < Floats(0.f), e, Floats(1.f)) / (Floats(1.f) + e);
 }
 
 FULGURITE_INLINE Floats erf(const Floats& x) {
-  const Floats t = abs(x), s = x * x;
+  // Past 4 the result is 1.
+  const Floats t = lesser_or_second(Floats(4.f), abs(x)), s = t * t;
   Floats r = multiply_add(Floats(-1.72853470e-5f), t, Floats(3.83197126e-4f));
   const Floats u = multiply_add(Floats(-3.88396438e-3f), t, Floats(2.42546219e-2f));
   r = multiply_add(r, s, u);
@@ -146,15 +135,14 @@ FULGURITE_INLINE Floats erf(const Floats& x) {
   r = multiply_add(r, t, Floats(-6.34846687e-1f));
   r = multiply_add(r, t, Floats(-1.28717512e-1f));
   r = multiply_add(r, t, -t);
-  // Past 4 the result is 1 and the polynomial need not hold.
-  const Floats large = select(t > Floats(4.f), Floats(1.f), Floats(1.f) - exp(r));
+  const Floats large = Floats(1.f) - exp_in_range(r);
   Floats q = multiply_add(Floats(-5.96761703e-4f), s, Floats(4.99119423e-3f));
   q = multiply_add(q, s, Floats(-2.67681349e-2f));
   q = multiply_add(q, s, Floats(1.12819925e-1f));
   q = multiply_add(q, s, Floats(-3.76125336e-1f));
   q = multiply_add(q, s, Floats(1.28379166e-1f));
-  const Floats small = multiply_add(q, x, x);
-  return select(t > Floats(0.927734375f), copy_sign(large, x), select(x == x, small, x));
+  const Floats small = multiply_add(q, t, t);
+  return copy_sign(select(t > Floats(0.927734375f), large, small), x);
 }
 
 /// sin(x + quarter * pi / 2).

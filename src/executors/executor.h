@@ -37,6 +37,9 @@ const Executor& onednn_executor();
 
 const Implementation* find_eager_implementation(const Symbol&);
 
+/// Adds an executor before eager; throws UserError when its name is taken. It is asked only where it is named.
+void register_executor(Executor);
+
 /// Registered executors by name and the default priority order. Thread-safe.
 std::vector<std::string> all_executors();
 std::vector<std::string> default_executors();

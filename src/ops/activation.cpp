@@ -39,7 +39,13 @@ TanhTerms tanh_terms(const Tensor& x, SourceLocation at) {
   return {square, tanh(inner, at)};
 }
 
+void infer_silu(Arguments a, InferredTypes& types) {
+  require(is_floating(a[0].tensor().dtype()), "needs a floating dtype, not ", a[0].tensor().dtype());
+  infer_same(a, types);
+}
+
 void decompose_gelu(Arguments a, Results& results, SourceLocation at) {
+  check(infer_gelu, a);
   const Tensor& x = a[0].tensor();
   Tensor bent;
   if (is_tanh_approximation(a[1])) {
@@ -113,11 +119,9 @@ constinit const Symbol relu_symbol{
 constinit const Symbol silu_symbol{
     .signature = "torch.nn.functional.silu(Tensor input) -> Tensor",
     .documentation = "x * sigmoid(x) of each element.",
-    .infer = [](Arguments a, InferredTypes& types) {
-      require(is_floating(a[0].tensor().dtype()), "needs a floating dtype, not ", a[0].tensor().dtype());
-      infer_same(a, types);
-    },
+    .infer = infer_silu,
     .decompose = [](Arguments a, Results& results, SourceLocation at) {
+      check(infer_silu, a);
       const Tensor gate = sigmoid(a[0].tensor(), at);
       results.push_back(mul(a[0].tensor(), gate, at));
     },

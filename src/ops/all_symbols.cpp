@@ -9,7 +9,10 @@ namespace {
 
 constexpr SymbolList (*families[])() = {
     unary_symbols,     unary_step_symbols, activation_symbols, arithmetic_symbols, comparison_symbols, select_symbols,
-    reduction_symbols, extremum_symbols,   statistics_symbols, creation_symbols,   random_symbols,     in_place_symbols,
+    reduction_symbols, extremum_symbols,   statistics_symbols, creation_symbols,   random_symbols,
+    shape_symbols,     views_symbols,       slicing_symbols,    joining_symbols,    indexing_symbols,
+    matrix_products_symbols, normalization_symbols, softmax_symbols, losses_symbols, attention_symbols,
+    embedding_symbols, optimizer_symbols,   structural_symbols,
 };
 
 std::vector<const Symbol*> concatenated() {

@@ -25,22 +25,6 @@ void infer_with_alpha(Arguments a, InferredTypes& types) {
 /// Zero where `condition` holds.
 Tensor cleared(const Tensor& cotangent, const Tensor& condition) { return where(condition, 0, cotangent); }
 
-// maximum and minimum: the larger (smaller) operand takes the cotangent, equal ones half each.
-void gradient_of_extremum(Gradient& g, bool of_maximum) {
-  const Tensor a = g.tensor(0), b = g.tensor(1);
-  const Tensor tied = eq(a, b);
-  const Tensor half = div(g.cotangent(), 2);
-  const Tensor shared = where(tied, half, g.cotangent());
-  if (g.needs(0)) {
-    const Tensor loses = of_maximum ? lt(a, b) : gt(a, b);
-    g.set(0, cleared(shared, loses));
-  }
-  if (g.needs(1)) {
-    const Tensor loses = of_maximum ? gt(a, b) : lt(a, b);
-    g.set(1, cleared(shared, loses));
-  }
-}
-
 void gradient_of_power(Gradient& g) {
   const Operand base = g.argument(0).operand(), exponent = g.argument(1).operand();
   if (g.needs(0)) {

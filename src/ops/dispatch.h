@@ -42,8 +42,12 @@ void dispatch(const Symbol&, Arguments, SourceLocation, Results&);
 /// For symbols with exactly one result.
 Tensor dispatch(const Symbol&, Arguments, SourceLocation);
 
-/// Eager mode: runs the kernel, and records a node where an argument requires grad. Defined in autograd/.
+/// Eager mode: runs the kernel, and records a node where an argument requires grad. prims.copy_(source, destination) writes into
+/// destination's memory, advances its storage's version and gives destination source's history. Defined in autograd/.
 void run_eager(const Symbol&, Arguments, SourceLocation, Results&);
+
+/// This thread's grad mode: whether operators on tensors that require grad record nodes. Defined in autograd/.
+bool grad_enabled();
 
 /// "linear(cpu f32[2, 3], cpu f32[4, 5], None)": for messages.
 std::string call_text(const Symbol&, Arguments);

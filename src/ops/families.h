@@ -20,6 +20,18 @@ SymbolList extremum_symbols();
 SymbolList statistics_symbols();
 SymbolList creation_symbols();
 SymbolList random_symbols();
-SymbolList in_place_symbols();
+SymbolList shape_symbols();
+SymbolList views_symbols();
+SymbolList slicing_symbols();
+SymbolList joining_symbols();
+SymbolList indexing_symbols();
+SymbolList matrix_products_symbols();
+SymbolList normalization_symbols();
+SymbolList softmax_symbols();
+SymbolList losses_symbols();
+SymbolList attention_symbols();
+SymbolList embedding_symbols();
+SymbolList optimizer_symbols();
+SymbolList structural_symbols();
 
 }  // namespace fulgurite

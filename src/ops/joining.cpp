@@ -31,7 +31,8 @@ TensorType joined_type(std::span<const Tensor> tensors, Int given_dim) {
   Int total = 0;
   for (const Tensor& x : tensors) {
     type.dtype = promote_types(type.dtype, x.dtype());
-    require(x.device() == type.device, "tensors are on different devices: ", type.device.name(), " and ", x.device().name());
+    require(x.device() == type.device, "tensors are on different devices: ", type.device.name(), " and ",
+            x.device().name());
     if (!first_is_ignored && is_ignored(x)) continue;
     const Shape shape = x.shape();
     require(shape.size() == type.shape.size(), "tensors of ", type.shape.size(), " and ", shape.size(), " dimensions: ",
@@ -59,8 +60,10 @@ Tensor pad_from_itself(const Tensor& input, int64_t dim, Int low, Int high, std:
     const Tensor part = narrow(input, dim, start, count, at);
     return flipped ? flip(part, Dims(dim), at) : part;
   };
-  if (mode == "reflect") require(low < size && high < size, "reflect padding must be smaller than the dimension's size ", size.hint());
-  if (mode == "circular") require(low <= size && high <= size, "circular padding exceeds the dimension's size ", size.hint());
+  if (mode == "reflect") require(low < size && high < size,
+                                 "reflect padding must be smaller than the dimension's size ", size.hint());
+  if (mode == "circular") require(low <= size && high <= size, "circular padding exceeds the dimension's size ",
+                                  size.hint());
   if (low > 0) {
     if (mode == "replicate") parts.push_back(repeat_edge(0, low));
     else parts.push_back(mode == "reflect" ? piece(1, low, true) : piece(size - low, low, false));
@@ -88,7 +91,8 @@ Tensor pad_constant(Tensor input, std::span<const Int> pairs, Float value, Sourc
     const Int cut_before = before < 0 ? -before : Int(0), cut_after = after < 0 ? -after : Int(0);
     if (cut_before > 0 || cut_after > 0) {
       const Int left = input.size(static_cast<int>(dim)) - cut_before - cut_after;
-      require(left >= 0, "the padding ", Shape(pairs.data(), pairs.size()), " cuts away more than dimension ", dim, " has");
+      require(left >= 0, "the padding ", Shape(pairs.data(), pairs.size()), " cuts away more than dimension ", dim,
+              " has");
       input = narrow(input, dim, cut_before, left, at);
     }
     low[dim] = before < 0 ? Int(0) : before;
@@ -186,7 +190,8 @@ constinit const Symbol pad_symbol{
       const auto pairs = a[1].integers();
       const std::string_view mode = a[2].string();
       require(pairs.size() % 2 == 0, "pad must have an even number of widths, got ", a[1].shape());
-      require(static_cast<int64_t>(pairs.size() / 2) <= input.ndim(), "pad has ", pairs.size() / 2, " pairs for ", input.ndim(),
+      require(static_cast<int64_t>(pairs.size() / 2) <= input.ndim(), "pad has ", pairs.size() / 2, " pairs for ",
+              input.ndim(),
               " dimensions");
       if (mode == "constant") {
         out.push_back(pad_constant(input, pairs, a[3].is_none() ? Float(0.0) : a[3].floating(), at));
@@ -204,8 +209,17 @@ constinit const Symbol pad_symbol{
     },
 };
 
+constinit const Symbol constant_pad_nd_symbol{
+    .signature = "torch.constant_pad_nd(Tensor input, int[] pad, Operand value=0) -> Tensor",
+    .documentation = "Pads with a value and pairs of widths, last dimension first; negative widths cut.",
+    .decompose = [](Arguments a, Results& out, SourceLocation at) {
+      out.push_back(nn::pad(a[0].tensor(), a[1].shape(), "constant", a[2].floating(), at));
+    },
+};
+
 std::span<const Symbol* const> joining_symbols() {
-  static constexpr const Symbol* all[] = {&cat_symbol, &stack_symbol, &clone_symbol, &prims_pad_symbol, &pad_symbol};
+  static constexpr const Symbol* all[] = {&cat_symbol, &stack_symbol, &clone_symbol, &prims_pad_symbol, &pad_symbol,
+                                          &constant_pad_nd_symbol};
   return all;
 }
 

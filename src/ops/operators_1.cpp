@@ -50,6 +50,48 @@ Tensor addcmul_(const Tensor& input, const Tensor& tensor1, const Tensor& tensor
   const Argument arguments[] = {Argument(input), Argument(tensor1), Argument(tensor2), Argument(value)};
   return apply_in_place(addcmul_symbol, arguments, at);
 }
+Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const Operand& beta, const Operand& alpha,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(mat1), Argument(mat2), Argument(beta), Argument(alpha)};
+  return dispatch(addmm_symbol, arguments, at);
+}
+Tensor all(const Tensor& input, const Dims& dim, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(keepdim)};
+  return dispatch(all_symbol, arguments, at);
+}
+Tensor amax(const Tensor& input, const Dims& dim, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
+  return dispatch(amax_symbol, arguments, at);
+}
+Tensor amin(const Tensor& input, const Dims& dim, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
+  return dispatch(amin_symbol, arguments, at);
+}
+Tensor any(const Tensor& input, const Dims& dim, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(keepdim)};
+  return dispatch(any_symbol, arguments, at);
+}
+Tensor arange(const Operand& start, const Operand& end, const Operand& step, const TensorOptions& options,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(start), Argument(end), Argument(step), Argument(options.dtype), options.device
+      == Device() ? Argument() : Argument(options.device)};
+  const Tensor result = dispatch(arange_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor arange(const Operand& start, const Operand& end, const TensorOptions& options, SourceLocation at) {
+  return arange(start, end, detail::one_operand(), options, at);
+}
+Tensor arange(const Operand& start, const TensorOptions& options, SourceLocation at) {
+  return arange(start, detail::no_operand(), detail::one_operand(), options, at);
+}
+Tensor argmax(const Tensor& input, std::optional<Int> dim, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
+  return dispatch(argmax_symbol, arguments, at);
+}
+Tensor argmin(const Tensor& input, std::optional<Int> dim, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
+  return dispatch(argmin_symbol, arguments, at);
+}
 Tensor asin(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return dispatch(asin_symbol, arguments, at);
@@ -73,6 +115,11 @@ Tensor atan2(const Tensor& input, const Tensor& other, SourceLocation at) {
 Tensor atan2_(const Tensor& input, const Tensor& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return apply_in_place(atan2_symbol, arguments, at);
+}
+Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand&
+    alpha, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(batch1), Argument(batch2), Argument(beta), Argument(alpha)};
+  return dispatch(baddbmm_symbol, arguments, at);
 }
 Tensor bitwise_and(const Operand& input, const Operand& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
@@ -105,6 +152,10 @@ Tensor bitwise_xor(const Operand& input, const Operand& other, SourceLocation at
 Tensor bitwise_xor_(const Tensor& input, const Operand& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return apply_in_place(bitwise_xor_symbol, arguments, at);
+}
+Tensor bmm(const Tensor& input, const Tensor& mat2, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(mat2)};
+  return dispatch(bmm_symbol, arguments, at);
 }
 Tensor broadcast_to(const Tensor& input, const Dims& size, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(size)};
@@ -156,6 +207,10 @@ Tensor clone(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return dispatch(clone_symbol, arguments, at);
 }
+Tensor constant_pad_nd(const Tensor& input, const Dims& pad, const Operand& value, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(pad), Argument(value)};
+  return dispatch(constant_pad_nd_symbol, arguments, at);
+}
 Tensor contiguous(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return dispatch(contiguous_symbol, arguments, at);
@@ -176,6 +231,10 @@ Tensor cosh_(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return apply_in_place(cosh_symbol, arguments, at);
 }
+Tensor cumsum(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
+  return dispatch(cumsum_symbol, arguments, at);
+}
 Tensor detach(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return dispatch(detach_symbol, arguments, at);
@@ -189,6 +248,22 @@ Tensor div_(const Tensor& input, const Operand& other, std::string_view rounding
   const Argument arguments[] = {Argument(input), Argument(other), rounding_mode.empty() ? Argument() :
       Argument(rounding_mode)};
   return apply_in_place(div_symbol, arguments, at);
+}
+Tensor dot(const Tensor& input, const Tensor& tensor, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(tensor)};
+  return dispatch(dot_symbol, arguments, at);
+}
+Tensor empty(const Dims& size, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(size), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(empty_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor empty_like(const Tensor& input, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(empty_like_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
 }
 Tensor eq(const Tensor& input, const Operand& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
@@ -238,6 +313,15 @@ Tensor expm1_(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return apply_in_place(expm1_symbol, arguments, at);
 }
+Tensor eye(Int n, std::optional<Int> m, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(n), Argument(m), Argument(options.dtype), options.device == Device() ?
+      Argument() : Argument(options.device)};
+  const Tensor result = dispatch(eye_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor eye(Int n, const TensorOptions& options, SourceLocation at) {
+  return eye(n, {}, options, at);
+}
 Tensor flatten(const Tensor& input, Int start_dim, Int end_dim, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(start_dim), Argument(end_dim)};
   return dispatch(flatten_symbol, arguments, at);
@@ -262,6 +346,22 @@ Tensor fmod_(const Tensor& input, const Operand& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return apply_in_place(fmod_symbol, arguments, at);
 }
+Tensor full(const Dims& size, const Operand& fill_value, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(size), Argument(fill_value), Argument(options.dtype), options.device ==
+      Device() ? Argument() : Argument(options.device)};
+  const Tensor result = dispatch(full_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor full_like(const Tensor& input, const Operand& fill_value, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(fill_value), Argument(options.dtype), options.device ==
+      Device() ? Argument() : Argument(options.device)};
+  const Tensor result = dispatch(full_like_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor gather(const Tensor& input, Int dim, const Tensor& index, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index)};
+  return dispatch(gather_symbol, arguments, at);
+}
 Tensor ge(const Tensor& input, const Operand& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return dispatch(ge_symbol, arguments, at);
@@ -277,106 +377,6 @@ Tensor gt(const Tensor& input, const Operand& other, SourceLocation at) {
 Tensor gt_(const Tensor& input, const Operand& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return apply_in_place(gt_symbol, arguments, at);
-}
-Tensor isfinite(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(isfinite_symbol, arguments, at);
-}
-Tensor isfinite_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(isfinite_symbol, arguments, at);
-}
-Tensor isinf(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(isinf_symbol, arguments, at);
-}
-Tensor isinf_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(isinf_symbol, arguments, at);
-}
-Tensor isnan(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(isnan_symbol, arguments, at);
-}
-Tensor isnan_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(isnan_symbol, arguments, at);
-}
-Tensor le(const Tensor& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(le_symbol, arguments, at);
-}
-Tensor le_(const Tensor& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return apply_in_place(le_symbol, arguments, at);
-}
-Tensor lerp(const Tensor& input, const Tensor& end, const Operand& weight, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(end), Argument(weight)};
-  return dispatch(lerp_symbol, arguments, at);
-}
-Tensor lerp_(const Tensor& input, const Tensor& end, const Operand& weight, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(end), Argument(weight)};
-  return apply_in_place(lerp_symbol, arguments, at);
-}
-Tensor log(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(log_symbol, arguments, at);
-}
-Tensor log_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(log_symbol, arguments, at);
-}
-Tensor log10(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(log10_symbol, arguments, at);
-}
-Tensor log10_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(log10_symbol, arguments, at);
-}
-Tensor log1p(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(log1p_symbol, arguments, at);
-}
-Tensor log1p_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(log1p_symbol, arguments, at);
-}
-Tensor log2(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(log2_symbol, arguments, at);
-}
-Tensor log2_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(log2_symbol, arguments, at);
-}
-Tensor logical_and(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(logical_and_symbol, arguments, at);
-}
-Tensor logical_and_(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return apply_in_place(logical_and_symbol, arguments, at);
-}
-Tensor logical_not(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(logical_not_symbol, arguments, at);
-}
-Tensor logical_not_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(logical_not_symbol, arguments, at);
-}
-Tensor logical_or(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(logical_or_symbol, arguments, at);
-}
-Tensor logical_or_(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return apply_in_place(logical_or_symbol, arguments, at);
-}
-Tensor logical_xor(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(logical_xor_symbol, arguments, at);
 }
 
 }  // namespace fulgurite

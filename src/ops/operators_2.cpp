@@ -6,9 +6,132 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor index_put(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(indices), Argument(values), Argument(accumulate)};
+  return dispatch(index_put_symbol, arguments, at);
+}
+Tensor index_select(const Tensor& input, Int dim, const Tensor& index, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index)};
+  return dispatch(index_select_symbol, arguments, at);
+}
+Tensor isfinite(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(isfinite_symbol, arguments, at);
+}
+Tensor isfinite_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(isfinite_symbol, arguments, at);
+}
+Tensor isinf(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(isinf_symbol, arguments, at);
+}
+Tensor isinf_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(isinf_symbol, arguments, at);
+}
+Tensor isnan(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(isnan_symbol, arguments, at);
+}
+Tensor isnan_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(isnan_symbol, arguments, at);
+}
+Tensor le(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(le_symbol, arguments, at);
+}
+Tensor le_(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(le_symbol, arguments, at);
+}
+Tensor lerp(const Tensor& input, const Tensor& end, const Operand& weight, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(end), Argument(weight)};
+  return dispatch(lerp_symbol, arguments, at);
+}
+Tensor lerp_(const Tensor& input, const Tensor& end, const Operand& weight, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(end), Argument(weight)};
+  return apply_in_place(lerp_symbol, arguments, at);
+}
+Tensor linspace(const Operand& start, const Operand& end, Int steps, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(start), Argument(end), Argument(steps), Argument(options.dtype), options.device
+      == Device() ? Argument() : Argument(options.device)};
+  const Tensor result = dispatch(linspace_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor log(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(log_symbol, arguments, at);
+}
+Tensor log_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(log_symbol, arguments, at);
+}
+Tensor log10(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(log10_symbol, arguments, at);
+}
+Tensor log10_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(log10_symbol, arguments, at);
+}
+Tensor log1p(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(log1p_symbol, arguments, at);
+}
+Tensor log1p_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(log1p_symbol, arguments, at);
+}
+Tensor log2(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(log2_symbol, arguments, at);
+}
+Tensor log2_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(log2_symbol, arguments, at);
+}
+Tensor log_softmax(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
+  return dispatch(log_softmax_symbol, arguments, at);
+}
+Tensor logical_and(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(logical_and_symbol, arguments, at);
+}
+Tensor logical_and_(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(logical_and_symbol, arguments, at);
+}
+Tensor logical_not(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(logical_not_symbol, arguments, at);
+}
+Tensor logical_not_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(logical_not_symbol, arguments, at);
+}
+Tensor logical_or(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(logical_or_symbol, arguments, at);
+}
+Tensor logical_or_(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(logical_or_symbol, arguments, at);
+}
+Tensor logical_xor(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(logical_xor_symbol, arguments, at);
+}
 Tensor logical_xor_(const Tensor& input, const Tensor& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return apply_in_place(logical_xor_symbol, arguments, at);
+}
+Tensor logsumexp(const Tensor& input, const Dims& dim, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
+  return dispatch(logsumexp_symbol, arguments, at);
 }
 Tensor lt(const Tensor& input, const Operand& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
@@ -26,6 +149,14 @@ Tensor masked_fill_(const Tensor& input, const Tensor& mask, const Operand& valu
   const Argument arguments[] = {Argument(input), Argument(mask), Argument(value)};
   return apply_in_place(masked_fill_symbol, arguments, at);
 }
+Tensor matmul(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(matmul_symbol, arguments, at);
+}
+Tensor max(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(max_symbol, arguments, at);
+}
 Tensor maximum(const Tensor& input, const Tensor& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return dispatch(maximum_symbol, arguments, at);
@@ -34,6 +165,15 @@ Tensor maximum_(const Tensor& input, const Tensor& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return apply_in_place(maximum_symbol, arguments, at);
 }
+Tensor mean(const Tensor& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(keepdim),
+      Argument(dtype)};
+  return dispatch(mean_symbol, arguments, at);
+}
+Tensor min(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(min_symbol, arguments, at);
+}
 Tensor minimum(const Tensor& input, const Tensor& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return dispatch(minimum_symbol, arguments, at);
@@ -41,6 +181,10 @@ Tensor minimum(const Tensor& input, const Tensor& other, SourceLocation at) {
 Tensor minimum_(const Tensor& input, const Tensor& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return apply_in_place(minimum_symbol, arguments, at);
+}
+Tensor mm(const Tensor& input, const Tensor& mat2, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(mat2)};
+  return dispatch(mm_symbol, arguments, at);
 }
 Tensor movedim(const Tensor& input, const Dims& source, const Dims& destination, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(source), Argument(destination)};
@@ -53,6 +197,10 @@ Tensor mul(const Operand& input, const Operand& other, SourceLocation at) {
 Tensor mul_(const Tensor& input, const Operand& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return apply_in_place(mul_symbol, arguments, at);
+}
+Tensor mv(const Tensor& input, const Tensor& vec, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(vec)};
+  return dispatch(mv_symbol, arguments, at);
 }
 Tensor narrow(const Tensor& input, Int dim, Int start, Int length, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(start), Argument(length)};
@@ -74,6 +222,22 @@ Tensor neg_(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return apply_in_place(neg_symbol, arguments, at);
 }
+Tensor ones(const Dims& size, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(size), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(ones_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor ones_like(const Tensor& input, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(ones_like_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor outer(const Tensor& input, const Tensor& vec2, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(vec2)};
+  return dispatch(outer_symbol, arguments, at);
+}
 Tensor permute(const Tensor& input, const Dims& dims, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dims)};
   return dispatch(permute_symbol, arguments, at);
@@ -85,6 +249,40 @@ Tensor pow(const Operand& input, const Operand& exponent, SourceLocation at) {
 Tensor pow_(const Tensor& input, const Operand& exponent, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(exponent)};
   return apply_in_place(pow_symbol, arguments, at);
+}
+Tensor prod(const Tensor& input, std::optional<Int> dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim), Argument(dtype)};
+  return dispatch(prod_symbol, arguments, at);
+}
+Tensor rand(const Dims& size, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(size), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(rand_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor rand_like(const Tensor& input, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(rand_like_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor randint(Int low, Int high, const Dims& size, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(low), Argument(high), Argument(size), Argument(options.dtype), options.device
+      == Device() ? Argument() : Argument(options.device)};
+  const Tensor result = dispatch(randint_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor randn(const Dims& size, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(size), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(randn_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor randn_like(const Tensor& input, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(randn_like_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
 }
 Tensor reciprocal(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
@@ -126,6 +324,14 @@ Tensor rsqrt_(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return apply_in_place(rsqrt_symbol, arguments, at);
 }
+Tensor scatter(const Tensor& input, Int dim, const Tensor& index, const Operand& src, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src)};
+  return dispatch(scatter_symbol, arguments, at);
+}
+Tensor scatter_add(const Tensor& input, Int dim, const Tensor& index, const Tensor& src, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src)};
+  return dispatch(scatter_add_symbol, arguments, at);
+}
 Tensor select(const Tensor& input, Int dim, Int index, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(index)};
   return dispatch(select_symbol, arguments, at);
@@ -162,217 +368,15 @@ Tensor sinh_(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return apply_in_place(sinh_symbol, arguments, at);
 }
+Tensor softmax(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
+  return dispatch(softmax_symbol, arguments, at);
+}
 std::vector<Tensor> split(const Tensor& tensor, const Dims& split_size_or_sections, Int dim, SourceLocation at) {
   const Argument arguments[] = {Argument(tensor), Argument(split_size_or_sections), Argument(dim)};
   Results results;
   dispatch(split_symbol, arguments, at, results);
   return std::vector<Tensor>(results.begin(), results.end());
-}
-std::vector<Tensor> split_with_sizes(const Tensor& input, const Dims& split_sizes, Int dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(split_sizes), Argument(dim)};
-  Results results;
-  dispatch(split_with_sizes_symbol, arguments, at, results);
-  return std::vector<Tensor>(results.begin(), results.end());
-}
-Tensor sqrt(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(sqrt_symbol, arguments, at);
-}
-Tensor sqrt_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(sqrt_symbol, arguments, at);
-}
-Tensor square(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(square_symbol, arguments, at);
-}
-Tensor square_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(square_symbol, arguments, at);
-}
-Tensor squeeze(const Tensor& input, const Dims& dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim)};
-  return dispatch(squeeze_symbol, arguments, at);
-}
-Tensor stack(const std::vector<Tensor>& tensors, Int dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(tensors), Argument(dim)};
-  return dispatch(stack_symbol, arguments, at);
-}
-Tensor sub(const Operand& input, const Operand& other, const Operand& alpha, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other), Argument(alpha)};
-  return dispatch(sub_symbol, arguments, at);
-}
-Tensor sub_(const Tensor& input, const Operand& other, const Operand& alpha, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other), Argument(alpha)};
-  return apply_in_place(sub_symbol, arguments, at);
-}
-Tensor t(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(t_symbol, arguments, at);
-}
-Tensor tan(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(tan_symbol, arguments, at);
-}
-Tensor tan_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(tan_symbol, arguments, at);
-}
-Tensor tanh(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(tanh_symbol, arguments, at);
-}
-Tensor tanh_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(tanh_symbol, arguments, at);
-}
-Tensor transpose(const Tensor& input, Int dim0, Int dim1, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim0), Argument(dim1)};
-  return dispatch(transpose_symbol, arguments, at);
-}
-Tensor tril(const Tensor& input, Int diagonal, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(diagonal)};
-  return dispatch(tril_symbol, arguments, at);
-}
-Tensor triu(const Tensor& input, Int diagonal, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(diagonal)};
-  return dispatch(triu_symbol, arguments, at);
-}
-Tensor trunc(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(trunc_symbol, arguments, at);
-}
-Tensor trunc_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(trunc_symbol, arguments, at);
-}
-std::vector<Tensor> unbind(const Tensor& input, Int dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim)};
-  Results results;
-  dispatch(unbind_symbol, arguments, at, results);
-  return std::vector<Tensor>(results.begin(), results.end());
-}
-Tensor unflatten(const Tensor& input, Int dim, const Dims& sizes, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(sizes)};
-  return dispatch(unflatten_symbol, arguments, at);
-}
-Tensor unsqueeze(const Tensor& input, Int dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim)};
-  return dispatch(unsqueeze_symbol, arguments, at);
-}
-Tensor view(const Tensor& input, const Dims& size, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(size)};
-  return dispatch(view_symbol, arguments, at);
-}
-Tensor view_as(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(view_as_symbol, arguments, at);
-}
-Tensor where(const Tensor& condition, const Operand& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(condition), Argument(input), Argument(other)};
-  return dispatch(where_symbol, arguments, at);
-}
-Tensor where_(const Tensor& condition, const Operand& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(condition), Argument(input), Argument(other)};
-  return apply_in_place(where_symbol, arguments, at);
-}
-namespace nn {
-Tensor gelu(const Tensor& input, std::string_view approximate, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(approximate)};
-  return dispatch(gelu_symbol, arguments, at);
-}
-Tensor gelu_(const Tensor& input, std::string_view approximate, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(approximate)};
-  return apply_in_place(gelu_symbol, arguments, at);
-}
-Tensor pad(const Tensor& input, const Dims& pad, std::string_view mode, std::optional<Float> value, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(pad), Argument(mode), Argument(value)};
-  return dispatch(pad_symbol, arguments, at);
-}
-Tensor relu(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(relu_symbol, arguments, at);
-}
-Tensor relu_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(relu_symbol, arguments, at);
-}
-Tensor silu(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(silu_symbol, arguments, at);
-}
-Tensor silu_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(silu_symbol, arguments, at);
-}
-}  // namespace nn
-namespace prims {
-Tensor convert_element_type(const Tensor& input, Dtype dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dtype)};
-  return dispatch(prims_convert_element_type_symbol, arguments, at);
-}
-Tensor gelu_backward(const Tensor& grad, const Tensor& input, std::string_view approximate, SourceLocation at) {
-  const Argument arguments[] = {Argument(grad), Argument(input), Argument(approximate)};
-  return dispatch(prims_gelu_backward_symbol, arguments, at);
-}
-Tensor pad(const Tensor& input, const Dims& low, const Dims& high, Float value, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(low), Argument(high), Argument(value)};
-  return dispatch(prims_pad_symbol, arguments, at);
-}
-Tensor slice(const Tensor& input, Int dim, std::optional<Int> start, std::optional<Int> end, Int step, SourceLocation
-    at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(start), Argument(end), Argument(step)};
-  return dispatch(prims_slice_symbol, arguments, at);
-}
-}  // namespace prims
-Tensor TensorMethods::abs(SourceLocation at) const {
-  return fulgurite::abs(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::abs_(SourceLocation at) const {
-  return fulgurite::abs_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::acos(SourceLocation at) const {
-  return fulgurite::acos(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::acos_(SourceLocation at) const {
-  return fulgurite::acos_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::add(const Operand& other, const Operand& alpha, SourceLocation at) const {
-  return fulgurite::add(static_cast<const Tensor&>(*this), other, alpha, at);
-}
-Tensor TensorMethods::add_(const Operand& other, const Operand& alpha, SourceLocation at) const {
-  return fulgurite::add_(static_cast<const Tensor&>(*this), other, alpha, at);
-}
-Tensor TensorMethods::addcdiv(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
-    const {
-  return fulgurite::addcdiv(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
-}
-Tensor TensorMethods::addcdiv_(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
-    const {
-  return fulgurite::addcdiv_(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
-}
-Tensor TensorMethods::addcmul(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
-    const {
-  return fulgurite::addcmul(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
-}
-Tensor TensorMethods::addcmul_(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
-    const {
-  return fulgurite::addcmul_(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
-}
-Tensor TensorMethods::asin(SourceLocation at) const {
-  return fulgurite::asin(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::asin_(SourceLocation at) const {
-  return fulgurite::asin_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::atan(SourceLocation at) const {
-  return fulgurite::atan(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::atan_(SourceLocation at) const {
-  return fulgurite::atan_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::atan2(const Tensor& other, SourceLocation at) const {
-  return fulgurite::atan2(static_cast<const Tensor&>(*this), other, at);
 }
 
 }  // namespace fulgurite

@@ -6,377 +6,375 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
-Tensor TensorMethods::atan2_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::atan2_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_and(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_and(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_and_(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_and_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_not(SourceLocation at) const {
-  return fulgurite::bitwise_not(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::bitwise_not_(SourceLocation at) const {
-  return fulgurite::bitwise_not_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::bitwise_or(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_or(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_or_(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_or_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_xor(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_xor(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_xor_(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_xor_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::broadcast_to(const Dims& size, SourceLocation at) const {
-  return fulgurite::broadcast_to(static_cast<const Tensor&>(*this), size, at);
-}
-Tensor TensorMethods::ceil(SourceLocation at) const {
-  return fulgurite::ceil(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::ceil_(SourceLocation at) const {
-  return fulgurite::ceil_(static_cast<const Tensor&>(*this), at);
-}
-std::vector<Tensor> TensorMethods::chunk(Int chunks, Int dim, SourceLocation at) const {
-  return fulgurite::chunk(static_cast<const Tensor&>(*this), chunks, dim, at);
-}
-Tensor TensorMethods::clamp(const Operand& min, const Operand& max, SourceLocation at) const {
-  return fulgurite::clamp(static_cast<const Tensor&>(*this), min, max, at);
-}
-Tensor TensorMethods::clamp_(const Operand& min, const Operand& max, SourceLocation at) const {
-  return fulgurite::clamp_(static_cast<const Tensor&>(*this), min, max, at);
-}
-Tensor TensorMethods::clamp_max(const Operand& max, SourceLocation at) const {
-  return fulgurite::clamp_max(static_cast<const Tensor&>(*this), max, at);
-}
-Tensor TensorMethods::clamp_max_(const Operand& max, SourceLocation at) const {
-  return fulgurite::clamp_max_(static_cast<const Tensor&>(*this), max, at);
-}
-Tensor TensorMethods::clamp_min(const Operand& min, SourceLocation at) const {
-  return fulgurite::clamp_min(static_cast<const Tensor&>(*this), min, at);
-}
-Tensor TensorMethods::clamp_min_(const Operand& min, SourceLocation at) const {
-  return fulgurite::clamp_min_(static_cast<const Tensor&>(*this), min, at);
-}
-Tensor TensorMethods::clone(SourceLocation at) const {
-  return fulgurite::clone(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::contiguous(SourceLocation at) const {
-  return fulgurite::contiguous(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::cos(SourceLocation at) const {
-  return fulgurite::cos(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::cos_(SourceLocation at) const {
-  return fulgurite::cos_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::cosh(SourceLocation at) const {
-  return fulgurite::cosh(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::cosh_(SourceLocation at) const {
-  return fulgurite::cosh_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::div(const Operand& other, std::string_view rounding_mode, SourceLocation at) const {
-  return fulgurite::div(static_cast<const Tensor&>(*this), other, rounding_mode, at);
-}
-Tensor TensorMethods::div_(const Operand& other, std::string_view rounding_mode, SourceLocation at) const {
-  return fulgurite::div_(static_cast<const Tensor&>(*this), other, rounding_mode, at);
-}
-Tensor TensorMethods::eq(const Operand& other, SourceLocation at) const {
-  return fulgurite::eq(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::eq_(const Operand& other, SourceLocation at) const {
-  return fulgurite::eq_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::erf(SourceLocation at) const {
-  return fulgurite::erf(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::erf_(SourceLocation at) const {
-  return fulgurite::erf_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::exp(SourceLocation at) const {
-  return fulgurite::exp(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::exp_(SourceLocation at) const {
-  return fulgurite::exp_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::exp2(SourceLocation at) const {
-  return fulgurite::exp2(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::exp2_(SourceLocation at) const {
-  return fulgurite::exp2_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::expand(const Dims& size, SourceLocation at) const {
-  return fulgurite::expand(static_cast<const Tensor&>(*this), size, at);
-}
-Tensor TensorMethods::expand_as(const Tensor& other, SourceLocation at) const {
-  return fulgurite::expand_as(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::expm1(SourceLocation at) const {
-  return fulgurite::expm1(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::expm1_(SourceLocation at) const {
-  return fulgurite::expm1_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::flatten(Int start_dim, Int end_dim, SourceLocation at) const {
-  return fulgurite::flatten(static_cast<const Tensor&>(*this), start_dim, end_dim, at);
-}
-Tensor TensorMethods::flip(const Dims& dims, SourceLocation at) const {
-  return fulgurite::flip(static_cast<const Tensor&>(*this), dims, at);
-}
-Tensor TensorMethods::floor(SourceLocation at) const {
-  return fulgurite::floor(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::floor_(SourceLocation at) const {
-  return fulgurite::floor_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::fmod(const Operand& other, SourceLocation at) const {
-  return fulgurite::fmod(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::fmod_(const Operand& other, SourceLocation at) const {
-  return fulgurite::fmod_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::ge(const Operand& other, SourceLocation at) const {
-  return fulgurite::ge(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::ge_(const Operand& other, SourceLocation at) const {
-  return fulgurite::ge_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::gelu(std::string_view approximate, SourceLocation at) const {
-  return fulgurite::nn::gelu(static_cast<const Tensor&>(*this), approximate, at);
-}
-Tensor TensorMethods::gelu_(std::string_view approximate, SourceLocation at) const {
-  return fulgurite::nn::gelu_(static_cast<const Tensor&>(*this), approximate, at);
-}
-Tensor TensorMethods::gt(const Operand& other, SourceLocation at) const {
-  return fulgurite::gt(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::gt_(const Operand& other, SourceLocation at) const {
-  return fulgurite::gt_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::isfinite(SourceLocation at) const {
-  return fulgurite::isfinite(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::isfinite_(SourceLocation at) const {
-  return fulgurite::isfinite_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::isinf(SourceLocation at) const {
-  return fulgurite::isinf(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::isinf_(SourceLocation at) const {
-  return fulgurite::isinf_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::isnan(SourceLocation at) const {
-  return fulgurite::isnan(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::isnan_(SourceLocation at) const {
-  return fulgurite::isnan_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::le(const Operand& other, SourceLocation at) const {
-  return fulgurite::le(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::le_(const Operand& other, SourceLocation at) const {
-  return fulgurite::le_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::lerp(const Tensor& end, const Operand& weight, SourceLocation at) const {
-  return fulgurite::lerp(static_cast<const Tensor&>(*this), end, weight, at);
-}
-Tensor TensorMethods::lerp_(const Tensor& end, const Operand& weight, SourceLocation at) const {
-  return fulgurite::lerp_(static_cast<const Tensor&>(*this), end, weight, at);
-}
-Tensor TensorMethods::log(SourceLocation at) const {
-  return fulgurite::log(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log_(SourceLocation at) const {
-  return fulgurite::log_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log10(SourceLocation at) const {
-  return fulgurite::log10(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log10_(SourceLocation at) const {
-  return fulgurite::log10_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log1p(SourceLocation at) const {
-  return fulgurite::log1p(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log1p_(SourceLocation at) const {
-  return fulgurite::log1p_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log2(SourceLocation at) const {
-  return fulgurite::log2(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log2_(SourceLocation at) const {
-  return fulgurite::log2_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::logical_and(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logical_and(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::logical_and_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logical_and_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::logical_not(SourceLocation at) const {
-  return fulgurite::logical_not(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::logical_not_(SourceLocation at) const {
-  return fulgurite::logical_not_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::logical_or(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logical_or(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::logical_or_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logical_or_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::logical_xor(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logical_xor(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::logical_xor_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logical_xor_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::lt(const Operand& other, SourceLocation at) const {
-  return fulgurite::lt(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::lt_(const Operand& other, SourceLocation at) const {
-  return fulgurite::lt_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::masked_fill(const Tensor& mask, const Operand& value, SourceLocation at) const {
-  return fulgurite::masked_fill(static_cast<const Tensor&>(*this), mask, value, at);
-}
-Tensor TensorMethods::masked_fill_(const Tensor& mask, const Operand& value, SourceLocation at) const {
-  return fulgurite::masked_fill_(static_cast<const Tensor&>(*this), mask, value, at);
-}
-Tensor TensorMethods::maximum(const Tensor& other, SourceLocation at) const {
-  return fulgurite::maximum(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::maximum_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::maximum_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::minimum(const Tensor& other, SourceLocation at) const {
-  return fulgurite::minimum(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::minimum_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::minimum_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::movedim(const Dims& source, const Dims& destination, SourceLocation at) const {
-  return fulgurite::movedim(static_cast<const Tensor&>(*this), source, destination, at);
-}
-Tensor TensorMethods::mul(const Operand& other, SourceLocation at) const {
-  return fulgurite::mul(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::mul_(const Operand& other, SourceLocation at) const {
-  return fulgurite::mul_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::narrow(Int dim, Int start, Int length, SourceLocation at) const {
-  return fulgurite::narrow(static_cast<const Tensor&>(*this), dim, start, length, at);
-}
-Tensor TensorMethods::ne(const Operand& other, SourceLocation at) const {
-  return fulgurite::ne(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::ne_(const Operand& other, SourceLocation at) const {
-  return fulgurite::ne_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::neg(SourceLocation at) const {
-  return fulgurite::neg(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::neg_(SourceLocation at) const {
-  return fulgurite::neg_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::pad(const Dims& pad, std::string_view mode, std::optional<Float> value, SourceLocation at) const {
-  return fulgurite::nn::pad(static_cast<const Tensor&>(*this), pad, mode, value, at);
-}
-Tensor TensorMethods::permute(const Dims& dims, SourceLocation at) const {
-  return fulgurite::permute(static_cast<const Tensor&>(*this), dims, at);
-}
-Tensor TensorMethods::pow(const Operand& exponent, SourceLocation at) const {
-  return fulgurite::pow(static_cast<const Tensor&>(*this), exponent, at);
-}
-Tensor TensorMethods::pow_(const Operand& exponent, SourceLocation at) const {
-  return fulgurite::pow_(static_cast<const Tensor&>(*this), exponent, at);
-}
-Tensor TensorMethods::reciprocal(SourceLocation at) const {
-  return fulgurite::reciprocal(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::reciprocal_(SourceLocation at) const {
-  return fulgurite::reciprocal_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::relu(SourceLocation at) const {
-  return fulgurite::nn::relu(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::relu_(SourceLocation at) const {
-  return fulgurite::nn::relu_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::remainder(const Operand& other, SourceLocation at) const {
-  return fulgurite::remainder(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::remainder_(const Operand& other, SourceLocation at) const {
-  return fulgurite::remainder_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::reshape(const Dims& shape, SourceLocation at) const {
-  return fulgurite::reshape(static_cast<const Tensor&>(*this), shape, at);
-}
-Tensor TensorMethods::reshape_as(const Tensor& other, SourceLocation at) const {
-  return fulgurite::reshape_as(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::round(SourceLocation at) const {
-  return fulgurite::round(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::round_(SourceLocation at) const {
-  return fulgurite::round_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::rsqrt(SourceLocation at) const {
-  return fulgurite::rsqrt(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::rsqrt_(SourceLocation at) const {
-  return fulgurite::rsqrt_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::select(Int dim, Int index, SourceLocation at) const {
-  return fulgurite::select(static_cast<const Tensor&>(*this), dim, index, at);
-}
-Tensor TensorMethods::sigmoid(SourceLocation at) const {
-  return fulgurite::sigmoid(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sigmoid_(SourceLocation at) const {
-  return fulgurite::sigmoid_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sign(SourceLocation at) const {
-  return fulgurite::sign(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sign_(SourceLocation at) const {
-  return fulgurite::sign_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::silu(SourceLocation at) const {
-  return fulgurite::nn::silu(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::silu_(SourceLocation at) const {
-  return fulgurite::nn::silu_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sin(SourceLocation at) const {
-  return fulgurite::sin(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sin_(SourceLocation at) const {
-  return fulgurite::sin_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sinh(SourceLocation at) const {
-  return fulgurite::sinh(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sinh_(SourceLocation at) const {
-  return fulgurite::sinh_(static_cast<const Tensor&>(*this), at);
-}
-std::vector<Tensor> TensorMethods::split(const Dims& split_size_or_sections, Int dim, SourceLocation at) const {
-  return fulgurite::split(static_cast<const Tensor&>(*this), split_size_or_sections, dim, at);
-}
-std::vector<Tensor> TensorMethods::split_with_sizes(const Dims& split_sizes, Int dim, SourceLocation at) const {
-  return fulgurite::split_with_sizes(static_cast<const Tensor&>(*this), split_sizes, dim, at);
-}
-Tensor TensorMethods::sqrt(SourceLocation at) const {
-  return fulgurite::sqrt(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sqrt_(SourceLocation at) const {
-  return fulgurite::sqrt_(static_cast<const Tensor&>(*this), at);
+std::vector<Tensor> split_with_sizes(const Tensor& input, const Dims& split_sizes, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(split_sizes), Argument(dim)};
+  Results results;
+  dispatch(split_with_sizes_symbol, arguments, at, results);
+  return std::vector<Tensor>(results.begin(), results.end());
+}
+Tensor sqrt(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(sqrt_symbol, arguments, at);
+}
+Tensor sqrt_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(sqrt_symbol, arguments, at);
+}
+Tensor square(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(square_symbol, arguments, at);
+}
+Tensor square_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(square_symbol, arguments, at);
+}
+Tensor squeeze(const Tensor& input, const Dims& dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim)};
+  return dispatch(squeeze_symbol, arguments, at);
+}
+Tensor stack(const std::vector<Tensor>& tensors, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(tensors), Argument(dim)};
+  return dispatch(stack_symbol, arguments, at);
+}
+Tensor std(const Tensor& input, const Dims& dim, std::optional<Int> correction, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(correction),
+      Argument(keepdim)};
+  return dispatch(std_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> std_mean(const Tensor& input, const Dims& dim, std::optional<Int> correction, bool keepdim,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(correction),
+      Argument(keepdim)};
+  Results results;
+  dispatch(std_mean_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor sub(const Operand& input, const Operand& other, const Operand& alpha, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other), Argument(alpha)};
+  return dispatch(sub_symbol, arguments, at);
+}
+Tensor sub_(const Tensor& input, const Operand& other, const Operand& alpha, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other), Argument(alpha)};
+  return apply_in_place(sub_symbol, arguments, at);
+}
+Tensor sum(const Tensor& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(keepdim),
+      Argument(dtype)};
+  return dispatch(sum_symbol, arguments, at);
+}
+Tensor t(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(t_symbol, arguments, at);
+}
+Tensor tan(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(tan_symbol, arguments, at);
+}
+Tensor tan_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(tan_symbol, arguments, at);
+}
+Tensor tanh(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(tanh_symbol, arguments, at);
+}
+Tensor tanh_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(tanh_symbol, arguments, at);
+}
+Tensor transpose(const Tensor& input, Int dim0, Int dim1, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim0), Argument(dim1)};
+  return dispatch(transpose_symbol, arguments, at);
+}
+Tensor tril(const Tensor& input, Int diagonal, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(diagonal)};
+  return dispatch(tril_symbol, arguments, at);
+}
+Tensor triu(const Tensor& input, Int diagonal, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(diagonal)};
+  return dispatch(triu_symbol, arguments, at);
+}
+Tensor trunc(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(trunc_symbol, arguments, at);
+}
+Tensor trunc_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(trunc_symbol, arguments, at);
+}
+std::vector<Tensor> unbind(const Tensor& input, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim)};
+  Results results;
+  dispatch(unbind_symbol, arguments, at, results);
+  return std::vector<Tensor>(results.begin(), results.end());
+}
+Tensor unflatten(const Tensor& input, Int dim, const Dims& sizes, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(sizes)};
+  return dispatch(unflatten_symbol, arguments, at);
+}
+Tensor unsqueeze(const Tensor& input, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim)};
+  return dispatch(unsqueeze_symbol, arguments, at);
+}
+Tensor var(const Tensor& input, const Dims& dim, std::optional<Int> correction, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(correction),
+      Argument(keepdim)};
+  return dispatch(var_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> var_mean(const Tensor& input, const Dims& dim, std::optional<Int> correction, bool keepdim,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(correction),
+      Argument(keepdim)};
+  Results results;
+  dispatch(var_mean_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor view(const Tensor& input, const Dims& size, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(size)};
+  return dispatch(view_symbol, arguments, at);
+}
+Tensor view_as(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(view_as_symbol, arguments, at);
+}
+Tensor where(const Tensor& condition, const Operand& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(condition), Argument(input), Argument(other)};
+  return dispatch(where_symbol, arguments, at);
+}
+Tensor zeros(const Dims& size, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(size), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(zeros_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor zeros_like(const Tensor& input, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(zeros_like_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+namespace nn {
+Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, std::optional<bool> size_average,
+    Int ignore_index, std::optional<bool> reduce, std::string_view reduction, Float label_smoothing, SourceLocation at)
+    {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(weight), Argument(size_average),
+      Argument(ignore_index), Argument(reduce), Argument(reduction), Argument(label_smoothing)};
+  return dispatch(cross_entropy_symbol, arguments, at);
+}
+Tensor dropout(const Tensor& input, Float p, bool training, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(p), Argument(training), Argument(inplace)};
+  return dispatch(dropout_symbol, arguments, at);
+}
+Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<Int> padding_idx, std::optional<Float>
+    max_norm, Float norm_type, bool scale_grad_by_freq, bool sparse, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(weight), Argument(padding_idx), Argument(max_norm),
+      Argument(norm_type), Argument(scale_grad_by_freq), Argument(sparse)};
+  return dispatch(embedding_symbol, arguments, at);
+}
+Tensor gelu(const Tensor& input, std::string_view approximate, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(approximate)};
+  return dispatch(gelu_symbol, arguments, at);
+}
+Tensor gelu_(const Tensor& input, std::string_view approximate, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(approximate)};
+  return apply_in_place(gelu_symbol, arguments, at);
+}
+Tensor l1_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
+    std::string_view reduction, const Tensor& weight, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
+      Argument(reduction), Argument(weight)};
+  return dispatch(l1_loss_symbol, arguments, at);
+}
+Tensor layer_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight, const Tensor& bias, Float
+    eps, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(normalized_shape), Argument(weight), Argument(bias),
+      Argument(eps)};
+  return dispatch(layer_norm_symbol, arguments, at);
+}
+Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias)};
+  return dispatch(linear_symbol, arguments, at);
+}
+Tensor mse_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
+    std::string_view reduction, const Tensor& weight, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
+      Argument(reduction), Argument(weight)};
+  return dispatch(mse_loss_symbol, arguments, at);
+}
+Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight, std::optional<bool> size_average, Int
+    ignore_index, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(weight), Argument(size_average),
+      Argument(ignore_index), Argument(reduce), Argument(reduction)};
+  return dispatch(nll_loss_symbol, arguments, at);
+}
+Tensor pad(const Tensor& input, const Dims& pad, std::string_view mode, std::optional<Float> value, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(pad), Argument(mode), Argument(value)};
+  return dispatch(pad_symbol, arguments, at);
+}
+Tensor relu(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(relu_symbol, arguments, at);
+}
+Tensor relu_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(relu_symbol, arguments, at);
+}
+Tensor rms_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight, std::optional<Float> eps,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(normalized_shape), Argument(weight), Argument(eps)};
+  return dispatch(rms_norm_symbol, arguments, at);
+}
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor&
+    attn_mask, Float dropout_p, bool is_causal, std::optional<Float> scale, bool enable_gqa, SourceLocation at) {
+  const Argument arguments[] = {Argument(query), Argument(key), Argument(value), Argument(attn_mask),
+      Argument(dropout_p), Argument(is_causal), Argument(scale), Argument(enable_gqa)};
+  return dispatch(scaled_dot_product_attention_symbol, arguments, at);
+}
+Tensor silu(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(silu_symbol, arguments, at);
+}
+Tensor silu_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(silu_symbol, arguments, at);
+}
+}  // namespace nn
+namespace linalg {
+Tensor vector_norm(const Tensor& x, Float ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation
+    at) {
+  const Argument arguments[] = {Argument(x), Argument(ord), dim.empty() ? Argument() : Argument(dim), Argument(keepdim),
+      Argument(dtype)};
+  return dispatch(vector_norm_symbol, arguments, at);
+}
+}  // namespace linalg
+namespace prims {
+std::tuple<Tensor, Tensor, Tensor> adamw(const Tensor& parameter, const Tensor& gradient, const Tensor& first_moment,
+    const Tensor& second_moment, const Tensor& step, const Tensor& learning_rate, Float beta1, Float beta2, Float eps,
+    Float weight_decay, SourceLocation at) {
+  const Argument arguments[] = {Argument(parameter), Argument(gradient), Argument(first_moment),
+      Argument(second_moment), Argument(step), Argument(learning_rate), Argument(beta1), Argument(beta2), Argument(eps),
+      Argument(weight_decay)};
+  Results results;
+  dispatch(prims_adamw_symbol, arguments, at, results);
+  return {results[0], results[1], results[2]};
+}
+Tensor convert_element_type(const Tensor& input, Dtype dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dtype)};
+  return dispatch(prims_convert_element_type_symbol, arguments, at);
+}
+Tensor copy_(const Tensor& source, const Tensor& destination, SourceLocation at) {
+  const Argument arguments[] = {Argument(source), Argument(destination)};
+  return dispatch(prims_copy__symbol, arguments, at);
+}
+Tensor embedding_backward(const Tensor& grad, const Tensor& indices, Int num_embeddings, Int padding_idx, SourceLocation
+    at) {
+  const Argument arguments[] = {Argument(grad), Argument(indices), Argument(num_embeddings), Argument(padding_idx)};
+  return dispatch(prims_embedding_backward_symbol, arguments, at);
+}
+Tensor gelu_backward(const Tensor& grad, const Tensor& input, std::string_view approximate, SourceLocation at) {
+  const Argument arguments[] = {Argument(grad), Argument(input), Argument(approximate)};
+  return dispatch(prims_gelu_backward_symbol, arguments, at);
+}
+Tensor index(const Tensor& input, const std::vector<Tensor>& indices, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(indices)};
+  return dispatch(prims_index_symbol, arguments, at);
+}
+Tensor index_put(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(indices), Argument(values), Argument(accumulate)};
+  return dispatch(prims_index_put_symbol, arguments, at);
+}
+Tensor integer_tensor(const Dims& values, SourceLocation at) {
+  const Argument arguments[] = {Argument(values)};
+  return dispatch(prims_integer_tensor_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor, Tensor> layer_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight,
+    const Tensor& bias, Float eps, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(normalized_shape), Argument(weight), Argument(bias),
+      Argument(eps)};
+  Results results;
+  dispatch(prims_layer_norm_symbol, arguments, at, results);
+  return {results[0], results[1], results[2]};
+}
+std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& mean,
+    const Tensor& rstd, const Tensor& weight, const Dims& normalized_shape, SourceLocation at) {
+  const Argument arguments[] = {Argument(grad), Argument(input), Argument(mean), Argument(rstd), Argument(weight),
+      Argument(normalized_shape)};
+  Results results;
+  dispatch(prims_layer_norm_backward_symbol, arguments, at, results);
+  return {results[0], results[1], results[2]};
+}
+Tensor log_softmax_backward(const Tensor& grad, const Tensor& output, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(grad), Argument(output), Argument(dim)};
+  return dispatch(prims_log_softmax_backward_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> max_with_indices(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
+  Results results;
+  dispatch(prims_max_with_indices_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+std::tuple<Tensor, Tensor> min_with_indices(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
+  Results results;
+  dispatch(prims_min_with_indices_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor nll_loss_backward(const Tensor& grad, const Tensor& target, const Tensor& weight, Int classes, Int ignore_index,
+    std::string_view reduction, SourceLocation at) {
+  const Argument arguments[] = {Argument(grad), Argument(target), Argument(weight), Argument(classes),
+      Argument(ignore_index), Argument(reduction)};
+  return dispatch(prims_nll_loss_backward_symbol, arguments, at);
+}
+Tensor normal(const Tensor& state, const Dims& size, Float mean, Float std, Dtype dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(state), Argument(size), Argument(mean), Argument(std), Argument(dtype)};
+  return dispatch(prims_normal_symbol, arguments, at);
+}
+Tensor pad(const Tensor& input, const Dims& low, const Dims& high, Float value, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(low), Argument(high), Argument(value)};
+  return dispatch(prims_pad_symbol, arguments, at);
+}
+Tensor random_integers(const Tensor& state, const Dims& size, Int low, Int high, Dtype dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(state), Argument(size), Argument(low), Argument(high), Argument(dtype)};
+  return dispatch(prims_random_integers_symbol, arguments, at);
+}
+Tensor random_state(Int increment, SourceLocation at) {
+  const Argument arguments[] = {Argument(increment)};
+  return dispatch(prims_random_state_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+    const Tensor& mask, bool is_causal, Float scale, SourceLocation at) {
+  const Argument arguments[] = {Argument(query), Argument(key), Argument(value), Argument(mask), Argument(is_causal),
+      Argument(scale)};
+  Results results;
+  dispatch(prims_scaled_dot_product_attention_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+std::tuple<Tensor, Tensor, Tensor> scaled_dot_product_attention_backward(const Tensor& grad, const Tensor& query, const
+    Tensor& key, const Tensor& value, const Tensor& mask, const Tensor& out, const Tensor& logsumexp, bool is_causal,
+    Float scale, SourceLocation at) {
+  const Argument arguments[] = {Argument(grad), Argument(query), Argument(key), Argument(value), Argument(mask),
+      Argument(out), Argument(logsumexp), Argument(is_causal), Argument(scale)};
+  Results results;
+  dispatch(prims_scaled_dot_product_attention_backward_symbol, arguments, at, results);
+  return {results[0], results[1], results[2]};
+}
+Tensor slice(const Tensor& input, Int dim, std::optional<Int> start, std::optional<Int> end, Int step, SourceLocation
+    at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(start), Argument(end), Argument(step)};
+  return dispatch(prims_slice_symbol, arguments, at);
+}
+Tensor softmax_backward(const Tensor& grad, const Tensor& output, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(grad), Argument(output), Argument(dim)};
+  return dispatch(prims_softmax_backward_symbol, arguments, at);
+}
+Tensor uniform(const Tensor& state, const Dims& size, Float low, Float high, Dtype dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(state), Argument(size), Argument(low), Argument(high), Argument(dtype)};
+  return dispatch(prims_uniform_symbol, arguments, at);
+}
+}  // namespace prims
+Tensor TensorMethods::abs(SourceLocation at) const {
+  return fulgurite::abs(static_cast<const Tensor&>(*this), at);
 }
 
 }  // namespace fulgurite

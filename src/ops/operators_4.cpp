@@ -6,74 +6,377 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
-Tensor TensorMethods::square(SourceLocation at) const {
-  return fulgurite::square(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::abs_(SourceLocation at) const {
+  return fulgurite::abs_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::square_(SourceLocation at) const {
-  return fulgurite::square_(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::acos(SourceLocation at) const {
+  return fulgurite::acos(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::squeeze(const Dims& dim, SourceLocation at) const {
-  return fulgurite::squeeze(static_cast<const Tensor&>(*this), dim, at);
+Tensor TensorMethods::acos_(SourceLocation at) const {
+  return fulgurite::acos_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::sub(const Operand& other, const Operand& alpha, SourceLocation at) const {
-  return fulgurite::sub(static_cast<const Tensor&>(*this), other, alpha, at);
+Tensor TensorMethods::add(const Operand& other, const Operand& alpha, SourceLocation at) const {
+  return fulgurite::add(static_cast<const Tensor&>(*this), other, alpha, at);
 }
-Tensor TensorMethods::sub_(const Operand& other, const Operand& alpha, SourceLocation at) const {
-  return fulgurite::sub_(static_cast<const Tensor&>(*this), other, alpha, at);
+Tensor TensorMethods::add_(const Operand& other, const Operand& alpha, SourceLocation at) const {
+  return fulgurite::add_(static_cast<const Tensor&>(*this), other, alpha, at);
 }
-Tensor TensorMethods::t(SourceLocation at) const {
-  return fulgurite::t(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::addcdiv(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
+    const {
+  return fulgurite::addcdiv(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
 }
-Tensor TensorMethods::tan(SourceLocation at) const {
-  return fulgurite::tan(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::addcdiv_(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
+    const {
+  return fulgurite::addcdiv_(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
 }
-Tensor TensorMethods::tan_(SourceLocation at) const {
-  return fulgurite::tan_(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::addcmul(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
+    const {
+  return fulgurite::addcmul(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
 }
-Tensor TensorMethods::tanh(SourceLocation at) const {
-  return fulgurite::tanh(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::addcmul_(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
+    const {
+  return fulgurite::addcmul_(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
 }
-Tensor TensorMethods::tanh_(SourceLocation at) const {
-  return fulgurite::tanh_(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::addmm(const Tensor& mat1, const Tensor& mat2, const Operand& beta, const Operand& alpha,
+    SourceLocation at) const {
+  return fulgurite::addmm(static_cast<const Tensor&>(*this), mat1, mat2, beta, alpha, at);
 }
-Tensor TensorMethods::transpose(Int dim0, Int dim1, SourceLocation at) const {
-  return fulgurite::transpose(static_cast<const Tensor&>(*this), dim0, dim1, at);
+Tensor TensorMethods::all(const Dims& dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::all(static_cast<const Tensor&>(*this), dim, keepdim, at);
 }
-Tensor TensorMethods::tril(Int diagonal, SourceLocation at) const {
-  return fulgurite::tril(static_cast<const Tensor&>(*this), diagonal, at);
+Tensor TensorMethods::amax(const Dims& dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::amax(static_cast<const Tensor&>(*this), dim, keepdim, at);
 }
-Tensor TensorMethods::triu(Int diagonal, SourceLocation at) const {
-  return fulgurite::triu(static_cast<const Tensor&>(*this), diagonal, at);
+Tensor TensorMethods::amin(const Dims& dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::amin(static_cast<const Tensor&>(*this), dim, keepdim, at);
 }
-Tensor TensorMethods::trunc(SourceLocation at) const {
-  return fulgurite::trunc(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::any(const Dims& dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::any(static_cast<const Tensor&>(*this), dim, keepdim, at);
 }
-Tensor TensorMethods::trunc_(SourceLocation at) const {
-  return fulgurite::trunc_(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::argmax(std::optional<Int> dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::argmax(static_cast<const Tensor&>(*this), dim, keepdim, at);
 }
-std::vector<Tensor> TensorMethods::unbind(Int dim, SourceLocation at) const {
-  return fulgurite::unbind(static_cast<const Tensor&>(*this), dim, at);
+Tensor TensorMethods::argmin(std::optional<Int> dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::argmin(static_cast<const Tensor&>(*this), dim, keepdim, at);
 }
-Tensor TensorMethods::unflatten(Int dim, const Dims& sizes, SourceLocation at) const {
-  return fulgurite::unflatten(static_cast<const Tensor&>(*this), dim, sizes, at);
+Tensor TensorMethods::asin(SourceLocation at) const {
+  return fulgurite::asin(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::unsqueeze(Int dim, SourceLocation at) const {
-  return fulgurite::unsqueeze(static_cast<const Tensor&>(*this), dim, at);
+Tensor TensorMethods::asin_(SourceLocation at) const {
+  return fulgurite::asin_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::view(const Dims& size, SourceLocation at) const {
-  return fulgurite::view(static_cast<const Tensor&>(*this), size, at);
+Tensor TensorMethods::atan(SourceLocation at) const {
+  return fulgurite::atan(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::view_as(const Tensor& other, SourceLocation at) const {
-  return fulgurite::view_as(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::atan_(SourceLocation at) const {
+  return fulgurite::atan_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::copy_(const Operand& source, SourceLocation at) const {
-  return fulgurite::copy_(static_cast<const Tensor&>(*this), source, at);
+Tensor TensorMethods::atan2(const Tensor& other, SourceLocation at) const {
+  return fulgurite::atan2(static_cast<const Tensor&>(*this), other, at);
 }
-Tensor TensorMethods::fill_(const Operand& value, SourceLocation at) const {
-  return fulgurite::fill_(static_cast<const Tensor&>(*this), value, at);
+Tensor TensorMethods::atan2_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::atan2_(static_cast<const Tensor&>(*this), other, at);
 }
-Tensor TensorMethods::zero_(SourceLocation at) const {
-  return fulgurite::zero_(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::baddbmm(const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand& alpha,
+    SourceLocation at) const {
+  return fulgurite::baddbmm(static_cast<const Tensor&>(*this), batch1, batch2, beta, alpha, at);
+}
+Tensor TensorMethods::bitwise_and(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_and(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_and_(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_and_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_not(SourceLocation at) const {
+  return fulgurite::bitwise_not(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::bitwise_not_(SourceLocation at) const {
+  return fulgurite::bitwise_not_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::bitwise_or(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_or(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_or_(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_or_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_xor(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_xor(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_xor_(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_xor_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bmm(const Tensor& mat2, SourceLocation at) const {
+  return fulgurite::bmm(static_cast<const Tensor&>(*this), mat2, at);
+}
+Tensor TensorMethods::broadcast_to(const Dims& size, SourceLocation at) const {
+  return fulgurite::broadcast_to(static_cast<const Tensor&>(*this), size, at);
+}
+Tensor TensorMethods::ceil(SourceLocation at) const {
+  return fulgurite::ceil(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::ceil_(SourceLocation at) const {
+  return fulgurite::ceil_(static_cast<const Tensor&>(*this), at);
+}
+std::vector<Tensor> TensorMethods::chunk(Int chunks, Int dim, SourceLocation at) const {
+  return fulgurite::chunk(static_cast<const Tensor&>(*this), chunks, dim, at);
+}
+Tensor TensorMethods::clamp(const Operand& min, const Operand& max, SourceLocation at) const {
+  return fulgurite::clamp(static_cast<const Tensor&>(*this), min, max, at);
+}
+Tensor TensorMethods::clamp_(const Operand& min, const Operand& max, SourceLocation at) const {
+  return fulgurite::clamp_(static_cast<const Tensor&>(*this), min, max, at);
+}
+Tensor TensorMethods::clamp_max(const Operand& max, SourceLocation at) const {
+  return fulgurite::clamp_max(static_cast<const Tensor&>(*this), max, at);
+}
+Tensor TensorMethods::clamp_max_(const Operand& max, SourceLocation at) const {
+  return fulgurite::clamp_max_(static_cast<const Tensor&>(*this), max, at);
+}
+Tensor TensorMethods::clamp_min(const Operand& min, SourceLocation at) const {
+  return fulgurite::clamp_min(static_cast<const Tensor&>(*this), min, at);
+}
+Tensor TensorMethods::clamp_min_(const Operand& min, SourceLocation at) const {
+  return fulgurite::clamp_min_(static_cast<const Tensor&>(*this), min, at);
+}
+Tensor TensorMethods::clone(SourceLocation at) const {
+  return fulgurite::clone(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::constant_pad_nd(const Dims& pad, const Operand& value, SourceLocation at) const {
+  return fulgurite::constant_pad_nd(static_cast<const Tensor&>(*this), pad, value, at);
+}
+Tensor TensorMethods::contiguous(SourceLocation at) const {
+  return fulgurite::contiguous(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::cos(SourceLocation at) const {
+  return fulgurite::cos(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::cos_(SourceLocation at) const {
+  return fulgurite::cos_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::cosh(SourceLocation at) const {
+  return fulgurite::cosh(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::cosh_(SourceLocation at) const {
+  return fulgurite::cosh_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::cross_entropy(const Tensor& target, const Tensor& weight, std::optional<bool> size_average, Int
+    ignore_index, std::optional<bool> reduce, std::string_view reduction, Float label_smoothing, SourceLocation at)
+    const {
+  return fulgurite::nn::cross_entropy(static_cast<const Tensor&>(*this), target, weight, size_average, ignore_index, reduce, reduction, label_smoothing, at);
+}
+Tensor TensorMethods::cumsum(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::cumsum(static_cast<const Tensor&>(*this), dim, dtype, at);
+}
+Tensor TensorMethods::div(const Operand& other, std::string_view rounding_mode, SourceLocation at) const {
+  return fulgurite::div(static_cast<const Tensor&>(*this), other, rounding_mode, at);
+}
+Tensor TensorMethods::div_(const Operand& other, std::string_view rounding_mode, SourceLocation at) const {
+  return fulgurite::div_(static_cast<const Tensor&>(*this), other, rounding_mode, at);
+}
+Tensor TensorMethods::dot(const Tensor& tensor, SourceLocation at) const {
+  return fulgurite::dot(static_cast<const Tensor&>(*this), tensor, at);
+}
+Tensor TensorMethods::dropout(Float p, bool training, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::dropout(static_cast<const Tensor&>(*this), p, training, inplace, at);
+}
+Tensor TensorMethods::embedding(const Tensor& weight, std::optional<Int> padding_idx, std::optional<Float> max_norm,
+    Float norm_type, bool scale_grad_by_freq, bool sparse, SourceLocation at) const {
+  return fulgurite::nn::embedding(static_cast<const Tensor&>(*this), weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, at);
+}
+Tensor TensorMethods::eq(const Operand& other, SourceLocation at) const {
+  return fulgurite::eq(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::eq_(const Operand& other, SourceLocation at) const {
+  return fulgurite::eq_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::erf(SourceLocation at) const {
+  return fulgurite::erf(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::erf_(SourceLocation at) const {
+  return fulgurite::erf_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::exp(SourceLocation at) const {
+  return fulgurite::exp(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::exp_(SourceLocation at) const {
+  return fulgurite::exp_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::exp2(SourceLocation at) const {
+  return fulgurite::exp2(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::exp2_(SourceLocation at) const {
+  return fulgurite::exp2_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::expand(const Dims& size, SourceLocation at) const {
+  return fulgurite::expand(static_cast<const Tensor&>(*this), size, at);
+}
+Tensor TensorMethods::expand_as(const Tensor& other, SourceLocation at) const {
+  return fulgurite::expand_as(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::expm1(SourceLocation at) const {
+  return fulgurite::expm1(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::expm1_(SourceLocation at) const {
+  return fulgurite::expm1_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::flatten(Int start_dim, Int end_dim, SourceLocation at) const {
+  return fulgurite::flatten(static_cast<const Tensor&>(*this), start_dim, end_dim, at);
+}
+Tensor TensorMethods::flip(const Dims& dims, SourceLocation at) const {
+  return fulgurite::flip(static_cast<const Tensor&>(*this), dims, at);
+}
+Tensor TensorMethods::floor(SourceLocation at) const {
+  return fulgurite::floor(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::floor_(SourceLocation at) const {
+  return fulgurite::floor_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::fmod(const Operand& other, SourceLocation at) const {
+  return fulgurite::fmod(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::fmod_(const Operand& other, SourceLocation at) const {
+  return fulgurite::fmod_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::gather(Int dim, const Tensor& index, SourceLocation at) const {
+  return fulgurite::gather(static_cast<const Tensor&>(*this), dim, index, at);
+}
+Tensor TensorMethods::ge(const Operand& other, SourceLocation at) const {
+  return fulgurite::ge(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::ge_(const Operand& other, SourceLocation at) const {
+  return fulgurite::ge_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::gelu(std::string_view approximate, SourceLocation at) const {
+  return fulgurite::nn::gelu(static_cast<const Tensor&>(*this), approximate, at);
+}
+Tensor TensorMethods::gelu_(std::string_view approximate, SourceLocation at) const {
+  return fulgurite::nn::gelu_(static_cast<const Tensor&>(*this), approximate, at);
+}
+Tensor TensorMethods::gt(const Operand& other, SourceLocation at) const {
+  return fulgurite::gt(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::gt_(const Operand& other, SourceLocation at) const {
+  return fulgurite::gt_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::index_put(const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
+    SourceLocation at) const {
+  return fulgurite::index_put(static_cast<const Tensor&>(*this), indices, values, accumulate, at);
+}
+Tensor TensorMethods::index_select(Int dim, const Tensor& index, SourceLocation at) const {
+  return fulgurite::index_select(static_cast<const Tensor&>(*this), dim, index, at);
+}
+Tensor TensorMethods::isfinite(SourceLocation at) const {
+  return fulgurite::isfinite(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::isfinite_(SourceLocation at) const {
+  return fulgurite::isfinite_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::isinf(SourceLocation at) const {
+  return fulgurite::isinf(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::isinf_(SourceLocation at) const {
+  return fulgurite::isinf_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::isnan(SourceLocation at) const {
+  return fulgurite::isnan(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::isnan_(SourceLocation at) const {
+  return fulgurite::isnan_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::l1_loss(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
+    std::string_view reduction, const Tensor& weight, SourceLocation at) const {
+  return fulgurite::nn::l1_loss(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, weight, at);
+}
+Tensor TensorMethods::layer_norm(const Dims& normalized_shape, const Tensor& weight, const Tensor& bias, Float eps,
+    SourceLocation at) const {
+  return fulgurite::nn::layer_norm(static_cast<const Tensor&>(*this), normalized_shape, weight, bias, eps, at);
+}
+Tensor TensorMethods::le(const Operand& other, SourceLocation at) const {
+  return fulgurite::le(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::le_(const Operand& other, SourceLocation at) const {
+  return fulgurite::le_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::lerp(const Tensor& end, const Operand& weight, SourceLocation at) const {
+  return fulgurite::lerp(static_cast<const Tensor&>(*this), end, weight, at);
+}
+Tensor TensorMethods::lerp_(const Tensor& end, const Operand& weight, SourceLocation at) const {
+  return fulgurite::lerp_(static_cast<const Tensor&>(*this), end, weight, at);
+}
+Tensor TensorMethods::linear(const Tensor& weight, const Tensor& bias, SourceLocation at) const {
+  return fulgurite::nn::linear(static_cast<const Tensor&>(*this), weight, bias, at);
+}
+Tensor TensorMethods::log(SourceLocation at) const {
+  return fulgurite::log(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log_(SourceLocation at) const {
+  return fulgurite::log_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log10(SourceLocation at) const {
+  return fulgurite::log10(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log10_(SourceLocation at) const {
+  return fulgurite::log10_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log1p(SourceLocation at) const {
+  return fulgurite::log1p(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log1p_(SourceLocation at) const {
+  return fulgurite::log1p_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log2(SourceLocation at) const {
+  return fulgurite::log2(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log2_(SourceLocation at) const {
+  return fulgurite::log2_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log_softmax(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::log_softmax(static_cast<const Tensor&>(*this), dim, dtype, at);
+}
+Tensor TensorMethods::logical_and(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logical_and(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logical_and_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logical_and_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logical_not(SourceLocation at) const {
+  return fulgurite::logical_not(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::logical_not_(SourceLocation at) const {
+  return fulgurite::logical_not_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::logical_or(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logical_or(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logical_or_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logical_or_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logical_xor(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logical_xor(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logical_xor_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logical_xor_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logsumexp(const Dims& dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::logsumexp(static_cast<const Tensor&>(*this), dim, keepdim, at);
+}
+Tensor TensorMethods::lt(const Operand& other, SourceLocation at) const {
+  return fulgurite::lt(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::lt_(const Operand& other, SourceLocation at) const {
+  return fulgurite::lt_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::masked_fill(const Tensor& mask, const Operand& value, SourceLocation at) const {
+  return fulgurite::masked_fill(static_cast<const Tensor&>(*this), mask, value, at);
+}
+Tensor TensorMethods::masked_fill_(const Tensor& mask, const Operand& value, SourceLocation at) const {
+  return fulgurite::masked_fill_(static_cast<const Tensor&>(*this), mask, value, at);
+}
+Tensor TensorMethods::matmul(const Tensor& other, SourceLocation at) const {
+  return fulgurite::matmul(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::max(SourceLocation at) const {
+  return fulgurite::max(static_cast<const Tensor&>(*this), at);
 }
 
 }  // namespace fulgurite

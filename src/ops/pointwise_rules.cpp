@@ -66,11 +66,31 @@ void infer_bitwise(Arguments a, InferredTypes& types) {
   require(!is_floating(types[0].dtype), "needs integers or booleans, not ", types[0].dtype);
 }
 
+void check(InferRule rule, Arguments a) {
+  InferredTypes types;
+  rule(a, types);
+}
+
 void gradient_is_zero(Gradient& g) {
   for (size_t i = 0; i < g.arguments().size(); ++i) {
     if (!g.needs(i)) continue;
     const Tensor zero = zeros_like(g.tensor(i));
     g.set(i, zero);
+  }
+}
+
+void gradient_of_extremum(Gradient& g, bool of_maximum) {
+  const Tensor a = g.tensor(0), b = g.tensor(1);
+  const Tensor tied = eq(a, b);
+  const Tensor half = div(g.cotangent(), 2);
+  const Tensor shared = where(tied, half, g.cotangent());
+  if (g.needs(0)) {
+    const Tensor loses = of_maximum ? lt(a, b) : gt(a, b);
+    g.set(0, where(loses, 0, shared));
+  }
+  if (g.needs(1)) {
+    const Tensor loses = of_maximum ? gt(a, b) : lt(a, b);
+    g.set(1, where(loses, 0, shared));
   }
 }
 

@@ -28,7 +28,12 @@ void infer_comparison(Arguments, InferredTypes&);
 /// Two operands of integers or booleans.
 void infer_bitwise(Arguments, InferredTypes&);
 
+/// The checks of a shape rule, for a decomposition that would accept more than its operator.
+void check(InferRule, Arguments);
+
 /// The gradient rule of step functions: zero everywhere.
 void gradient_is_zero(Gradient&);
+/// Of maximum (or minimum) of two tensors: the larger (smaller) one takes the cotangent, equal ones half each.
+void gradient_of_extremum(Gradient&, bool of_maximum);
 
 }  // namespace fulgurite

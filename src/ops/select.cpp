@@ -23,40 +23,77 @@ void infer_clamp(Arguments a, InferredTypes& types) {
   types.push_back(broadcast_type(given, result_dtype(given)));
 }
 
-// The bounds are inclusive: an element on a bound keeps the cotangent.
-void gradient_of_clamp(Gradient& g) {
+// Between two numbers: an element on a bound has no gradient, as in PyTorch.
+void gradient_between_numbers(Gradient& g) {
+  Tensor inside;
+  if (!g.argument(1).is_none()) inside = gt(g.tensor(0), g.argument(1).operand());
+  if (!g.argument(2).is_none()) {
+    const Tensor below = lt(g.tensor(0), g.argument(2).operand());
+    inside = inside.defined() ? logical_and(inside, below) : below;
+  }
+  g.set(0, where(inside, g.cotangent(), 0));
+}
+
+// With a tensor among the bounds: an element on a bound shares with it, unless the bounds meet; where they cross, max wins.
+void gradient_between_tensors(Gradient& g) {
   const Tensor x = g.tensor(0);
   const bool has_low = !g.argument(1).is_none(), has_high = !g.argument(2).is_none();
+  const Operand low = g.argument(1).operand(), high = g.argument(2).operand();
+  Tensor below, above, on_low, on_high, crossed, ordered;
+  if (has_low) {
+    below = lt(x, low);
+    on_low = eq(x, low);
+  }
+  if (has_high) {
+    above = gt(x, high);
+    on_high = eq(x, high);
+  }
+  if (has_low && has_high) {
+    crossed = low.is_tensor() ? gt(g.tensor(1), high) : lt(g.tensor(2), low);
+    ordered = low.is_tensor() ? lt(g.tensor(1), high) : gt(g.tensor(2), low);
+    above = logical_or(above, crossed);
+    const Tensor not_crossed = logical_not(crossed);
+    below = logical_and(below, not_crossed);
+    on_low = logical_and(on_low, ordered);
+    on_high = logical_and(on_high, ordered);
+  }
+  const Tensor half = div(g.cotangent(), 2);
   if (g.needs(0)) {
-    Tensor inside;
-    if (has_low) inside = ge(x, g.argument(1).operand());
-    if (has_high) {
-      const Tensor below = le(x, g.argument(2).operand());
-      inside = has_low ? logical_and(inside, below) : below;
-    }
-    g.set(0, where(inside, g.cotangent(), 0));
+    const Tensor shares = !has_high ? on_low : !has_low ? on_high : logical_or(on_low, on_high);
+    const Tensor outside = !has_high ? below : !has_low ? above : logical_or(below, above);
+    const Tensor shared = where(shares, half, g.cotangent());
+    g.set(0, where(outside, 0, shared));
   }
   if (g.needs(1)) {
-    Tensor low_wins = lt(x, g.tensor(1));
-    if (has_high) {
-      const Tensor ordered = lt(g.tensor(1), g.argument(2).operand());
-      low_wins = logical_and(low_wins, ordered);
-    }
-    g.set(1, where(low_wins, g.cotangent(), 0));
+    const Tensor shared = where(on_low, half, 0);
+    g.set(1, where(below, g.cotangent(), shared));
   }
   if (g.needs(2)) {
-    Tensor high_wins = gt(x, g.tensor(2));
-    if (has_low) {
-      const Tensor crossed = lt(g.tensor(2), g.argument(1).operand());
-      high_wins = logical_or(high_wins, crossed);
-    }
-    g.set(2, where(high_wins, g.cotangent(), 0));
+    const Tensor shared = where(on_high, half, 0);
+    g.set(2, where(above, g.cotangent(), shared));
   }
+}
+
+void gradient_of_clamp(Gradient& g) {
+  if (g.argument(1).is_tensor() || g.argument(2).is_tensor()) gradient_between_tensors(g);
+  else gradient_between_numbers(g);
 }
 
 void infer_three(Arguments a, InferredTypes& types) {
   const Arguments operands = a.first(3);
   types.push_back(broadcast_type(operands, result_dtype(operands)));
+}
+
+void infer_lerp(Arguments a, InferredTypes& types) {
+  const Dtype dtype = a[0].tensor().dtype();
+  require(a[1].tensor().dtype() == dtype, "input and end must have the same dtype, not ", dtype, " and ", a[1].tensor().dtype());
+  require(is_floating(dtype), "needs a floating dtype, not ", dtype);
+  types.push_back(broadcast_type(a, dtype));
+}
+
+void infer_addcdiv(Arguments a, InferredTypes& types) {
+  infer_three(a, types);
+  require(is_floating(types[0].dtype), "integer division is not defined here; convert an operand to a floating dtype");
 }
 
 }  // namespace
@@ -90,14 +127,9 @@ constinit const Symbol clamp_min_symbol{
     .documentation = "Each element, but not below min.",
     .infer = infer_promoted,
     .gradient = [](Gradient& g) {
-      if (g.needs(0)) {
-        const Tensor kept = ge(g.tensor(0), g.argument(1).operand());
-        g.set(0, where(kept, g.cotangent(), 0));
-      }
-      if (g.needs(1)) {
-        const Tensor raised = lt(g.tensor(0), g.tensor(1));
-        g.set(1, where(raised, g.cotangent(), 0));
-      }
+      if (g.argument(1).is_tensor()) return gradient_of_extremum(g, true);
+      const Tensor kept = gt(g.tensor(0), g.argument(1).operand());
+      g.set(0, where(kept, g.cotangent(), 0));
     },
     .scalar = "maximum({0}, {1})",
     .traits = {.pointwise = true},
@@ -108,14 +140,9 @@ constinit const Symbol clamp_max_symbol{
     .documentation = "Each element, but not above max.",
     .infer = infer_promoted,
     .gradient = [](Gradient& g) {
-      if (g.needs(0)) {
-        const Tensor kept = le(g.tensor(0), g.argument(1).operand());
-        g.set(0, where(kept, g.cotangent(), 0));
-      }
-      if (g.needs(1)) {
-        const Tensor lowered = gt(g.tensor(0), g.tensor(1));
-        g.set(1, where(lowered, g.cotangent(), 0));
-      }
+      if (g.argument(1).is_tensor()) return gradient_of_extremum(g, false);
+      const Tensor kept = lt(g.tensor(0), g.argument(1).operand());
+      g.set(0, where(kept, g.cotangent(), 0));
     },
     .scalar = "minimum({0}, {1})",
     .traits = {.pointwise = true},
@@ -143,12 +170,9 @@ constinit const Symbol masked_fill_symbol{
 constinit const Symbol lerp_symbol{
     .signature = "torch.lerp(Tensor input, Tensor end, Operand weight) -> Tensor",
     .documentation = "input + weight * (end - input), exact at both ends.",
-    .infer = [](Arguments a, InferredTypes& types) {
-      require(a[0].tensor().dtype() == a[1].tensor().dtype(), "input and end must have the same dtype, not ",
-              a[0].tensor().dtype(), " and ", a[1].tensor().dtype());
-      types.push_back(broadcast_type(a, a[0].tensor().dtype()));
-    },
+    .infer = infer_lerp,
     .decompose = [](Arguments a, Results& results, SourceLocation at) {
+      check(infer_lerp, a);
       // From the nearer end.
       const Tensor& start = a[0].tensor();
       const Tensor& end = a[1].tensor();
@@ -208,11 +232,9 @@ constinit const Symbol addcmul_symbol{
 constinit const Symbol addcdiv_symbol{
     .signature = "torch.addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Operand value=1) -> Tensor",
     .documentation = "input + value * tensor1 / tensor2, of floating tensors.",
-    .infer = [](Arguments a, InferredTypes& types) {
-      infer_three(a, types);
-      require(is_floating(types[0].dtype), "integer division is not defined here; convert an operand to a floating dtype");
-    },
+    .infer = infer_addcdiv,
     .decompose = [](Arguments a, Results& results, SourceLocation at) {
+      check(infer_addcdiv, a);
       const Tensor quotient = div(a[1].tensor(), a[2].tensor(), {}, at);
       results.push_back(add(a[0].tensor(), quotient, a[3].operand(at), at));
     },

@@ -51,7 +51,8 @@ SmallVector<int64_t, 6> moved_order(int64_t ndim, std::span<const Int> source, s
 
 constinit const Symbol reshape_symbol{
     .signature = "torch.reshape(Tensor input, int[] shape) -> Tensor",
-    .documentation = "The same elements, in order, with another shape; one size may be -1. A view where strides allow, else a copy.",
+    .documentation =
+        "The same elements, in order, with another shape; one size may be -1. A view where strides allow, else a copy.",
     .infer = [](Arguments a, InferredTypes& out) {
       const Tensor& input = a[0].tensor();
       out.push_back(like(input, resolve_shape(input.shape(), a[1].integers())));

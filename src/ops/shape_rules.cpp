@@ -20,7 +20,8 @@ TensorType like(const Tensor& x, Shape shape) { return {std::move(shape), x.dtyp
 
 Int wrap_index(Int index, Int size) {
   const Int from_front = index < 0 ? index + size : index;
-  require(from_front >= 0 && from_front < size, "index ", index.hint(), " is out of range for a dimension of size ", size.hint());
+  require(from_front >= 0 && from_front < size, "index ", index.hint(), " is out of range for a dimension of size ",
+          size.hint());
   return from_front;
 }
 
@@ -78,7 +79,8 @@ Shape resolve_shape(const Shape& input, std::span<const Int> wanted) {
   }
   const Int numel = symbolic ? rest.numel() : input.numel();
   if (inferred == shape.size()) {
-    require(numel == known, "a tensor of shape ", input, " cannot have the shape ", shape, ": the numbers of elements differ");
+    require(numel == known, "a tensor of shape ", input, " cannot have the shape ", shape,
+            ": the numbers of elements differ");
     return shape;
   }
   require(known != 0, "the size -1 could be anything in ", shape, " beside a size of 0");

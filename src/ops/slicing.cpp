@@ -23,7 +23,8 @@ void cut(const Tensor& x, int64_t dim, std::span<const int64_t> lengths, Results
 /// Pieces of `piece` each, the last one shorter.
 void cut_evenly(const Tensor& x, int64_t dim, int64_t piece, Results& out, SourceLocation at) {
   const int64_t size = x.size(static_cast<int>(dim));
-  require(piece > 0 || (piece == 0 && size == 0), "the split size ", piece, " does not suit a dimension of size ", size);
+  require(piece > 0 || (piece == 0 && size == 0), "the split size ", piece, " does not suit a dimension of size ",
+          size);
   std::vector<int64_t> lengths;
   for (int64_t start = 0; start < size; start += piece) lengths.push_back(std::min(piece, size - start));
   if (lengths.empty()) lengths.push_back(0);
@@ -97,7 +98,8 @@ constinit const Symbol split_with_sizes_symbol{
 
 constinit const Symbol chunk_symbol{
     .signature = "torch.chunk(Tensor input, int chunks, int dim=0) -> Tensor[]",
-    .documentation = "At most `chunks` views of equal size (the last may be smaller) that follow one another along a dimension.",
+    .documentation =
+        "At most `chunks` views of equal size (the last may be smaller) that follow one another along a dimension.",
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       const Tensor& x = a[0].tensor();
       const int64_t dim = split_dim(x, a[2].integer()), chunks = a[1].integer();

@@ -60,6 +60,35 @@ SliceRange slice_range(Arguments a) {
   return {dim, range, step, range_length(range, step)};
 }
 
+/// torch.narrow's arguments in plain form.
+struct NarrowRange {
+  int64_t dim;
+  Int start, length;
+};
+NarrowRange narrow_range(Arguments a) {
+  const Tensor& input = a[0].tensor();
+  require(input.ndim() > 0, "a tensor without dimensions cannot be narrowed");
+  const int64_t dim = normalize_dim(a[1].integer(), input.ndim());
+  const Int size = input.size(static_cast<int>(dim)), given = a[2].integer(), length = a[3].integer();
+  const Int start = given < 0 ? given + size : given;
+  require(length >= 0, "length is negative: ", length.hint());
+  require(start >= 0 && start + length <= size, "start ", given.hint(), " with length ", length.hint(),
+          " exceeds the dimension's size ", size.hint());
+  return {dim, start, length};
+}
+
+int64_t select_dim(Int dim, int64_t ndim) {
+  require(ndim > 0, "a tensor without dimensions has nothing to select from");
+  return normalize_dim(dim, ndim);
+}
+
+/// The order of dimensions that permute asks for.
+SmallVector<int64_t, 6> permuted_order(std::span<const Int> dims, int64_t ndim) {
+  require(static_cast<int64_t>(dims.size()) == ndim, "dims ", Shape(dims.data(), dims.size()), " must name each of the ", ndim,
+          " dimensions");
+  return wrap_dims(dims, ndim);
+}
+
 /// Zeros around `g` along `dim`, so that it has `size` elements there of which the first is `start`.
 Tensor pad_along(const Tensor& g, int64_t dim, Int start, Int size) {
   Dims low, high;
@@ -94,9 +123,8 @@ constinit const Symbol permute_symbol{
     .infer = [](Arguments a, InferredTypes& out) {
       const Tensor& input = a[0].tensor();
       const Shape shape = input.shape();
-      require(a[1].integers().size() == shape.size(), "dims ", a[1].shape(), " must name each of the ", shape.size(), " dimensions");
       Shape result;
-      for (const int64_t d : wrap_dims(a[1].integers(), input.ndim())) result.push_back(shape[d]);
+      for (const int64_t d : permuted_order(a[1].integers(), input.ndim())) result.push_back(shape[d]);
       out.push_back(like(input, result));
     },
     .gradient = [](Gradient& g) {
@@ -108,7 +136,7 @@ constinit const Symbol permute_symbol{
     },
     .view = [](Arguments a, ViewGeometry& view) {
       const TensorImpl& input = *a[0].tensor().impl();
-      for (const int64_t d : wrap_dims(a[1].integers(), static_cast<int64_t>(input.sizes.size()))) {
+      for (const int64_t d : permuted_order(a[1].integers(), static_cast<int64_t>(input.sizes.size()))) {
         view.sizes.push_back(input.sizes[d]);
         view.strides.push_back(input.strides[d]);
       }
@@ -128,7 +156,8 @@ constinit const Symbol transpose_symbol{
       if (!shape.empty()) std::swap(shape[first], shape[second]);
       out.push_back(like(input, shape));
     },
-    .gradient = [](Gradient& g) { g.set(0, transpose(g.cotangent(), g.argument(1).integer(), g.argument(2).integer())); },
+    .gradient = [](Gradient& g) { g.set(0, transpose(g.cotangent(), g.argument(1).integer(),
+                                                     g.argument(2).integer())); },
     .view = [](Arguments a, ViewGeometry& view) {
       view = geometry_of(a[0].tensor());
       const int64_t ndim = static_cast<int64_t>(view.sizes.size());
@@ -186,8 +215,6 @@ constinit const Symbol squeeze_symbol{
       view.offset = input.offset;
       return true;
     },
-    .python = "squeeze({0}, {1})",
-    .python_definition = "def squeeze(x, dim):\n  return torch.squeeze(x) if dim is None else torch.squeeze(x, dim)\n",
     .traits = {.view = true},
 };
 
@@ -221,9 +248,8 @@ constinit const Symbol select_symbol{
     .documentation = "A view of one index along a dimension, which goes away.",
     .infer = [](Arguments a, InferredTypes& out) {
       const Tensor& input = a[0].tensor();
-      require(input.ndim() > 0, "a tensor without dimensions has nothing to select from");
       Shape shape = input.shape();
-      const int64_t dim = normalize_dim(a[1].integer(), input.ndim());
+      const int64_t dim = select_dim(a[1].integer(), input.ndim());
       wrap_index(a[2].integer(), shape[dim]);
       shape.erase(dim);
       out.push_back(like(input, shape));
@@ -238,7 +264,7 @@ constinit const Symbol select_symbol{
     },
     .view = [](Arguments a, ViewGeometry& view) {
       view = geometry_of(a[0].tensor());
-      const int64_t dim = normalize_dim(a[1].integer(), static_cast<int64_t>(view.sizes.size()));
+      const int64_t dim = select_dim(a[1].integer(), static_cast<int64_t>(view.sizes.size()));
       const int64_t index = wrap_index(a[2].integer(), view.sizes[dim]);
       view.offset += index * view.strides[dim];
       view.sizes.erase(dim);
@@ -252,31 +278,20 @@ constinit const Symbol narrow_symbol{
     .signature = "torch.narrow(Tensor input, int dim, int start, int length) -> Tensor",
     .documentation = "A view of `length` indexes along a dimension, from `start` on.",
     .infer = [](Arguments a, InferredTypes& out) {
-      const Tensor& input = a[0].tensor();
-      require(input.ndim() > 0, "a tensor without dimensions cannot be narrowed");
-      Shape shape = input.shape();
-      const int64_t dim = normalize_dim(a[1].integer(), input.ndim());
-      const Int size = shape[dim], length = a[3].integer();
-      const Int start = a[2].integer() < 0 ? a[2].integer() + size : a[2].integer();
-      require(length >= 0, "length is negative: ", length.hint());
-      require(start >= 0 && start + length <= size, "start ", a[2].integer().hint(), " with length ", length.hint(),
-              " exceeds the dimension's size ", size.hint());
-      shape[dim] = length;
-      out.push_back(like(input, shape));
+      const NarrowRange range = narrow_range(a);
+      Shape shape = a[0].tensor().shape();
+      shape[range.dim] = range.length;
+      out.push_back(like(a[0].tensor(), shape));
     },
     .gradient = [](Gradient& g) {
-      const Tensor input = g.tensor(0);
-      const int64_t dim = normalize_dim(g.argument(1).integer(), input.ndim());
-      const Int size = input.size(static_cast<int>(dim)), given = g.argument(2).integer();
-      const Int start = given < 0 ? given + size : given;
-      g.set(0, pad_along(g.cotangent(), dim, start, size));
+      const NarrowRange range = narrow_range(g.arguments());
+      g.set(0, pad_along(g.cotangent(), range.dim, range.start, g.tensor(0).size(static_cast<int>(range.dim))));
     },
     .view = [](Arguments a, ViewGeometry& view) {
+      const NarrowRange range = narrow_range(a);
       view = geometry_of(a[0].tensor());
-      const int64_t dim = normalize_dim(a[1].integer(), static_cast<int64_t>(view.sizes.size()));
-      const int64_t given = a[2].integer(), start = given < 0 ? given + view.sizes[dim] : given;
-      view.offset += start * view.strides[dim];
-      view.sizes[dim] = a[3].integer();
+      view.offset += static_cast<int64_t>(range.start) * view.strides[range.dim];
+      view.sizes[range.dim] = range.length;
       return true;
     },
     .traits = {.view = true},

@@ -38,6 +38,10 @@ struct TensorImpl : detail::Counted {
   SourceLocation born;
 
   std::unique_ptr<AutogradMeta> autograd;
+  // Of a view that eager mode made: the tensor whose storage it shares, and how often that one's history had been replaced then.
+  detail::Ref<TensorImpl> base;
+  uint32_t base_history = 0;
+  uint32_t history = 0;  // how often an in-place write replaced this tensor's history
   std::unique_ptr<std::string> name;
 
   int64_t numel() const;

@@ -53,6 +53,7 @@ class Tracer final : public Interpreter {
   /// Marks everything recorded from now on as backward of this forward symbol (none: an empty result).
   void set_origin(std::vector<ForwardOrigin> origin) { origin_ = std::move(origin); }
   void set_tags(Tags tags) { tags_ = tags; }
+  Tags tags() const { return tags_; }
   Trace& trace() { return trace_; }
   uint64_t serial() const { return serial_; }
   Interpreter* outer() const { return outer_; }

@@ -42,21 +42,26 @@ Trace delete_last_used(const Trace& trace) {
   with_deletions.reserve(out.bound_symbols.size() * 2);
   for (size_t i = 0; i < out.bound_symbols.size(); ++i) {
     BoundSymbol& bound = out.bound_symbols[i];
-    std::vector<Value> ended;
-    if (i + 1 < out.bound_symbols.size()) {
-      for_each_output(bound, [&](const Value& output) {
-        if (output.is_tensor() && uses.last_use(output.tensor().id) < 0) ended.push_back(output);
-      });
-      if (bound.symbol != &prims_unpack_sequence_symbol) {
-        for_each_argument(bound, [&](const Value& argument) {
-          if (argument.is_tensor() && uses.last_use(argument.tensor().id) == static_cast<int>(i)) add_once(ended, argument);
-        });
-      }
+    if (i + 1 == out.bound_symbols.size()) {
+      with_deletions.push_back(std::move(bound));
+      break;
     }
     const bool unpacks = bound.symbol == &prims_unpack_sequence_symbol;
-    const std::vector<Value> collections = unpacks ? bound.args : std::vector<Value>();
+    const auto is_over = [&](const Value& v) { return v.is_tensor() && uses.last_use(v.tensor().id) <= static_cast<int>(i); };
+    std::vector<Value> ended, emptied;
+    for_each_output(bound, [&](const Value& output) {
+      if (is_over(output)) ended.push_back(output);
+    });
+    if (unpacks) {
+      // The name alone: what was in the collection lives on.
+      for (const Value& collection : bound.args) emptied.push_back(Value::collection(collection.collection_name(), {}));
+    } else {
+      for_each_argument(bound, [&](const Value& argument) {
+        if (is_over(argument)) add_once(ended, argument);
+      });
+    }
     with_deletions.push_back(std::move(bound));
-    for (const Value& collection : collections) {
+    for (const Value& collection : emptied) {
       with_deletions.push_back(structural(prims_clear_collection_symbol, {collection}));
       ended.push_back(collection);
     }

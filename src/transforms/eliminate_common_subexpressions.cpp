@@ -18,14 +18,8 @@ size_t hash_of(const BoundSymbol& bound) {
   return hash;
 }
 
-bool may_merge(const BoundSymbol& bound) {
-  if (has_effect(bound)) return false;
-  if (!bound.symbol->traits.structural) return true;
-  // Of the trace's own symbols only arithmetic on numbers is an expression.
-  for (const Value& output : bound.outputs)
-    if (!output.is_number()) return false;
-  return true;
-}
+// Arithmetic on sizes is structural and stays: the sizes in types refer to its results.
+bool may_merge(const BoundSymbol& bound) { return !has_effect(bound) && !bound.symbol->traits.structural; }
 
 bool same_results(const Value& a, const Value& b) {
   if (a.kind() != b.kind()) return false;

@@ -15,8 +15,8 @@
 
 namespace fulgurite::detail {
 
-// walk(object, visitor) describes an argument, a result or a model: its leaves in order, and what holds them. Flattening,
-// naming, cache keys, parameters and checkpoints all use it.
+// walk(object, visitor) describes an argument, a result or a model: its leaves in order, and what holds them. All that
+// takes arguments apart or names parameters uses it.
 //
 // A visitor has
 //   void leaf(T&)                  a Tensor, number, bool, enum, string, Device
@@ -66,17 +66,19 @@ template <class T>
 inline constexpr bool is_plain_aggregate =
     std::is_aggregate_v<T> && !std::is_array_v<T> && !is_std_array<T> && !std::is_union_v<T>;
 
+/// Refuses with a message what cannot be taken apart; whether the members may be bound.
 template <class T>
-constexpr void check_aggregate() {
+constexpr bool check_aggregate() {
   static_assert(!has_base_class<T>,
                 "fulgurite: a class with a base class cannot be taken apart; make it a plain aggregate or specialise "
                 "fulgurite::Fields for it");
   static_assert(member_count<T> <= most_members,
-                "fulgurite: an aggregate of more than 32 members; group them in structures or specialise fulgurite::Fields "
-                "for it");
+                "fulgurite: an aggregate of more than 32 members; group them in structures or specialise "
+                "fulgurite::Fields for it");
   static_assert(member_count<T> > 0 || std::is_empty_v<T>,
                 "fulgurite: an aggregate with a reference member, or with one that {} does not make; hold values, or "
                 "specialise fulgurite::Fields for it");
+  return !has_base_class<T> && member_count<T> > 0 && member_count<T> <= most_members;
 }
 
 template <class Visitor>
@@ -111,9 +113,9 @@ constexpr void walk_tuple(Tuple& tuple, Visitor& visitor, std::index_sequence<I.
 template <class Object, class Visitor>
 constexpr void walk_aggregate(Object& object, Visitor& visitor) {
   using T = std::remove_const_t<Object>;
-  check_aggregate<T>();
+  constexpr bool has_members = check_aggregate<T>();
   if constexpr (requires { visitor.node(object); }) visitor.node(object);
-  if constexpr (member_count<T> > 0 && member_count<T> <= most_members)
+  if constexpr (has_members)
     with_members(object, [&visitor](auto&... members) {
       size_t index = 0;
       const auto one = [&](auto& member) {

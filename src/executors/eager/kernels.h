@@ -5,6 +5,8 @@
 
 namespace fulgurite {
 
+struct BlockProduct;
+
 /// One kernel of the eager executor. Files under kernels/ are compiled once for each instruction set, with FULGURITE_KERNELS naming
 /// the namespace (kernels_baseline, kernels_avx2, kernels_avx512); each ends with a function that returns its table.
 struct KernelEntry {
@@ -19,6 +21,7 @@ using KernelTable = std::span<const KernelEntry>;
 struct KernelSet {
   std::span<const KernelTable> tables;
   void (*copy_elements)(const Tensor& source, const Tensor& destination);
+  void (*multiply_block)(const BlockProduct&);
 };
 
 /// The kernels for the best instruction set this CPU has; chosen at the first call.
@@ -40,9 +43,21 @@ KernelTable sum_kernels();
 KernelTable extremum_kernels();
 KernelTable variance_kernels();
 KernelTable scan_kernels();
+KernelTable product_kernels();
+KernelTable norm_kernels();
+KernelTable softmax_kernels();
+KernelTable loss_kernels();
+KernelTable attention_kernels();
+KernelTable embedding_kernels();
+KernelTable gather_kernels();
+KernelTable scatter_kernels();
+KernelTable arrange_kernels();
+KernelTable optimizer_kernels();
 
 /// Writes `source` (any strides, any dtype, broadcast to the destination's sizes) into `destination` (any strides, any dtype).
 void copy_elements(const Tensor& source, const Tensor& destination);
+/// One block of a matrix product, on this thread.
+void multiply_block(const BlockProduct&);
 
 }  // namespace FULGURITE_KERNELS
 #endif

@@ -107,7 +107,7 @@ void gemm(const GemmCall& call) {
   const int64_t count = batch * per_product;
   const double operations = 2.0 * static_cast<double>(call.m) * static_cast<double>(call.n) * static_cast<double>(call.k);
   // A few microseconds of work is not worth a second thread.
-  const int64_t grain = operations * static_cast<double>(batch) < 4e5 ? count + 1 : 2;
+  const int64_t grain = operations * static_cast<double>(batch) < 4e5 ? count + 1 : 1;
   parallel_for(count, grain, body);
 }
 

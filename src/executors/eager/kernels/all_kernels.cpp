@@ -7,8 +7,11 @@ const KernelSet& kernel_set() {
       unary_kernels(),  binary_kernels(),   comparison_kernels(), ternary_kernels(),
       activation_kernels(), copy_kernels(), creation_kernels(),   random_kernels(),
       sum_kernels(),    extremum_kernels(), variance_kernels(),   scan_kernels(),
+      product_kernels(), norm_kernels(),    softmax_kernels(),    loss_kernels(),
+      attention_kernels(), embedding_kernels(), gather_kernels(), scatter_kernels(),
+      arrange_kernels(), optimizer_kernels(),
   };
-  static const KernelSet set{tables, copy_elements};
+  static const KernelSet set{tables, copy_elements, multiply_block};
   return set;
 }
 

@@ -1,0 +1,287 @@
+#pragma once
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <fulgurite/detail/signature.h>
+#include <fulgurite/detail/walk.h>
+#include <fulgurite/source_location.h>
+
+namespace [[gnu::visibility("default")]] fulgurite {
+namespace detail {
+
+// The type-erased form of a callable: a constant table of functions over leaves. Everything that does not depend on the
+// callable's type lives in the library behind it.
+
+/// Where the library reads arguments into.
+class Leaves;
+void read_leaf(Leaves&, const Tensor&);
+void read_leaf(Leaves&, int64_t);
+void read_leaf(Leaves&, double);
+void read_leaf(Leaves&, bool);
+void read_leaf(Leaves&, std::string_view);
+void read_leaf(Leaves&, Device);
+void read_structure(Leaves&, size_t);
+void read_structure(Leaves&, std::string_view);
+
+/// Where a leaf lies: in which argument (callable_member: in the callable itself) and how it is reached inside it.
+struct LeafPath {
+  static constexpr int callable_member = -1;
+  int argument = 0;
+  bool in_structure = false;  // the argument is an aggregate: its members' names stand alone
+  bool is_tensor = false;
+  std::string path;           // "blocks.0.wq"; empty where the argument is the leaf
+};
+
+/// What one run of a callable is given and gives.
+struct Replay {
+  const Tensor* arguments = nullptr;  // what stands for each tensor among the arguments' leaves
+  SourceLocation at;
+  std::vector<Tensor> results;        // the tensors among the result's leaves
+};
+
+struct CallableTable {
+  /// Reads the arguments' leaves, then those of the callable's members.
+  void (*read)(const void* callable, const void* const* arguments, Leaves&);
+  void (*paths)(const void* callable, const void* const* arguments, std::vector<LeafPath>&);
+  /// Calls it on copies of the arguments with the tensors replaced; gives the result with its tensors taken out.
+  std::shared_ptr<void> (*run)(void* callable, const void* const* arguments, Replay&);
+};
+
+// The callable's own members
+
+/// Whether a member looks as if it could be taken apart, without opening aggregates.
+template <class T>
+constexpr bool looks_walkable() {
+  if constexpr (is_leaf<T> || HasFields<T> || is_plain_aggregate<T>) return true;
+  else if constexpr (is_vector<T> || is_optional<T>) return looks_walkable<typename T::value_type>();
+  else if constexpr (is_string_map<T>) return looks_walkable<typename T::mapped_type>();
+  else if constexpr (std::is_array_v<T>) return looks_walkable<std::remove_all_extents_t<T>>();
+  else return is_tuple<T> || is_std_array<T>;
+}
+template <class T>
+constexpr bool may_hold_tensors() {
+  return looks_walkable<T>() && !is_number<T> && !is_text<T>;
+}
+enum class Walkability { no, yes, partly };
+template <class... Members>
+constexpr Walkability walkability_of(Types<Members...>) {
+  if ((looks_walkable<Members>() && ...)) return Walkability::yes;
+  return (may_hold_tensors<Members>() || ...) ? Walkability::partly : Walkability::no;
+}
+struct MemberTypes {
+  template <class... Members>
+  constexpr auto operator()(Members&...) const {
+    return Types<std::remove_const_t<Members>...>();
+  }
+};
+
+/// Whether a callable is a structure whose members count as arguments.
+template <class F>
+constexpr bool is_structure() {
+  if constexpr (HasFields<F>) {
+    return true;
+  } else if constexpr (!is_plain_aggregate<F> || has_base_class<F>) {
+    return false;
+  } else if constexpr (member_count<F> == 0 || member_count<F> > most_members) {
+    static_assert(member_count<F> == 0,
+                  "fulgurite: an aggregate of more than 32 members; group them in structures or specialise "
+                  "fulgurite::Fields for it");
+    return false;
+  } else {
+    constexpr Walkability found = walkability_of(decltype(with_members(std::declval<F&>(), MemberTypes()))());
+    static_assert(found != Walkability::partly,
+                  "fulgurite: this callable holds tensors beside a member that cannot be taken apart; specialise "
+                  "fulgurite::Fields for it, or wrap it in a lambda");
+    return found == Walkability::yes;
+  }
+}
+
+template <class F>
+concept WrapsCallable = requires(const F& callable) { callable.wrapped(); };
+template <class T>
+inline constexpr bool is_reference_wrapper = false;
+template <class T>
+inline constexpr bool is_reference_wrapper<std::reference_wrapper<T>> = true;
+
+/// visit(structure) for the structure that a callable is, or that it wraps.
+template <class F, class Visit>
+void visit_structure(const F& callable, Visit&& visit) {
+  if constexpr (is_reference_wrapper<F>) visit_structure(std::as_const(callable.get()), visit);
+  else if constexpr (WrapsCallable<F>) visit_structure(callable.wrapped(), visit);
+  else if constexpr (is_structure<F>()) visit(callable);
+}
+
+// Visitors
+
+struct LeafReader {
+  Leaves& leaves;
+  void leaf(const Tensor& tensor) { read_leaf(leaves, tensor); }
+  void leaf(Device device) { read_leaf(leaves, device); }
+  template <class T>
+    requires is_number<T> || is_text<T>
+  void leaf(const T& value) {
+    if constexpr (is_text<T>) read_leaf(leaves, std::string_view(value));
+    else if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, Bool>) read_leaf(leaves, static_cast<bool>(value));
+    else if constexpr (std::is_floating_point_v<T>) read_leaf(leaves, static_cast<double>(value));
+    else if constexpr (std::is_same_v<T, Float>) read_leaf(leaves, static_cast<double>(value));
+    else read_leaf(leaves, static_cast<int64_t>(value));
+  }
+  template <class Text>
+  void structure(const Text& what) { read_structure(leaves, what); }
+};
+
+class PathReader {
+ public:
+  PathReader(std::vector<LeafPath>& paths, int argument, bool in_structure)
+      : paths_(paths), argument_(argument), in_structure_(in_structure) {}
+  template <class T>
+  void leaf(const T&) { paths_.push_back({argument_, in_structure_, std::is_same_v<T, Tensor>, path_}); }
+  void enter(std::string_view name) {
+    lengths_.push_back(path_.size());
+    if (!path_.empty()) path_ += '.';
+    path_ += name;
+  }
+  void enter(size_t index) { enter(std::string_view(std::to_string(index))); }
+  void leave() {
+    path_.resize(lengths_.back());
+    lengths_.pop_back();
+  }
+
+ private:
+  std::vector<LeafPath>& paths_;
+  int argument_;
+  bool in_structure_;
+  std::string path_;
+  std::vector<size_t> lengths_;
+};
+
+/// Puts tensors in the place of those that are there.
+struct TensorWriter {
+  static constexpr bool may_write = true;
+  const Tensor* next;
+  void leaf(Tensor& tensor) { tensor = *next++; }
+  template <class T>
+  void leaf(T&) {}
+};
+
+/// Takes the tensors out of a result.
+struct TensorTaker {
+  static constexpr bool may_write = true;
+  std::vector<Tensor>& tensors;
+  void leaf(Tensor& tensor) { tensors.push_back(std::exchange(tensor, Tensor())); }
+  template <class T>
+  void leaf(T&) {}
+};
+
+// The table of a callable with these parameters
+
+/// Calls `callable`, with the location where its signature ends in one.
+template <class F, class... A>
+decltype(auto) invoke_at(F& callable, SourceLocation at, A&&... arguments) {
+  if constexpr (SignatureOf<F>::takes_location) return std::invoke(callable, std::forward<A>(arguments)..., at);
+  else return std::invoke(callable, std::forward<A>(arguments)...);
+}
+
+template <class F, class... A>
+using ResultOf = std::decay_t<decltype(invoke_at(std::declval<F&>(), SourceLocation(), std::declval<Stored<A>>()...))>;
+
+template <class F, class... A>
+class CallableFor {
+  static_assert((check_parameter<A>() && ...));
+  static_assert((std::is_copy_constructible_v<Stored<A>> && ...),
+                "fulgurite: an argument of a traced function must have a copy constructor");
+
+ public:
+  using Result = ResultOf<F, A...>;
+  static_assert(std::is_void_v<Result> || std::is_copy_constructible_v<Result>,
+                "fulgurite: the result of a traced function must have a copy constructor");
+
+  static void read(const void* callable, [[maybe_unused]] const void* const* arguments, Leaves& leaves) {
+    LeafReader reader{leaves};
+    [&]<size_t... I>(std::index_sequence<I...>) { (walk(at<Stored<A>>(arguments, I), reader), ...); }(Indexes());
+    visit_structure(*static_cast<const F*>(callable), [&](const auto& structure) { walk(structure, reader); });
+  }
+
+  static void paths(const void* callable, [[maybe_unused]] const void* const* arguments, std::vector<LeafPath>& paths) {
+    const auto read_one = [&paths]<class T>(const T& argument, int index) {
+      PathReader reader(paths, index, HasFields<T> || is_plain_aggregate<T>);
+      walk(argument, reader);
+    };
+    [&]<size_t... I>(std::index_sequence<I...>) {
+      (read_one(at<Stored<A>>(arguments, I), static_cast<int>(I)), ...);
+    }(Indexes());
+    visit_structure(*static_cast<const F*>(callable), [&](const auto& structure) {
+      read_one(structure, LeafPath::callable_member);
+    });
+  }
+
+  static std::shared_ptr<void> run(void* callable, const void* const* arguments, Replay& replay) {
+    return run_copies(*static_cast<F*>(callable), arguments, replay, Indexes());
+  }
+
+  static constexpr CallableTable table{&read, &paths, &run};
+
+ private:
+  using Indexes = std::index_sequence_for<A...>;
+  template <class T>
+  static const T& at(const void* const* arguments, size_t i) { return *static_cast<const T*>(arguments[i]); }
+
+  template <size_t... I>
+  static std::shared_ptr<void> run_copies(F& callable, [[maybe_unused]] const void* const* arguments, Replay& replay,
+                                          std::index_sequence<I...>) {
+    std::tuple<Stored<A>...> copies(at<Stored<A>>(arguments, I)...);
+    TensorWriter writer{replay.arguments};
+    walk(copies, writer);
+    if constexpr (std::is_void_v<Result>) {
+      invoke_at(callable, replay.at, std::get<I>(std::move(copies))...);
+      return nullptr;
+    } else {
+      auto result = std::make_shared<Result>(invoke_at(callable, replay.at, std::get<I>(std::move(copies))...));
+      TensorTaker taker{replay.results};
+      walk(*result, taker);
+      return result;
+    }
+  }
+};
+
+/// What the library gives back from a call: the result's tensors, and the rest of it.
+struct CallResult {
+  std::vector<Tensor> tensors;
+  std::shared_ptr<const void> rest;
+};
+
+template <class R>
+R assemble_result(CallResult& result) {
+  if constexpr (std::is_same_v<R, Tensor>) {
+    return std::move(result.tensors[0]);
+  } else if constexpr (!std::is_void_v<R>) {
+    R assembled = *static_cast<const R*>(result.rest.get());
+    TensorWriter writer{result.tensors.data()};
+    walk(assembled, writer);
+    return assembled;
+  }
+}
+
+/// The parameter types of a call: those of the signature, or for a generic callable those of the arguments.
+template <class F, class... Given>
+struct ParametersOf {
+  using Type = typename SignatureOf<F>::Parameters;
+};
+template <class F, class... Given>
+  requires SignatureOf<F>::is_generic
+struct ParametersOf<F, Given...> {
+  using Type = Types<Given...>;
+};
+
+/// Whether a recording is in progress on this thread.
+bool is_tracing();
+
+}  // namespace detail
+}  // namespace fulgurite

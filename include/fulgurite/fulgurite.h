@@ -1,0 +1,19 @@
+#pragma once
+// Everything a program needs.
+#include <fulgurite/dtype.h>
+#include <fulgurite/error.h>
+#include <fulgurite/number.h>
+#include <fulgurite/operators.h>
+#include <fulgurite/shape.h>
+#include <fulgurite/source_location.h>
+#include <fulgurite/symbol.h>
+#include <fulgurite/tensor.h>
+#include <fulgurite/trace.h>
+#include <fulgurite/trace_support.h>
+#include <fulgurite/value.h>
+
+#include <fulgurite/autograd.h>
+#include <fulgurite/io.h>
+#include <fulgurite/jit.h>
+#include <fulgurite/nn.h>
+#include <fulgurite/optim.h>

@@ -1,0 +1,264 @@
+#pragma once
+#include <concepts>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <fulgurite/detail/callable.h>
+#include <fulgurite/trace.h>
+
+namespace [[gnu::visibility("default")]] fulgurite {
+
+namespace detail {
+
+Trace record(const CallableTable&, void* callable, const void* const* arguments, SourceLocation);
+
+/// A callable's result and how to go back from it.
+struct Linearized {
+  CallResult result;
+  std::shared_ptr<const void> backward;  // the backward trace and what it needs
+};
+/// Runs a callable, keeping what the gradients of the arguments `wrt` need. `what` is for messages.
+Linearized linearize(const CallableTable&, void* callable, const void* const* arguments, const std::vector<int>& wrt,
+                     const char* what, SourceLocation);
+/// The gradients of all tensors among the arguments' leaves, in order: zeros where nothing depends on one, the tensor
+/// itself where it has no gradient. Cotangents are those of the tensors among the result's leaves; undefined for none.
+std::vector<Tensor> pull_back(const Linearized&, const std::vector<Tensor>& cotangents, SourceLocation);
+/// The same from a cotangent of 1 for the first tensor, which must be a scalar.
+std::vector<Tensor> pull_back_from_scalar(const Linearized&, const char* what, SourceLocation);
+
+/// How many tensors an object holds.
+struct TensorCounter {
+  size_t count = 0;
+  void leaf(const Tensor&) { ++count; }
+  template <class T>
+  void leaf(const T&) {}
+};
+template <class T>
+T replace_tensors(const T& object, const Tensor*& next) {
+  T replaced = object;
+  TensorWriter writer{next};
+  walk(replaced, writer);
+  next = writer.next;
+  return replaced;
+}
+template <class T>
+void skip_tensors(const T& object, const Tensor*& next) {
+  TensorCounter counter;
+  walk(object, counter);
+  next += counter.count;
+}
+
+template <class R>
+constexpr bool has_scalar_first() {
+  if constexpr (std::is_same_v<R, Tensor>) return true;
+  else if constexpr (is_tuple<R>) return std::is_same_v<std::tuple_element_t<0, R>, Tensor>;
+  else return false;
+}
+
+/// value_and_grad of a callable called with these arguments.
+template <class F, class... A>
+class Differentiated {
+  using Table = CallableFor<F, A...>;
+  static_assert(has_scalar_first<typename Table::Result>(),
+                "fulgurite: grad needs a function that returns a scalar tensor, or a tuple whose first element is one");
+
+ public:
+  template <size_t... I>
+  static auto run(F& callable, SourceLocation at, const char* what, std::index_sequence<I...>,
+                  const Stored<A>&... arguments) {
+    static_assert(((I < sizeof...(A)) && ...), "fulgurite: grad<I> names an argument that the function does not have");
+    const void* const addresses[] = {static_cast<const void*>(std::addressof(arguments))..., nullptr};
+    Linearized linearized = linearize(Table::table, &callable, addresses, {static_cast<int>(I)...}, what, at);
+    const std::vector<Tensor> gradients = pull_back_from_scalar(linearized, what, at);
+    const Tensor* next = gradients.data();
+    // Braces: the elements are made from left to right, each taking its share of the gradients.
+    std::tuple<Stored<A>...> all{replace_tensors(arguments, next)...};
+    auto result = assemble_result<typename Table::Result>(linearized.result);
+    if constexpr (sizeof...(I) == 1) return std::pair(std::move(result), std::get<I...>(std::move(all)));
+    else return std::pair(std::move(result), std::tuple(std::get<I>(std::move(all))...));
+  }
+};
+
+template <bool with_value, class Pair>
+auto value_or_gradient(Pair&& pair) {
+  if constexpr (with_value) return std::forward<Pair>(pair);
+  else return std::forward<Pair>(pair).second;
+}
+
+}  // namespace detail
+
+/// What grad() and value_and_grad() return: a callable with the wrapped one's arguments.
+template <class F, class Parameters, class Indexes, bool with_value>
+class GradFunction;
+
+template <class F, class... A, size_t... I, bool with_value>
+class GradFunction<F, detail::Types<A...>, std::index_sequence<I...>, with_value> {
+ public:
+  explicit GradFunction(F callable) : callable_(std::make_shared<F>(std::move(callable))) {}
+  auto operator()(const detail::Stored<A>&... arguments, SourceLocation at = SourceLocation::here()) const {
+    return detail::value_or_gradient<with_value>(detail::Differentiated<F, A...>::run(
+        *callable_, at, with_value ? "value_and_grad" : "grad", std::index_sequence<I...>(), arguments...));
+  }
+  const F& wrapped() const { return *callable_; }
+
+ private:
+  std::shared_ptr<F> callable_;
+};
+template <class F, size_t... I, bool with_value>
+class GradFunction<F, void, std::index_sequence<I...>, with_value> {
+ public:
+  explicit GradFunction(F callable) : callable_(std::make_shared<F>(std::move(callable))) {}
+  template <class... A>
+    requires std::invocable<F&, detail::Stored<const A&>...>
+  auto operator()(const A&... arguments) const {
+    return detail::value_or_gradient<with_value>(detail::Differentiated<F, detail::Stored<const A&>...>::run(
+        *callable_, SourceLocation(), with_value ? "value_and_grad" : "grad", std::index_sequence<I...>(),
+        detail::Stored<const A&>(arguments)...));
+  }
+  const F& wrapped() const { return *callable_; }
+
+ private:
+  std::shared_ptr<F> callable_;
+};
+
+namespace detail {
+template <class F, bool with_value, size_t... I>
+auto make_grad_function(F callable) {
+  using Indexes = std::conditional_t<sizeof...(I) == 0, std::index_sequence<0>, std::index_sequence<I...>>;
+  return GradFunction<F, typename SignatureOf<F>::Parameters, Indexes, with_value>(std::move(callable));
+}
+}  // namespace detail
+
+/// d result / d argument, of that argument's type: a structure gives a structure. `grad(f)` is of the first argument,
+/// `grad<0, 2>(f)` gives a tuple. The result, or the first element of its tuple, must be a scalar tensor. Leaves that
+/// are not floating tensors come back as passed.
+template <size_t... I, class F>
+auto grad(F callable) { return detail::make_grad_function<F, false, I...>(std::move(callable)); }
+
+/// The callable's result and what grad() returns, as a std::pair.
+template <size_t... I, class F>
+auto value_and_grad(F callable) { return detail::make_grad_function<F, true, I...>(std::move(callable)); }
+
+/// The second half of vjp(): from a cotangent of the result's type to a tuple with one entry for each argument.
+template <class R, class... A>
+class Pullback {
+ public:
+  Pullback(detail::Linearized linearized, std::tuple<A...> arguments)
+      : linearized_(std::move(linearized)), arguments_(std::move(arguments)) {}
+
+  std::tuple<A...> operator()(const R& cotangent, SourceLocation at = SourceLocation::here()) const {
+    R taken = cotangent;
+    std::vector<Tensor> cotangents;
+    detail::TensorTaker taker{cotangents};
+    detail::walk(taken, taker);
+    const std::vector<Tensor> gradients = detail::pull_back(linearized_, cotangents, at);
+    const Tensor* next = gradients.data();
+    const auto replace = [&](const A&... arguments) {
+      return std::tuple<A...>{detail::replace_tensors(arguments, next)...};
+    };
+    return std::apply(replace, arguments_);
+  }
+
+ private:
+  detail::Linearized linearized_;
+  std::tuple<A...> arguments_;
+};
+
+namespace detail {
+template <class Parameters>
+struct CallWith;
+/// Converts what was given to the parameters' types, once.
+template <class... A>
+struct CallWith<Types<A...>> {
+  template <class F>
+  static Trace trace(F& callable, SourceLocation at, const Stored<A>&... arguments) {
+    const void* const addresses[] = {static_cast<const void*>(std::addressof(arguments))..., nullptr};
+    return record(CallableFor<F, A...>::table, &callable, addresses, at);
+  }
+  template <class F>
+  static auto vjp(F& callable, SourceLocation at, const Stored<A>&... arguments) {
+    using Result = typename CallableFor<F, A...>::Result;
+    static_assert(!std::is_void_v<Result>, "fulgurite: vjp needs a function with a result");
+    const void* const addresses[] = {static_cast<const void*>(std::addressof(arguments))..., nullptr};
+    std::vector<int> all;
+    for (size_t i = 0; i < sizeof...(A); ++i) all.push_back(static_cast<int>(i));
+    Linearized linearized = linearize(CallableFor<F, A...>::table, &callable, addresses, all, "vjp", at);
+    CallResult result = linearized.result;
+    return std::pair(assemble_result<Result>(result),
+                     Pullback<Result, Stored<A>...>(std::move(linearized), std::tuple<Stored<A>...>(arguments...)));
+  }
+};
+}  // namespace detail
+
+/// The callable's result, and the function that takes a cotangent of it back to cotangents of the arguments.
+template <class F, class... Given>
+auto vjp(F callable, const Given&... arguments) {
+  using Call = detail::CallWith<typename detail::ParametersOf<F, detail::Stored<const Given&>...>::Type>;
+  return Call::vjp(callable, SourceLocation(), detail::Stored<const Given&>(arguments)...);
+}
+
+/// What the callable does with these arguments, recorded and not run.
+template <class F, class... Given>
+  requires(!std::same_as<F, Tensor>)
+Trace trace(F callable, const Given&... arguments) {
+  using Call = detail::CallWith<typename detail::ParametersOf<F, detail::Stored<const Given&>...>::Type>;
+  return Call::trace(callable, SourceLocation(), detail::Stored<const Given&>(arguments)...);
+}
+
+namespace detail {
+/// Marks what is recorded during its life for recomputation in backward.
+class RecomputeScope {
+ public:
+  RecomputeScope();
+  ~RecomputeScope();
+  RecomputeScope(const RecomputeScope&) = delete;
+  RecomputeScope& operator=(const RecomputeScope&) = delete;
+
+ private:
+  bool was_marked_ = false;
+};
+}  // namespace detail
+
+/// What checkpoint() returns.
+template <class F, class Parameters>
+class Checkpointed;
+template <class F, class... A>
+class Checkpointed<F, detail::Types<A...>> {
+ public:
+  explicit Checkpointed(F callable) : callable_(std::make_shared<F>(std::move(callable))) {}
+  auto operator()(const detail::Stored<A>&... arguments, SourceLocation at = SourceLocation::here()) const {
+    const detail::RecomputeScope scope;
+    return detail::invoke_at(*callable_, at, detail::Stored<A>(arguments)...);
+  }
+  const F& wrapped() const { return *callable_; }
+
+ private:
+  std::shared_ptr<F> callable_;
+};
+template <class F>
+class Checkpointed<F, void> {
+ public:
+  explicit Checkpointed(F callable) : callable_(std::make_shared<F>(std::move(callable))) {}
+  template <class... A>
+    requires std::invocable<F&, detail::Stored<const A&>...>
+  auto operator()(const A&... arguments) const {
+    const detail::RecomputeScope scope;
+    return std::invoke(*callable_, detail::Stored<const A&>(arguments)...);
+  }
+  const F& wrapped() const { return *callable_; }
+
+ private:
+  std::shared_ptr<F> callable_;
+};
+
+/// `callable` whose values inside a traced function are computed again in the backward instead of being saved. Outside
+/// a traced function it is the callable itself.
+template <class F>
+auto checkpoint(F callable) {
+  return Checkpointed<F, typename detail::SignatureOf<F>::Parameters>(std::move(callable));
+}
+
+}  // namespace fulgurite

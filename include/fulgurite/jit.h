@@ -1,0 +1,160 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <fulgurite/detail/callable.h>
+#include <fulgurite/function_transforms.h>
+#include <fulgurite/trace.h>
+
+namespace [[gnu::visibility("default")]] fulgurite {
+
+/// What a compiled version of a function is kept for.
+enum class Cache {
+  constant_values,  // the same sizes, dtypes, devices, numbers, strings and structure
+  symbolic_values,  // not supported yet
+  same_input,       // not supported yet
+  no_caching,       // compiled anew at every call
+};
+
+struct DebugOptions {
+  bool associate_forward = false;    // backward traces say which forward symbol each line belongs to
+  bool check_traces = false;         // every trace is verified after every pass
+  bool check_nan = false;            // a NaN among the results is an error
+  bool verify_against_eager = false; // every call also runs the C++ function eagerly and compares
+};
+
+/// Members are given in this order.
+struct JitOptions {
+  Cache cache = Cache::constant_values;
+  std::vector<std::string> executors = {};                     // names in priority order; empty: the default list
+  std::optional<std::set<std::string>> skip_transforms = {};
+  bool fullgraph = false;
+  bool compiled_autograd = false;
+  std::vector<std::string> argument_names = {};                // for printing
+  std::optional<int64_t> memory_budget = {};                   // bytes saved for backward
+  DebugOptions debug = {};
+  std::optional<Dtype> autocast = {};
+};
+
+/// Milliseconds are sums over all compiles; microseconds are of the calls.
+struct CompileStats {
+  int64_t calls = 0, hits = 0, misses = 0;
+  double tracing = 0, transforms = 0, planning = 0, total = 0;  // milliseconds
+  double last_call = 0, mean_call = 0;                          // microseconds, compiles left out
+};
+
+namespace detail {
+class JitState;
+std::shared_ptr<JitState> make_jit_state(std::shared_ptr<void> callable, JitOptions, SourceLocation);
+std::shared_ptr<JitState> with_transforms(const JitState&, std::vector<Transform>, SourceLocation);
+/// Looks the arguments up, compiles on a miss, and runs.
+void call(JitState&, const CallableTable&, const void* const* arguments, SourceLocation, CallResult&);
+void* callable_of(const JitState&);
+}  // namespace detail
+
+/// What every jitted function is, whatever its type: a handle. Copies share the compiled versions; any number of
+/// threads may call.
+class Jitted {
+ public:
+  const std::shared_ptr<detail::JitState>& state() const { return state_; }
+
+ protected:
+  explicit Jitted(std::shared_ptr<detail::JitState> state) : state_(std::move(state)) {}
+  std::shared_ptr<detail::JitState> state_;
+};
+
+/// A compiled callable with its one signature: arguments convert at the call as they do for the callable itself.
+template <class F, class Parameters>
+class JittedFunction;
+
+template <class F, class... A>
+class JittedFunction<F, detail::Types<A...>> : public Jitted {
+  using Table = detail::CallableFor<F, A...>;
+
+ public:
+  using Result = typename Table::Result;
+  explicit JittedFunction(std::shared_ptr<detail::JitState> state) : Jitted(std::move(state)) {}
+
+  Result operator()(const detail::Stored<A>&... arguments, SourceLocation at = SourceLocation::here()) const {
+    if (detail::is_tracing())  // becomes part of the recording in progress
+      return detail::invoke_at(callable(), at, detail::Stored<A>(arguments)...);
+    const void* const addresses[] = {static_cast<const void*>(std::addressof(arguments))..., nullptr};
+    detail::CallResult result;
+    detail::call(*state_, Table::table, addresses, at, result);
+    return detail::assemble_result<Result>(result);
+  }
+  const F& wrapped() const { return callable(); }
+
+ private:
+  F& callable() const { return *static_cast<F*>(detail::callable_of(*state_)); }
+};
+
+/// A compiled callable with overloads or `auto` parameters: called without conversions.
+template <class F>
+class JittedFunction<F, void> : public Jitted {
+ public:
+  explicit JittedFunction(std::shared_ptr<detail::JitState> state) : Jitted(std::move(state)) {}
+
+  template <class... A>
+    requires std::invocable<F&, detail::Stored<const A&>...>
+  auto operator()(const A&... arguments) const {
+    using Table = detail::CallableFor<F, detail::Stored<const A&>...>;
+    if (detail::is_tracing())
+      return typename Table::Result(std::invoke(callable(), detail::Stored<const A&>(arguments)...));
+    return run<Table>(detail::Stored<const A&>(arguments)...);
+  }
+  const F& wrapped() const { return callable(); }
+
+ private:
+  template <class Table, class... Held>
+  auto run(const Held&... held) const {
+    const void* const addresses[] = {static_cast<const void*>(std::addressof(held))..., nullptr};
+    detail::CallResult result;
+    detail::call(*state_, Table::table, addresses, SourceLocation(), result);
+    return detail::assemble_result<typename Table::Result>(result);
+  }
+  F& callable() const { return *static_cast<F*>(detail::callable_of(*state_)); }
+};
+
+/// `callable` compiled: traced, transformed and planned at the first call, looked up and run after it.
+///
+/// Arguments and results may be tensors, numbers, strings, std::vector, optional, map<string, T>, pair, tuple, array,
+/// aggregates of up to 32 members, and classes with Fields. Tensors that a lambda captured are inputs, found by the
+/// tensor object they were when recorded, and kept alive by the compiled version: in-place updates are seen, assigning
+/// another tensor to the captured variable is not. Other captured variables are constants. A callable that is itself a
+/// structure, or std::ref of one, passes its members as arguments.
+template <class F>
+auto jit(F callable, JitOptions options = {}, SourceLocation at = SourceLocation::here()) {
+  using Function = JittedFunction<F, typename detail::SignatureOf<F>::Parameters>;
+  return Function(detail::make_jit_state(std::make_shared<F>(std::move(callable)), std::move(options), at));
+}
+
+/// `f` with transforms of its own, run after the grad transform and before the executors. A function of its own:
+/// nothing that `f` compiled is shared.
+template <std::derived_from<Jitted> F>
+F with_transforms(const F& f, std::vector<Transform> transforms, SourceLocation at = SourceLocation::here()) {
+  return F(detail::with_transforms(*f.state(), std::move(transforms), at));
+}
+
+/// The stages of the last call's forward, backward and prologue: the first as recorded, the last as run.
+std::vector<Trace> last_traces(const Jitted&);
+std::vector<Trace> last_backward_traces(const Jitted&);
+std::vector<Trace> last_prologue_traces(const Jitted&);
+int64_t cache_hits(const Jitted&);
+int64_t cache_misses(const Jitted&);
+CompileStats compile_stats(const Jitted&);
+/// Every compile: when, why, how long, which line; and what was captured.
+std::string explain(const Jitted&);
+
+/// Ends the piece being recorded. Does nothing outside a recording; inside one it is an error for now: functions are
+/// compiled whole.
+void graph_break(SourceLocation at = SourceLocation::here());
+/// Asks for a symbolic size. An error for now: sizes are constants of a compiled version.
+void mark_dynamic(const Tensor&, int dim, SourceLocation at = SourceLocation::here());
+
+}  // namespace fulgurite

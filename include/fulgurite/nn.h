@@ -1,0 +1,196 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fulgurite/detail/walk.h>
+#include <fulgurite/operators.h>
+#include <fulgurite/tensor.h>
+
+namespace [[gnu::visibility("default")]] fulgurite {
+
+// Layers are plain structures of tensors. A model is a structure of layers, without a base class or registration:
+//
+//   struct Model {
+//     nn::Linear first{10, 20}, second{20, 1};
+//     Tensor operator()(Tensor x) const { return second(relu(first(x))); }
+//   };
+//
+// New layers have PyTorch's initial values. Calls pass their caller's line on.
+namespace nn {
+
+/// x weightᵀ + bias
+struct Linear {
+  Tensor weight, bias;  // [out, in]; [out] or undefined
+  Linear() = default;
+  Linear(int64_t in_features, int64_t out_features, bool bias = true, const TensorOptions& options = {},
+         SourceLocation at = SourceLocation::here());
+  Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
+};
+
+/// A row of weight for each number.
+struct Embedding {
+  Tensor weight;  // [rows, width]
+  std::optional<int64_t> padding_idx;
+  Embedding() = default;
+  Embedding(int64_t num_embeddings, int64_t embedding_dim, std::optional<int64_t> padding_idx = {},
+            const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
+  Tensor operator()(const Tensor& indices, SourceLocation at = SourceLocation::here()) const;
+};
+
+/// A size or several, as the normalising layers take them.
+struct NormalizedShape {
+  std::vector<int64_t> sizes;
+  NormalizedShape(int64_t size) : sizes{size} {}
+  NormalizedShape(std::initializer_list<int64_t> sizes) : sizes(sizes) {}
+  NormalizedShape(std::vector<int64_t> sizes) : sizes(std::move(sizes)) {}
+};
+
+/// Subtracts the mean and divides by the standard deviation over the last dimensions.
+struct LayerNorm {
+  Tensor weight, bias;
+  std::vector<int64_t> normalized_shape;
+  double eps = 1e-5;
+  LayerNorm() = default;
+  explicit LayerNorm(const NormalizedShape& shape, double eps = 1e-5, bool elementwise_affine = true, bool bias = true,
+                     const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
+  Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
+};
+
+/// Divides by the root of the mean square over the last dimensions.
+struct RMSNorm {
+  Tensor weight;
+  std::vector<int64_t> normalized_shape;
+  std::optional<double> eps;
+  RMSNorm() = default;
+  explicit RMSNorm(const NormalizedShape& shape, std::optional<double> eps = {}, bool elementwise_affine = true,
+                   const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
+  Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
+};
+
+/// Sets elements to zero while training.
+struct Dropout {
+  double p = 0.5;
+  bool training = true;
+  Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
+};
+
+}  // namespace nn
+
+template <>
+struct Fields<nn::Linear> {
+  static void visit(auto& object, auto&& member) {
+    member("weight", object.weight);
+    member("bias", object.bias);
+  }
+};
+template <>
+struct Fields<nn::Embedding> {
+  static void visit(auto& object, auto&& member) {
+    member("weight", object.weight);
+    member("padding_idx", object.padding_idx);
+  }
+};
+template <>
+struct Fields<nn::LayerNorm> {
+  static void visit(auto& object, auto&& member) {
+    member("weight", object.weight);
+    member("bias", object.bias);
+    member("normalized_shape", object.normalized_shape);
+    member("eps", object.eps);
+  }
+};
+template <>
+struct Fields<nn::RMSNorm> {
+  static void visit(auto& object, auto&& member) {
+    member("weight", object.weight);
+    member("normalized_shape", object.normalized_shape);
+    member("eps", object.eps);
+  }
+};
+
+namespace nn {
+
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+/// Draws every element from the normal distribution.
+void normal_(const Tensor& tensor, double mean = 0, double std = 1, SourceLocation at = SourceLocation::here());
+/// Draws every element evenly from low to high.
+void uniform_(const Tensor& tensor, double low = 0, double high = 1, SourceLocation at = SourceLocation::here());
+
+namespace model_detail {
+/// Without undefined tensors, those that require no gradient, and second mentions of the same tensor.
+NamedTensors keep_parameters(NamedTensors all);
+/// The tensor's storage in another dtype; of a parameter the gradient too.
+void convert_in_place(const Tensor& tensor, Dtype dtype);
+void load_state(const NamedTensors& into, const std::map<std::string, Tensor>& from, SourceLocation at);
+std::map<std::string, Tensor> state_of(const NamedTensors& all);
+
+template <class Model>
+NamedTensors named_tensors(const Model& model) {
+  NamedTensors out;
+  fulgurite::detail::for_each_named_tensor(model, [&out](const std::string& path, const Tensor& tensor) {
+    out.emplace_back(path, tensor);
+  });
+  return out;
+}
+
+struct TrainingSetter {
+  bool value;
+  template <class T>
+  void leaf(T&) {}
+  template <class T>
+  void node(T& object) {
+    if constexpr (requires { object.training = true; }) object.training = value;
+  }
+};
+}  // namespace model_detail
+
+/// Every tensor of the model that requires grad, with its dotted name, in the order of the members; each tensor once.
+template <class Model>
+NamedTensors named_parameters(const Model& model) {
+  return model_detail::keep_parameters(model_detail::named_tensors(model));
+}
+template <class Model>
+std::vector<Tensor> parameters(const Model& model) {
+  std::vector<Tensor> out;
+  for (auto& [name, tensor] : named_parameters(model)) out.push_back(std::move(tensor));
+  return out;
+}
+
+/// Every tensor of the model by name; they share its storage.
+template <class Model>
+std::map<std::string, Tensor> state_dict(const Model& model) {
+  return model_detail::state_of(model_detail::named_tensors(model));
+}
+/// Copies the values in, converted to the model's dtypes. Throws UserError when a name is missing or unknown or a shape differs; the
+/// model is then unchanged.
+template <class Model>
+void load_state_dict(const Model& model, const std::map<std::string, Tensor>& state, SourceLocation at = SourceLocation::here()) {
+  model_detail::load_state(model_detail::named_tensors(model), state, at);
+}
+
+/// Sets every member named `training`.
+template <class Model>
+void train(Model& model, bool training = true) {
+  model_detail::TrainingSetter setter{training};
+  fulgurite::detail::walk(model, setter);
+}
+template <class Model>
+void eval(Model& model) {
+  train(model, false);
+}
+
+/// Converts every floating tensor of the model where it stands: optimizers and functions that hold it see the change.
+template <class Model>
+void to(const Model& model, Dtype dtype) {
+  for (const auto& [name, tensor] : model_detail::named_tensors(model))
+    if (tensor.defined() && is_floating(tensor.dtype())) model_detail::convert_in_place(tensor, dtype);
+}
+
+}  // namespace nn
+}  // namespace fulgurite

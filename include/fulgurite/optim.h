@@ -1,0 +1,165 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fulgurite/tensor.h>
+
+namespace [[gnu::visibility("default")]] fulgurite {
+namespace optim {
+
+/// Some of an optimizer's parameters with options of their own.
+template <class Options>
+struct ParameterGroup {
+  std::vector<Tensor> parameters;
+  Options options = {};
+};
+
+/// What optimizers have in common. All state lies in tensors made when the optimizer is: the learning rate and the count of steps too,
+/// so a traced step is compiled once and follows a schedule.
+class Optimizer {
+ public:
+  virtual ~Optimizer();
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+  Optimizer(Optimizer&&) = default;
+
+  /// Changes the parameters by their grad(); those without one stay as they are.
+  void step(SourceLocation at = SourceLocation::here());
+  /// The same with gradients given, in the order of parameters(): for a traced step with value_and_grad. Undefined ones count as none.
+  void step(const std::vector<Tensor>& gradients, SourceLocation at = SourceLocation::here());
+  /// The same for gradients in the order of these parameters, which are the optimizer's in another order.
+  void step(const std::vector<Tensor>& parameters, const std::vector<Tensor>& gradients,
+            SourceLocation at = SourceLocation::here());
+  /// Takes the gradients away, or sets them to zero.
+  void zero_grad(bool set_to_none = true);
+
+  /// Group after group.
+  std::vector<Tensor> parameters() const;
+  size_t group_count() const { return learning_rates_.size(); }
+  double learning_rate(size_t group = 0) const;
+  void set_learning_rate(size_t group, double rate);
+  void set_learning_rate(double rate);
+
+  /// The state by name: "0.exp_avg" of parameter 0, "groups.0.lr". The tensors share the optimizer's storage.
+  std::map<std::string, Tensor> state_dict() const;
+  /// Copies the state in; throws UserError when a name is missing or unknown or a shape differs.
+  void load_state_dict(const std::map<std::string, Tensor>& state, SourceLocation at = SourceLocation::here());
+
+ protected:
+  struct Parameter {
+    Tensor value;
+    size_t group = 0;
+    std::vector<std::pair<std::string, Tensor>> state;
+    const Tensor& operator[](size_t i) const { return state[i].second; }
+  };
+  Optimizer() = default;
+  void add_group(double learning_rate);
+  /// Adds a parameter to the last group. Named state starts at zero; `like_parameter` has its sizes and dtype, otherwise a 0-d f32.
+  struct StateSpec {
+    const char* name;
+    bool like_parameter;
+  };
+  void add_parameter(const Tensor& value, std::initializer_list<StateSpec> state);
+  virtual void update(const Parameter& parameter, const Tensor& gradient, SourceLocation at) = 0;
+  const Tensor& learning_rate_tensor(size_t group) const { return learning_rates_[group]; }
+
+ private:
+  std::vector<std::pair<std::string, Tensor>> named_state() const;
+  std::vector<Parameter> parameters_;
+  std::vector<Tensor> learning_rates_;  // 0-d f32
+};
+
+/// Members are given in this order.
+struct SGDOptions {
+  double lr = 1e-3;
+  double momentum = 0;
+  double dampening = 0;
+  double weight_decay = 0;
+  bool nesterov = false;
+};
+/// Stochastic gradient descent (torch.optim.SGD).
+class SGD final : public Optimizer {
+ public:
+  explicit SGD(const std::vector<Tensor>& parameters, const SGDOptions& options = {});
+  explicit SGD(const std::vector<ParameterGroup<SGDOptions>>& groups);
+
+ private:
+  void update(const Parameter&, const Tensor& gradient, SourceLocation) override;
+  std::vector<SGDOptions> options_;
+};
+
+/// Members are given in this order.
+struct AdamOptions {
+  double lr = 1e-3;
+  std::pair<double, double> betas = {0.9, 0.999};
+  double eps = 1e-8;
+  double weight_decay = 0;
+};
+/// Adam with decay as part of the gradient (torch.optim.Adam).
+class Adam final : public Optimizer {
+ public:
+  explicit Adam(const std::vector<Tensor>& parameters, const AdamOptions& options = {});
+  explicit Adam(const std::vector<ParameterGroup<AdamOptions>>& groups);
+
+ private:
+  void update(const Parameter&, const Tensor& gradient, SourceLocation) override;
+  std::vector<AdamOptions> options_;
+};
+
+/// Members are given in this order.
+struct AdamWOptions {
+  double lr = 1e-3;
+  std::pair<double, double> betas = {0.9, 0.999};
+  double eps = 1e-8;
+  double weight_decay = 1e-2;
+};
+/// Adam with decay of the parameters themselves (torch.optim.AdamW).
+class AdamW final : public Optimizer {
+ public:
+  explicit AdamW(const std::vector<Tensor>& parameters, const AdamWOptions& options = {});
+  explicit AdamW(const std::vector<ParameterGroup<AdamWOptions>>& groups);
+
+ private:
+  void update(const Parameter&, const Tensor& gradient, SourceLocation) override;
+  std::vector<AdamWOptions> options_;
+};
+
+/// Two groups: tensors of two dimensions or more decay, the others (biases, norms) do not.
+std::vector<ParameterGroup<AdamWOptions>> decay_matrices_only(const std::vector<Tensor>& parameters, const AdamWOptions& options);
+
+/// Scales the gradients so that the norm of all of them together is at most `max_norm`; gives the norm before.
+Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, SourceLocation at = SourceLocation::here());
+/// The same as a function of gradients, for traced steps: the scaled gradients and the norm before.
+std::pair<std::vector<Tensor>, Tensor> clip_grad_norm(const std::vector<Tensor>& gradients, double max_norm,
+                                                      SourceLocation at = SourceLocation::here());
+
+/// Members are given in this order.
+struct CosineOptions {
+  int64_t warmup = 0;
+  int64_t steps = 1;
+  double min_lr = 0;
+};
+/// A linear rise over `warmup` steps, then half a cosine down to `min_lr` at `steps`. Sets the rate of step 0 at once; call step()
+/// after each of the optimizer's.
+class CosineSchedule {
+ public:
+  CosineSchedule(Optimizer& optimizer, const CosineOptions& options);
+  void step() { set_iteration(iteration_ + 1); }
+  int64_t iteration() const { return iteration_; }
+  /// Goes to any iteration, to go on from a checkpoint.
+  void set_iteration(int64_t iteration);
+  /// The rate at an iteration for an optimizer's group.
+  double learning_rate(int64_t iteration, size_t group = 0) const;
+
+ private:
+  Optimizer& optimizer_;
+  CosineOptions options_;
+  std::vector<double> peaks_;
+  int64_t iteration_ = 0;
+};
+
+}  // namespace optim
+}  // namespace fulgurite

@@ -1,0 +1,22 @@
+#pragma once
+#include "autograd/tensor_autograd.h"
+
+namespace fulgurite {
+
+/// Adds what arrives to a leaf's grad(). Holds the leaf; the leaf refers to it weakly.
+class AccumulateGrad final : public Node {
+ public:
+  explicit AccumulateGrad(Tensor variable);
+  std::string name() const override { return "AccumulateGrad"; }
+  std::vector<Tensor> apply(std::vector<Tensor> gradients, bool create_graph) override;
+  size_t output_count() const override { return 1; }
+  const Tensor& variable() const { return variable_; }
+
+ private:
+  Tensor variable_;
+};
+
+/// Adds a gradient to a tensor's grad(), as backward() does at a leaf.
+void accumulate_gradient(const Tensor& variable, Tensor gradient, bool create_graph);
+
+}  // namespace fulgurite

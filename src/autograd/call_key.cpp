@@ -1,0 +1,119 @@
+#include "autograd/call_key.h"
+
+#include <bit>
+#include <cstring>
+
+#include <fulgurite/symbol.h>
+
+#include "tensor/tensor_impl.h"
+
+namespace fulgurite {
+
+namespace {
+
+using Words = SmallVector<uint64_t, 40>;
+
+void add_text(Words& words, std::string_view text) {
+  words.push_back(text.size());
+  for (size_t i = 0; i < text.size(); i += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, text.data() + i, std::min<size_t>(8, text.size() - i));
+    words.push_back(word);
+  }
+}
+
+void add_tensor(Words& words, const Tensor& tensor) {
+  if (!tensor.defined()) {
+    words.push_back(~uint64_t{0});
+    return;
+  }
+  const TensorImpl& impl = *tensor.impl();
+  words.push_back(uint64_t{1} << 32 | static_cast<uint64_t>(impl.dtype) << 24 | static_cast<uint64_t>(impl.device.kind) << 20 |
+                  static_cast<uint64_t>(impl.requires_grad) << 16 | impl.sizes.size());
+  for (const int64_t size : impl.sizes) words.push_back(static_cast<uint64_t>(size));
+}
+
+void add_optional(Words& words, const std::optional<Int>& number) {
+  words.push_back(number.has_value());
+  if (number) words.push_back(static_cast<uint64_t>(number->hint()));
+}
+
+void add(Words& words, const Argument& argument) {
+  using Kind = Argument::Kind;
+  words.push_back(static_cast<uint64_t>(argument.kind()));
+  switch (argument.kind()) {
+    case Kind::none:
+    case Kind::ellipsis: break;
+    case Kind::tensor: add_tensor(words, argument.tensor()); break;
+    case Kind::integer: words.push_back(static_cast<uint64_t>(argument.integer().hint())); break;
+    case Kind::floating: words.push_back(std::bit_cast<uint64_t>(argument.floating().hint())); break;
+    case Kind::boolean: words.push_back(argument.boolean().hint()); break;
+    case Kind::string: add_text(words, argument.string()); break;
+    case Kind::dtype: words.push_back(static_cast<uint64_t>(argument.dtype())); break;
+    case Kind::device: words.push_back(static_cast<uint64_t>(argument.device().kind) << 16 | static_cast<uint16_t>(argument.device().index)); break;
+    case Kind::tensors:
+      words.push_back(argument.tensors().size());
+      for (const Tensor& tensor : argument.tensors()) add_tensor(words, tensor);
+      break;
+    case Kind::integers:
+      words.push_back(argument.integers().size());
+      for (const Int number : argument.integers()) words.push_back(static_cast<uint64_t>(number.hint()));
+      break;
+    case Kind::list:
+      words.push_back(argument.list().size());
+      for (const Argument& item : argument.list()) add(words, item);
+      break;
+    case Kind::slice:
+      add_optional(words, argument.slice().start);
+      add_optional(words, argument.slice().stop);
+      add_optional(words, argument.slice().step);
+      break;
+  }
+}
+
+void collect(SmallVector<const Tensor*, 6>& out, const Argument& argument) {
+  if (argument.is_tensor()) out.push_back(&argument.tensor());
+  if (argument.kind() == Argument::Kind::tensors)
+    for (const Tensor& tensor : argument.tensors()) out.push_back(&tensor);
+  if (argument.kind() == Argument::Kind::list)
+    for (const Argument& item : argument.list()) collect(out, item);
+}
+
+}  // namespace
+
+CallKey call_key(const Symbol& symbol, Arguments arguments) {
+  CallKey key;
+  key.words.push_back(reinterpret_cast<uintptr_t>(&symbol));
+  key.words.push_back(static_cast<uint64_t>(default_dtype()));
+  for (const Argument& argument : arguments) add(key.words, argument);
+  uint64_t hash = 0x9e3779b97f4a7c15u;
+  for (const uint64_t word : key.words) hash = std::rotl(hash ^ word, 23) * 0xff51afd7ed558ccdu;
+  key.hash = hash ^ hash >> 29;
+  return key;
+}
+
+SmallVector<const Tensor*, 6> tensors_of(Arguments arguments) {
+  SmallVector<const Tensor*, 6> out;
+  for (const Argument& argument : arguments) collect(out, argument);
+  return out;
+}
+
+ReplacedArguments::ReplacedArguments(Arguments arguments, const Tensor* replacements) : next_(replacements) {
+  for (const Argument& argument : arguments) arguments_.push_back(replace(argument));
+}
+
+Argument ReplacedArguments::replace(const Argument& argument) {
+  if (argument.is_tensor()) return Argument(*next_++);
+  if (argument.kind() == Argument::Kind::tensors) {
+    const Tensor* first = next_;
+    next_ += argument.tensors().size();
+    return std::span<const Tensor>(first, argument.tensors().size());
+  }
+  if (argument.kind() != Argument::Kind::list) return argument;
+  SmallVector<Argument, 8> items;
+  for (const Argument& item : argument.list()) items.push_back(replace(item));
+  lists_.push_back(std::move(items));
+  return std::span<const Argument>(lists_.back().data(), lists_.back().size());
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,38 @@
+#pragma once
+#include <cstdint>
+
+#include "ops/argument.h"
+#include "support/small_vector.h"
+
+namespace fulgurite {
+
+struct Symbol;
+
+/// What a call's backward depends on: the operator, its numbers and texts, and of each tensor the dtype, sizes, device and whether it
+/// requires grad. Equal keys mean equal backward traces.
+struct CallKey {
+  SmallVector<uint64_t, 40> words;
+  uint64_t hash = 0;
+  friend bool operator==(const CallKey& a, const CallKey& b) { return a.hash == b.hash && a.words == b.words; }
+};
+CallKey call_key(const Symbol&, Arguments);
+
+/// The tensors of a call in order: arguments, then the items of lists where they stand.
+SmallVector<const Tensor*, 6> tensors_of(Arguments);
+
+/// A call's arguments with every tensor replaced by the next of a list.
+class ReplacedArguments {
+ public:
+  ReplacedArguments(Arguments, const Tensor* replacements);
+  ReplacedArguments(const ReplacedArguments&) = delete;
+  ReplacedArguments& operator=(const ReplacedArguments&) = delete;
+  Arguments arguments() const { return {arguments_.data(), arguments_.size()}; }
+
+ private:
+  Argument replace(const Argument&);
+  const Tensor* next_;
+  SmallVector<Argument, 12> arguments_;
+  SmallVector<SmallVector<Argument, 8>, 1> lists_;
+};
+
+}  // namespace fulgurite

@@ -1,0 +1,143 @@
+#include "autograd/compiled_node.h"
+
+#include <algorithm>
+#include <functional>
+
+#include <fulgurite/error.h>
+
+#include "autograd/saved_tensor.h"
+#include "autograd/second_order.h"
+#include "autograd/tensor_autograd.h"
+#include "ir/trace_values.h"
+#include "tracing/tracer.h"
+
+namespace fulgurite {
+
+namespace {
+
+bool is_same_memory(const Tensor& a, const Tensor& b) {
+  const TensorImpl &x = *a.impl(), &y = *b.impl();
+  return x.storage == y.storage && x.offset == y.offset && x.sizes == y.sizes && x.strides == y.strides && x.dtype == y.dtype;
+}
+
+/// Finds out which saved tensors are inputs or outputs of the call.
+class Origins {
+ public:
+  Origins(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
+    known_.reserve(inputs.size() + outputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) add(inputs[i], SavedTensor::Origin::input, i);
+    for (size_t i = 0; i < outputs.size(); ++i) add(outputs[i], SavedTensor::Origin::output, i);
+    std::sort(known_.begin(), known_.end(), [](const Known& a, const Known& b) { return std::less<>()(a.storage, b.storage); });
+  }
+  SavedTensor saved(const Tensor& tensor) const {
+    if (!tensor.defined()) return {};
+    const Storage* storage = tensor.impl()->storage.get();
+    auto at = std::lower_bound(known_.begin(), known_.end(), storage,
+                               [](const Known& k, const Storage* s) { return std::less<>()(k.storage, s); });
+    for (; at != known_.end() && at->storage == storage; ++at)
+      if (is_same_memory(*at->tensor, tensor)) return {tensor, at->origin, at->index};
+    return {tensor, SavedTensor::Origin::inside, 0};
+  }
+
+ private:
+  struct Known {
+    const Storage* storage;
+    const Tensor* tensor;
+    SavedTensor::Origin origin;
+    size_t index;
+  };
+  void add(const Tensor& tensor, SavedTensor::Origin origin, size_t index) {
+    if (tensor.defined()) known_.push_back({tensor.impl()->storage.get(), &tensor, origin, index});
+  }
+  std::vector<Known> known_;
+};
+
+class CompiledNode final : public Node {
+ public:
+  CompiledNode(std::span<const Tensor> inputs, const std::vector<Tensor>& outputs, std::span<const Tensor> saved,
+               std::shared_ptr<const Program> backward, const Trace& trace, std::string name,
+               std::shared_ptr<const Program> forward)
+      : backward_(std::move(backward)), forward_(std::move(forward)), trace_(trace), name_(std::move(name)) {
+    for (const Tensor& input : inputs) add_edge(gradient_edge(input));
+    for (const Tensor& output : outputs) {
+      outputs_.push_back(output.defined() ? TensorType{output.shape(), output.dtype(), output.device()} : TensorType());
+    }
+    bool saves_inside = false;
+    const Origins origins(inputs, outputs);
+    for (const Tensor& tensor : saved) {
+      saved_.push_back(origins.saved(tensor));
+      saves_inside = saves_inside || saved_.back().is_floating_inside();
+    }
+    // Values made inside are made again from the inputs when they are differentiated a second time.
+    if (saves_inside && forward_)
+      for (size_t i = 0; i < inputs.size(); ++i) inputs_.emplace_back(inputs[i], SavedTensor::Origin::input, i);
+  }
+
+  std::string name() const override { return name_; }
+  size_t output_count() const override { return outputs_.size(); }
+
+  void release_saved() override {
+    is_released_ = !saved_.empty();
+    saved_.clear();
+    inputs_.clear();
+  }
+
+  std::vector<Tensor> apply(std::vector<Tensor> gradients, bool create_graph) override {
+    if (is_released_) throw_already_freed(name_);
+    const std::vector<Value> expected = input_values(trace_);
+    if (expected.size() != saved_.size() + gradients.size())
+      throw InternalError(text::cat(name_, " takes ", expected.size(), " inputs, got ", saved_.size() + gradients.size()));
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      const bool is_read = !expected[saved_.size() + i].is_none();
+      if (!is_read) gradients[i] = Tensor();
+      else if (!gradients[i].defined()) gradients[i] = make_zeros(outputs_[i]);
+    }
+    if (create_graph) return apply_recorded(gradients);
+
+    std::vector<Tensor> arguments, results;
+    arguments.reserve(expected.size());
+    for (const SavedTensor& saved : saved_) arguments.push_back(saved.elements(name_));
+    for (Tensor& gradient : gradients) arguments.push_back(std::move(gradient));
+    gradients.clear();
+    backward_->run(arguments, results);
+    return results;
+  }
+
+ private:
+  std::vector<Tensor> apply_recorded(const std::vector<Tensor>& gradients) {
+    std::vector<Tensor> arguments;
+    if (inputs_.empty()) {
+      for (const SavedTensor& saved : saved_) {
+        if (saved.is_floating_inside())
+          throw UserError(text::cat(name_, " cannot be differentiated a second time: it saved a value made inside the call"));
+        arguments.push_back(saved.with_history(*this));
+      }
+      arguments.insert(arguments.end(), gradients.begin(), gradients.end());
+      return evaluate(trace_, arguments);
+    }
+    for (const SavedTensor& input : inputs_) arguments.push_back(input.with_history(*this));
+    for (const SavedTensor& saved : saved_) arguments.push_back(saved.elements(name_));
+    arguments.insert(arguments.end(), gradients.begin(), gradients.end());
+    return evaluate(backward_from_inputs(forward_->trace(), trace_), arguments);
+  }
+
+  std::vector<SavedTensor> saved_, inputs_;
+  std::vector<TensorType> outputs_;
+  std::shared_ptr<const Program> backward_, forward_;
+  const Trace& trace_;
+  std::string name_;
+  bool is_released_ = false;
+};
+
+}  // namespace
+
+void attach_compiled_node(std::span<const Tensor> inputs, std::vector<Tensor>& outputs, std::vector<Tensor> saved,
+                          std::shared_ptr<const Program> backward, const Trace& backward_trace, std::string name,
+                          std::shared_ptr<const Program> forward) {
+  const auto node = std::make_shared<CompiledNode>(inputs, outputs, saved, std::move(backward), backward_trace, std::move(name),
+                                                   std::move(forward));
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i].defined() && is_floating(outputs[i].dtype())) set_history(outputs[i], node, static_cast<int>(i));
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,150 @@
+#include "autograd/eager_function.h"
+
+#include <cctype>
+#include <unordered_map>
+
+#include <fulgurite/error.h>
+#include <fulgurite/symbol.h>
+
+#include "autograd/tensor_autograd.h"
+#include "ir/trace_values.h"
+#include "tracing/tracer.h"
+
+namespace fulgurite {
+
+namespace {
+
+// "log_softmax" → "LogSoftmaxBackward"
+std::string node_name_of(std::string_view name) {
+  std::string out;
+  bool is_start = true;
+  for (const char c : name) {
+    if (c != '_') out += is_start ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    is_start = c == '_';
+  }
+  return out + "Backward";
+}
+
+int place_of(const std::vector<Value>& values, const Value& value) {
+  const int id = proxy_id(value);
+  for (size_t i = 0; i < values.size(); ++i)
+    if (id >= 0 && proxy_id(values[i]) == id) return static_cast<int>(i);
+  return -1;
+}
+
+}  // namespace
+
+EagerFunction::EagerFunction(const Symbol& symbol, Arguments arguments, SourceLocation at) : node_name_(node_name_of(symbol.name())) {
+  const GradModeScope grad_mode(true);
+  Tracer tracer(std::string(symbol.name()));
+  const InterpreterScope scope(&tracer);
+  std::vector<Tensor> inputs;
+  for (const Tensor* tensor : tensors_of(arguments)) {
+    inputs.emplace_back();
+    if (!tensor->defined()) continue;
+    inputs.back() = tracer.add_argument({tensor->shape(), tensor->dtype(), tensor->device()}, tensor->impl()->requires_grad, {}, at);
+    input_places_.push_back(inputs.size() - 1);
+  }
+  const ReplacedArguments replaced(arguments, inputs.data());
+  Results results;
+  dispatch(symbol, replaced.arguments(), at, results);
+  for (const Tensor& result : results) outputs_.push_back(tracer.value_of(result));
+  recorded_ = tracer.finish(Value(outputs_));
+  if (!tracer.captures().empty())
+    throw InternalError(text::cat(symbol.qualified_name(), ": its decomposition uses a tensor that is no argument"));
+
+  if (outputs_.size() == 1) {
+    Backward& only = *(backwards_[1] = make_backward(1));
+    if (only.saves_inside) forward_program_ = &only;
+    return;
+  }
+  // Which results will have a cotangent is not known yet, so everything is saved; the results are mostly views or small.
+  for (const size_t place : input_places_) saves_.push_back({SavedTensor::Origin::input, place});
+  for (size_t i = 0; i < outputs_.size(); ++i) saves_.push_back({SavedTensor::Origin::output, i});
+}
+
+std::unique_ptr<EagerFunction::Backward> EagerFunction::make_backward(uint64_t outputs_with_cotangent) {
+  const GradModeScope grad_mode(true);
+  const InterpreterScope eager(nullptr);
+  Trace trace = recorded_;
+  std::vector<size_t> chosen;
+  std::vector<Value> results;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (chooses_outputs() && !(outputs_with_cotangent >> i & 1)) continue;
+    chosen.push_back(i);
+    results.push_back(outputs_[i]);
+  }
+  trace.bound_symbols.back().args = results;
+  auto out = std::make_unique<Backward>();
+  out->compiled = compile(trace, true);
+
+  const Trace& forward = out->compiled.forward_traces.back();
+  const BoundSymbol& last = forward.bound_symbols.back();
+  const std::vector<Value> inputs = input_values(forward);
+  const std::vector<Value>& outputs = keyword(last, "flat_output").list();
+  const std::vector<Value>& saved = keyword(last, "saved_tensors").list();
+  for (const Value& value : saved) {
+    SavedTensor::Origin origin = SavedTensor::Origin::input;
+    int place = place_of(inputs, value);
+    if (place >= 0) {
+      place = static_cast<int>(input_places_[place]);
+    } else {
+      origin = SavedTensor::Origin::output;
+      place = place_of(outputs, value);
+      if (place >= 0) place = static_cast<int>(chosen[place]);
+    }
+    if (place < 0) {
+      if (outputs_.size() > 1) throw InternalError(text::cat(node_name_, " saves a value made inside an operator of several results"));
+      out->saves_inside = true;
+      break;
+    }
+    size_t slot = 0;
+    while (slot < saves_.size() && !(saves_[slot].origin == origin && saves_[slot].index == static_cast<size_t>(place))) ++slot;
+    if (slot == saves_.size()) saves_.push_back({origin, static_cast<size_t>(place)});
+    out->saved.push_back(static_cast<int>(slot));
+  }
+  const std::vector<Value> expected = input_values(out->trace());
+  for (size_t i = saved.size(); i < expected.size(); ++i) out->reads.push_back(!expected[i].is_none());
+  if (out->reads.size() != chosen.size())
+    throw InternalError(text::cat(node_name_, " takes ", out->reads.size(), " cotangents for ", chosen.size(), " results"));
+  return out;
+}
+
+const EagerFunction::Backward& EagerFunction::backward(uint64_t outputs_with_cotangent) {
+  if (!chooses_outputs()) outputs_with_cotangent = ~uint64_t{0};
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<Backward>& slot = backwards_[outputs_with_cotangent];
+  if (!slot) slot = make_backward(outputs_with_cotangent);
+  return *slot;
+}
+
+namespace {
+
+struct Hash {
+  size_t operator()(const CallKey& key) const { return key.hash; }
+};
+
+// Sharded, so that threads rarely wait for each other. A full shard starts over: programs whose shapes never repeat must not grow.
+struct Shard {
+  std::mutex mutex;
+  std::unordered_map<CallKey, std::shared_ptr<EagerFunction>, Hash> functions;
+};
+constexpr size_t shard_count = 16, most_functions_in_shard = 1024;
+
+}  // namespace
+
+std::shared_ptr<EagerFunction> eager_function(const Symbol& symbol, Arguments arguments, SourceLocation at) {
+  static Shard* shards = new Shard[shard_count];  // never destroyed: static destructors may still run operators
+  CallKey key = call_key(symbol, arguments);
+  Shard& shard = shards[key.hash >> 32 & (shard_count - 1)];
+  {
+    const std::lock_guard lock(shard.mutex);
+    if (const auto found = shard.functions.find(key); found != shard.functions.end()) return found->second;
+  }
+  auto made = std::make_shared<EagerFunction>(symbol, arguments, at);
+  const std::lock_guard lock(shard.mutex);
+  if (shard.functions.size() >= most_functions_in_shard) shard.functions.clear();
+  return shard.functions.emplace(std::move(key), std::move(made)).first->second;
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,65 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <fulgurite/trace.h>
+
+#include "autograd/call_key.h"
+#include "autograd/saved_tensor.h"
+#include "pipeline/pipeline.h"
+
+namespace fulgurite {
+
+/// How calls of one operator with one kind of arguments are differentiated: the operator recorded alone, and the backward halves of its
+/// gradient rule.
+class EagerFunction {
+ public:
+  EagerFunction(const Symbol&, Arguments, SourceLocation);
+
+  /// A tensor that the node saves.
+  struct Source {
+    SavedTensor::Origin origin;
+    size_t index;
+  };
+  /// The backward for one choice of results that have a cotangent.
+  struct Backward {
+    CompiledFunction compiled;
+    std::vector<int> saved;          // the program's first inputs, as places in saves()
+    std::vector<char> reads;         // for each cotangent given: whether it is an input of the program
+    bool saves_inside = false;       // it saves values made inside the call: the forward program must make them
+    const Trace& trace() const { return compiled.backward_traces.front(); }
+  };
+
+  /// "ExpBackward"
+  const std::string& node_name() const { return node_name_; }
+  size_t output_count() const { return outputs_.size(); }
+  const TensorProxy& output(size_t i) const { return outputs_[i].tensor(); }
+  const std::vector<Source>& saves() const { return saves_; }
+  /// For each argument of the recorded trace, its place among the call's tensors (which may be undefined).
+  const std::vector<size_t>& input_places() const { return input_places_; }
+  /// Not null where the forward program must run in the place of the kernel.
+  const Backward* forward_program() const { return forward_program_; }
+
+  /// Whether cotangents are given for a choice of results; else for all of them, filled with zeros.
+  bool chooses_outputs() const { return outputs_.size() <= 64; }
+  const Backward& backward(uint64_t outputs_with_cotangent);
+
+ private:
+  std::unique_ptr<Backward> make_backward(uint64_t outputs_with_cotangent);
+  std::string node_name_;
+  Trace recorded_;
+  std::vector<size_t> input_places_;
+  std::vector<Value> outputs_;
+  std::vector<Source> saves_;
+  const Backward* forward_program_ = nullptr;
+  std::mutex mutex_;
+  std::map<uint64_t, std::unique_ptr<Backward>> backwards_;  // guarded by mutex_; entries never change
+};
+
+/// The function for a call, from a table shared by all threads.
+std::shared_ptr<EagerFunction> eager_function(const Symbol&, Arguments, SourceLocation);
+
+}  // namespace fulgurite

@@ -1,0 +1,50 @@
+#include "autograd/eager_node.h"
+
+#include "tracing/tracer.h"
+
+namespace fulgurite {
+
+EagerNode::EagerNode(std::shared_ptr<EagerFunction> function, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs)
+    : function_(std::move(function)) {
+  for (const Tensor* input : inputs) add_edge(gradient_edge(*input));
+  for (const EagerFunction::Source& source : function_->saves())
+    saved_.push_back({source.origin == SavedTensor::Origin::input ? *inputs[source.index] : outputs[source.index], source.origin,
+                      source.index});
+}
+
+void EagerNode::release_saved() {
+  is_released_ = is_released_ || !saved_.empty();
+  saved_.clear();
+}
+
+std::vector<Tensor> EagerNode::apply(std::vector<Tensor> gradients, bool create_graph) {
+  if (is_released_) throw_already_freed(name());
+  uint64_t given = 0;
+  if (function_->chooses_outputs()) {
+    for (size_t i = 0; i < gradients.size(); ++i) given |= uint64_t{gradients[i].defined()} << i;
+  } else {
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      const TensorProxy& type = function_->output(i);
+      if (!gradients[i].defined()) gradients[i] = make_zeros({type.shape, type.dtype, type.device});
+    }
+  }
+  const EagerFunction::Backward& backward = function_->backward(given);
+  std::vector<Tensor> arguments, results;
+  arguments.reserve(backward.saved.size() + gradients.size());
+  for (const int place : backward.saved)
+    arguments.push_back(create_graph ? saved_[place].with_history(*this) : saved_[place].elements(function_->node_name()));
+  size_t cotangent = 0;
+  for (Tensor& gradient : gradients)
+    if (gradient.defined()) arguments.push_back(backward.reads[cotangent++] ? std::move(gradient) : Tensor());
+  gradients.clear();
+
+  if (create_graph) results = evaluate(backward.trace(), arguments);
+  else backward.compiled.backward->run(arguments, results);
+
+  if (results.size() == next_edges().size()) return results;
+  std::vector<Tensor> spread(next_edges().size());
+  for (size_t i = 0; i < results.size(); ++i) spread[function_->input_places()[i]] = std::move(results[i]);
+  return spread;
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,50 @@
+#include "autograd/execute.h"
+
+#include <fulgurite/error.h>
+
+#include "executors/executor.h"
+
+namespace fulgurite {
+
+namespace {
+
+// A view of the first tensor, or false where its strides allow none.
+bool make_view_result(const Symbol& symbol, Arguments arguments, Results& results) {
+  ViewGeometry geometry;
+  if (!symbol.view(arguments, geometry)) return false;
+  const TensorImplRef& viewed = arguments[0].tensor().impl();
+  const Tensor view = make_view(viewed->storage, geometry.sizes, geometry.strides, geometry.offset, viewed->dtype);
+  if (!symbol.traits.not_differentiable) {
+    TensorImpl& impl = *view.impl();
+    impl.base = viewed->base ? viewed->base : viewed;
+    impl.base_history = viewed->base ? viewed->base_history : viewed->history;
+  }
+  results.push_back(view);
+  return true;
+}
+
+void run_kernel(const Symbol& symbol, const Implementation& implementation, Arguments arguments, Results& results) {
+  InferredTypes types;
+  infer_types(symbol, arguments, types);
+  for (const TensorType& type : types) {
+    Sizes sizes;
+    for (const Int size : type.shape) sizes.push_back(size.hint());
+    results.push_back(make_tensor(sizes, type.dtype, type.device));
+  }
+  implementation.kernel(arguments, {results.data(), results.size()});
+}
+
+}  // namespace
+
+void execute(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
+  if (symbol.view && make_view_result(symbol, arguments, results)) return;
+  const Implementation* implementation = find_eager_implementation(symbol);
+  if (implementation && implementation->kernel && (!implementation->checker || implementation->checker(arguments)))
+    run_kernel(symbol, *implementation, arguments, results);
+  else if (symbol.decompose)
+    symbol.decompose(arguments, results, at);
+  else
+    throw InternalError(text::cat(symbol.qualified_name(), " has no kernel"));
+}
+
+}  // namespace fulgurite

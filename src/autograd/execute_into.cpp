@@ -1,0 +1,22 @@
+#include "autograd/execute_into.h"
+
+#include "executors/executor.h"
+
+namespace fulgurite {
+
+bool execute_into(const Symbol& symbol, Arguments arguments, std::span<const Tensor> results) {
+  if (innermost_interpreter()) return false;
+  const Implementation* implementation = find_eager_implementation(symbol);
+  if (!implementation || !implementation->kernel || (implementation->checker && !implementation->checker(arguments))) return false;
+  for (const Tensor& result : results)
+    if (!result.impl()->is_contiguous) return false;
+  InferredTypes types;
+  infer_types(symbol, arguments, types);
+  for (size_t i = 0; i < results.size(); ++i)
+    if (!(types[i].shape == results[i].shape()) || types[i].dtype != results[i].dtype()) return false;
+  implementation->kernel(arguments, results);
+  for (const Tensor& result : results) result.impl()->storage->version.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+}  // namespace fulgurite

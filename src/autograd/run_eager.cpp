@@ -1,0 +1,87 @@
+// What an operator call does outside traces.
+#include "autograd/compiled_node.h"
+#include "autograd/eager_node.h"
+#include "autograd/execute.h"
+#include "autograd/in_place.h"
+#include "ops/symbols.h"
+
+namespace fulgurite {
+
+namespace {
+
+bool requires_grad(const Argument& argument) {
+  if (argument.is_tensor()) return argument.tensor().impl()->requires_grad;
+  if (argument.kind() == Argument::Kind::tensors) {
+    for (const Tensor& tensor : argument.tensors())
+      if (tensor.defined() && tensor.impl()->requires_grad) return true;
+  }
+  if (argument.kind() == Argument::Kind::list) {
+    for (const Argument& item : argument.list())
+      if (requires_grad(item)) return true;
+  }
+  return false;
+}
+
+bool records(const Symbol& symbol, Arguments arguments) {
+  if (symbol.traits.not_differentiable || !grad_enabled()) return false;
+  bool any = false;
+  for (const Argument& argument : arguments) {
+    if (argument.is_tensor() && argument.tensor().impl()->base) check_view_is_current(argument.tensor());
+    any = any || requires_grad(argument);
+  }
+  return any;
+}
+
+// A result that is an argument as it came gets a handle of its own, so that both can have a history.
+void separate_from_arguments(std::span<const Tensor* const> inputs, Results& results) {
+  for (Tensor& result : results)
+    for (const Tensor* input : inputs)
+      if (result.is_same(*input)) result = without_history(result);
+}
+
+void run_forward_program(const EagerFunction& function, std::span<const Tensor* const> inputs, Results& results) {
+  std::vector<Tensor> arguments, computed, outputs;
+  for (const size_t place : function.input_places()) arguments.push_back(*inputs[place]);
+  const CompiledFunction& compiled = function.forward_program()->compiled;
+  compiled.forward->run(arguments, computed);
+  const auto count = static_cast<std::ptrdiff_t>(function.output_count());
+  std::vector<Tensor> saved(computed.begin() + count, computed.end());
+  outputs.assign(computed.begin(), computed.begin() + count);
+  for (const Tensor& output : outputs) results.push_back(output);
+  separate_from_arguments(inputs, results);
+  outputs.assign(results.begin(), results.end());
+  // The traces live in the program's owner, which the table may drop: the program's own trace lives as long as the program.
+  attach_compiled_node(arguments, outputs, std::move(saved), compiled.backward, compiled.backward->trace(), function.node_name(),
+                       compiled.forward);
+}
+
+void run_recorded(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
+  const std::shared_ptr<EagerFunction> function = eager_function(symbol, arguments, at);
+  const auto inputs = tensors_of(arguments);
+  const std::span<const Tensor* const> input_span(inputs.data(), inputs.size());
+  if (function->forward_program()) return run_forward_program(*function, input_span, results);
+  {
+    const GradModeScope no_grad(false);
+    execute(symbol, arguments, at, results);
+  }
+  separate_from_arguments(input_span, results);
+  const auto node = std::make_shared<EagerNode>(function, input_span, std::span<const Tensor>(results.data(), results.size()));
+  for (size_t i = 0; i < results.size(); ++i)
+    if (is_floating(results[i].dtype())) set_history(results[i], node, static_cast<int>(i));
+}
+
+}  // namespace
+
+void run_eager(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
+  if (&symbol == &prims_copy__symbol) {
+    write_eagerly(arguments[0].tensor(), arguments[1].tensor(), at);
+    results.push_back(arguments[1].tensor());
+    return;
+  }
+  if (!records(symbol, arguments)) return execute(symbol, arguments, at, results);
+  if (symbol.gradient) return run_recorded(symbol, arguments, at, results);
+  if (!symbol.decompose) throw RuleError{"it has no gradient rule, and an argument requires grad"};
+  symbol.decompose(arguments, results, at);
+}
+
+}  // namespace fulgurite

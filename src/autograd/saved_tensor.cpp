@@ -1,0 +1,45 @@
+#include "autograd/saved_tensor.h"
+
+#include <fulgurite/error.h>
+
+#include "autograd/tensor_autograd.h"
+#include "support/text.h"
+
+namespace fulgurite {
+
+SavedTensor::SavedTensor(const Tensor& tensor, Origin origin, size_t index) : origin_(origin), index_(index) {
+  if (!tensor.defined()) return;
+  elements_ = without_history(tensor);
+  version_ = tensor.impl()->storage->version.load(std::memory_order_relaxed);
+}
+
+const Tensor& SavedTensor::elements(const std::string& saved_by) const {
+  if (!elements_.defined()) return elements_;
+  const uint32_t version = elements_.impl()->storage->version.load(std::memory_order_relaxed);
+  if (version == version_) return elements_;
+  const char* role = origin_ == Origin::input ? "input " : origin_ == Origin::output ? "output " : "intermediate ";
+  throw UserError(text::cat("a tensor needed for backward was changed in place: ", type_text(elements_), ", ", role, index_, " of ",
+                            saved_by, ", is at version ", version, " but was saved at version ", version_,
+                            "; write into a clone, or after backward()"));
+}
+
+Tensor SavedTensor::with_history(Node& node) const {
+  const Tensor& elements = this->elements(node.name());
+  if (!elements.defined() || origin_ == Origin::inside || !is_floating(elements.dtype())) return elements;
+  Tensor tensor = without_history(elements);
+  if (origin_ == Origin::output) {
+    set_history(tensor, node.shared_from_this(), static_cast<int>(index_));
+  } else if (index_ < node.next_edges().size() && node.next_edges()[index_].node) {
+    const Edge& edge = node.next_edges()[index_];
+    set_history(tensor, edge.node, edge.output);
+  }
+  return tensor;
+}
+
+void throw_already_freed(const std::string& node) {
+  throw UserError(text::cat("backward through ", node,
+                            " a second time: what it had saved was freed by the first backward(); give "
+                            "{.retain_graph = true} to every backward() or autograd::grad() but the last"));
+}
+
+}  // namespace fulgurite

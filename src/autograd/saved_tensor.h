@@ -1,0 +1,36 @@
+#pragma once
+#include <fulgurite/autograd.h>
+
+#include "tensor/tensor_impl.h"
+
+namespace fulgurite {
+
+/// A tensor that a node keeps for backward: the elements without history, and where the history is. Nodes must not own tensors
+/// whose history leads to the node itself.
+class SavedTensor {
+ public:
+  enum class Origin : uint8_t { input, output, inside };
+  SavedTensor() = default;
+  SavedTensor(const Tensor&, Origin, size_t index);
+
+  bool defined() const { return elements_.defined(); }
+  Origin origin() const { return origin_; }
+  size_t index() const { return index_; }
+  /// Whether it was made inside the call and may carry a gradient.
+  bool is_floating_inside() const { return defined() && origin_ == Origin::inside && is_floating(elements_.dtype()); }
+  /// The elements; fails when they were written since. `saved_by` is the node's name.
+  const Tensor& elements(const std::string& saved_by) const;
+  /// The elements with the history that they have as an input or an output of `node`.
+  Tensor with_history(Node& node) const;
+
+ private:
+  Tensor elements_;
+  uint32_t version_ = 0;
+  Origin origin_ = Origin::inside;
+  size_t index_ = 0;
+};
+
+/// The error of a backward through a node whose saved tensors were freed.
+[[noreturn]] void throw_already_freed(const std::string& node);
+
+}  // namespace fulgurite

@@ -1,0 +1,18 @@
+#pragma once
+#include <fulgurite/trace.h>
+
+namespace fulgurite {
+
+/// A backward that can be differentiated with respect to the inputs of its forward.
+///
+///   augmented_forward(t_0): t0 = exp(t_0); t1 = sum(t0); return t1, C0 = (t0,)
+///   backward((t0,), (g,)):  t2 = mul(g, t0); return t2
+///   ->
+///   (t_0, t0, g):           t0' = exp(t_0); t2 = mul(g, t0'); return t2
+///
+/// The result takes the forward's inputs, what the forward saved and the cotangents. Saved values that carry a gradient are made again
+/// from the inputs; the others (masks, random states, indices) are taken as they were saved.
+/// Throws UserError when a value would have to be drawn again.
+Trace backward_from_inputs(const Trace& augmented_forward, const Trace& backward);
+
+}  // namespace fulgurite

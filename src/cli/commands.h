@@ -1,0 +1,15 @@
+#pragma once
+#include <string>
+#include <vector>
+
+namespace fulgurite::cli {
+
+// Each command gets the arguments after its name and gives the exit status. Errors are exceptions: WrongUse (2), others (1).
+int train(const std::vector<std::string>& arguments);
+int generate(const std::vector<std::string>& arguments);
+int trace(const std::vector<std::string>& arguments);
+int ops(const std::vector<std::string>& arguments);
+int conformance(const std::vector<std::string>& arguments);
+int bench(const std::vector<std::string>& arguments);
+
+}  // namespace fulgurite::cli

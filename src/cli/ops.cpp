@@ -1,0 +1,67 @@
+#include <algorithm>
+#include <cstdio>
+
+#include <fulgurite/fulgurite.h>
+#include <fulgurite/symbol.h>
+
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "io/json.h"
+
+namespace fulgurite::cli {
+
+namespace {
+
+std::string traits_text(const Symbol& symbol) {
+  const std::pair<bool, const char*> traits[] = {
+      {symbol.is_primitive(), "primitive"},          {!symbol.is_primitive(), "composite"},
+      {symbol.gradient != nullptr, "gradient rule"}, {symbol.traits.pointwise, "pointwise"},
+      {symbol.traits.reduction, "reduction"},        {symbol.traits.view, "view"},
+      {symbol.traits.random, "random"},              {symbol.traits.side_effect, "side effect"},
+      {symbol.traits.not_differentiable, "not differentiable"}};
+  std::string out;
+  for (const auto& [holds, text] : traits)
+    if (holds) out += (out.empty() ? "" : ", ") + std::string(text);
+  return out;
+}
+
+void print_json(const Symbol& symbol) {
+  std::printf("{\"name\": %s, \"signature\": %s, \"documentation\": %s, \"traits\": %s}\n",
+              json::quote(symbol.qualified_name()).c_str(), json::quote(symbol.signature.text).c_str(),
+              json::quote(symbol.documentation).c_str(), json::quote(traits_text(symbol)).c_str());
+}
+
+}  // namespace
+
+int ops(const std::vector<std::string>& arguments) {
+  std::string name;
+  bool as_json = false;
+  Flags flags("fulgurite ops [NAME] [--json]");
+  flags.positional("NAME", name, "describe this operator only");
+  flags.toggle("json", as_json, "one JSON object a line");
+  if (!flags.parse(arguments)) return 0;
+  std::vector<const Symbol*> listed;
+  if (name.empty()) {
+    listed = symbols();
+    std::erase_if(listed, [](const Symbol* s) { return s->traits.structural; });
+    std::sort(listed.begin(), listed.end(),
+              [](const Symbol* a, const Symbol* b) { return a->qualified_name() < b->qualified_name(); });
+  } else {
+    const Symbol* symbol = find_symbol(name);
+    if (!symbol) throw UserError("there is no operator " + name + "; fulgurite ops lists them");
+    listed.push_back(symbol);
+  }
+  for (const Symbol* symbol : listed) {
+    if (as_json) {
+      print_json(*symbol);
+    } else if (name.empty()) {
+      std::printf("%s\n", std::string(symbol->signature.text).c_str());
+    } else {
+      std::printf("%s\n  %s\n  %s\n", std::string(symbol->signature.text).c_str(), std::string(symbol->documentation).c_str(),
+                  traits_text(*symbol).c_str());
+    }
+  }
+  return 0;
+}
+
+}  // namespace fulgurite::cli

@@ -1,0 +1,115 @@
+#include <algorithm>
+#include <cstring>
+
+#include "executors/eager/kernels/along.h"
+#include "executors/eager/kernels/strided.h"
+#include "ops/symbols.h"
+#include "runtime/parallel_for.h"
+
+// Operators that put elements elsewhere: cat, flip, pad and the triangles of matrices.
+namespace fulgurite::FULGURITE_KERNELS {
+namespace {
+
+void cat_kernel(Arguments arguments, std::span<const Tensor> results) {
+  const TensorImpl& result = *results[0].impl();
+  int64_t dim = arguments[1].integer();
+  if (dim < 0) dim += static_cast<int64_t>(result.sizes.size());
+  int64_t offset = result.offset;
+  for (const Tensor& part : arguments[0].tensors()) {
+    const Sizes& sizes = sizes_of(part);
+    if (sizes.size() != result.sizes.size() || part.impl()->numel() == 0) continue;  // empty ones add nothing
+    copy_elements(part, make_view(result.storage, sizes, result.strides, offset, result.dtype));
+    offset += sizes[dim] * result.strides[dim];
+  }
+}
+
+/// result = the elements of `input` from `start` on, with strides of either sign.
+void copy_turned(const Tensor& input, int64_t start, const Sizes& strides, const Tensor& result) {
+  if (result.impl()->numel() == 0) return;
+  StridedLoop<2> loop{sizes_of(result), {strides, strides_of(result)}};
+  loop.merge_dimensions();
+  const int64_t count = loop.row_length(), step = loop.strides[0].back(), result_step = loop.strides[1].back();
+  visit_size(result.impl()->dtype, [&]<class Element>() {
+    const Element* from = data_of<Element>(input) + start;
+    Element* to = data_of<Element>(result);
+    parallel_for(loop.row_count(), grain_of(count), [&](int64_t begin, int64_t end) {
+      RowPosition<2> position(loop, begin);
+      for (int64_t row = begin; row < end; ++row, position.advance())
+        for (int64_t j = 0; j < count; ++j) to[position.offsets[1] + j * result_step] = from[position.offsets[0] + j * step];
+    });
+  });
+}
+
+void flip_kernel(Arguments arguments, std::span<const Tensor> results) {
+  const Tensor& input = arguments[0].tensor();
+  const Sizes& sizes = sizes_of(input);
+  Sizes strides = strides_of(input);
+  int64_t start = 0;
+  for (const Int given : arguments[1].integers()) {
+    int64_t dim = given;
+    if (dim < 0) dim += static_cast<int64_t>(sizes.size());
+    if (sizes.empty() || sizes[dim] == 0) continue;
+    start += (sizes[dim] - 1) * strides[dim];
+    strides[dim] = -strides[dim];
+  }
+  copy_turned(input, start, strides, results[0]);
+}
+
+void pad_kernel(Arguments arguments, std::span<const Tensor> results) {
+  const Tensor &input = arguments[0].tensor(), &result = results[0];
+  const TensorImpl& whole = *result.impl();
+  const double value = arguments[3].floating();
+  const int64_t count = whole.numel();
+  visit_dtype(whole.dtype, [&]<class Element>() {
+    const Element element = element_of<Element>(value);
+    Element* to = data_of<Element>(result);
+    parallel_for(count, 32768, [=](int64_t begin, int64_t end) { std::fill(to + begin, to + end, element); });
+  });
+  if (input.impl()->numel() == 0) return;
+  int64_t offset = whole.offset;
+  const std::span<const Int> low = arguments[1].integers();
+  for (size_t d = 0; d < low.size(); ++d) offset += low[d] * whole.strides[d];
+  copy_elements(input, make_view(whole.storage, sizes_of(input), whole.strides, offset, whole.dtype));
+}
+
+template <bool lower>
+void triangle_kernel(Arguments arguments, std::span<const Tensor> results) {
+  const Tensor &input = arguments[0].tensor(), &result = results[0];
+  const Sizes& sizes = sizes_of(result);
+  const int64_t diagonal = arguments[1].integer(), rows = sizes[sizes.size() - 2], columns = sizes.back();
+  if (result.impl()->numel() == 0) return;
+  const int64_t step = strides_of(input).back();
+  StridedLoop<1> loop{sizes, {strides_of(input)}};  // its rows are the matrices'
+  visit_size(result.impl()->dtype, [&]<class Element>() {
+    const Element* from = data_of<Element>(input);
+    Element* to = data_of<Element>(result);
+    parallel_for(loop.row_count(), grain_of(columns), [&](int64_t begin, int64_t end) {
+      RowPosition<1> position(loop, begin);
+      for (int64_t row = begin; row < end; ++row, position.advance()) {
+        const int64_t edge = std::clamp<int64_t>(row % rows + diagonal + (lower ? 1 : 0), 0, columns);
+        const int64_t first = lower ? 0 : edge, last = lower ? edge : columns;
+        Element* const out = to + row * columns;
+        std::fill(out, out + first, Element(0));
+        for (int64_t j = first; j < last; ++j) out[j] = from[position.offsets[0] + j * step];
+        std::fill(out + last, out + columns, Element(0));
+      }
+    });
+  });
+}
+
+bool is_matrix(Arguments arguments) { return arguments[0].tensor().ndim() >= 2; }
+
+}  // namespace
+
+KernelTable arrange_kernels() {
+  static constexpr KernelEntry table[] = {
+      {&cat_symbol, cat_kernel},
+      {&flip_symbol, flip_kernel},
+      {&prims_pad_symbol, pad_kernel},
+      {&tril_symbol, triangle_kernel<true>, is_matrix},
+      {&triu_symbol, triangle_kernel<false>, is_matrix},
+  };
+  return table;
+}
+
+}  // namespace fulgurite::FULGURITE_KERNELS

@@ -1,0 +1,35 @@
+#pragma once
+#include <initializer_list>
+
+#include "executors/eager/kernels/elements.h"
+#include "ops/argument.h"
+
+namespace fulgurite::FULGURITE_KERNELS {
+
+/// What a row function knows beside its operands.
+struct RowParameters {
+  double number = 0;
+  int64_t integer = 0;
+  bool* divided_by_zero = nullptr;  // set by integer divisions
+};
+/// Computes `count` elements from operands that lie one after another in the types the function reads.
+using Row = void (*)(const void* const* operands, void* result, int64_t count, const RowParameters&);
+
+inline constexpr int max_operands = 4;
+
+/// A row function and how to feed it.
+struct Pointwise {
+  Row row = nullptr;
+  Dtype operand_dtypes[max_operands] = {};  // what the row reads; operands of other dtypes are converted block by block
+  Dtype result_dtype = Dtype::f32;          // what it writes; converted where the result has another dtype
+  int64_t grain = 32768;                    // elements worth a thread
+};
+
+/// Computes the result from tensors of any strides, broadcast to its sizes, and numbers.
+void run_pointwise(const Pointwise&, std::initializer_list<const Argument*> operands, const Tensor& result,
+                   RowParameters parameters = {});
+
+/// An operand's value in the dtype a row reads.
+void write_number(const Argument& number, Dtype dtype, void* to);
+
+}  // namespace fulgurite::FULGURITE_KERNELS

@@ -1,0 +1,181 @@
+// Random numbers: element i of a draw is a function of the seed and the draw's offset plus i (Philox4x32-10), so neither threads nor
+// vectors nor fusions change it.
+#include <algorithm>
+
+#include "executors/eager/kernels.h"
+#include "executors/eager/kernels/combine.h"
+#include "executors/eager/kernels/elements.h"
+#include "ops/symbols.h"
+#include "runtime/parallel_for.h"
+#include "support/context.h"
+#include "tensor/tensor_impl.h"
+
+namespace fulgurite::FULGURITE_KERNELS {
+namespace {
+
+constexpr int64_t block = 256, grain = 4096;
+
+/// The first two words that Philox gives for each of `block` counters from `counter` on. Numbers lie in pairs of lanes, a counter to
+/// a pair; the upper lanes hold what is left of earlier products and are never read.
+void philox(uint64_t seed, uint64_t counter, uint64_t* first, uint64_t* second) {
+  constexpr int64_t pairs = lanes / 2;
+  const Ints multiplier0(static_cast<int>(0xD2511F53)), multiplier1(static_cast<int>(0xCD9E8D57));
+  for (int64_t i = 0; i < block; i += pairs) {
+    uint64_t low[pairs], high[pairs];
+    for (int64_t k = 0; k < pairs; ++k) {
+      const uint64_t at = counter + static_cast<uint64_t>(i + k);
+      low[k] = at;
+      high[k] = at >> 32;
+    }
+    Ints c0 = load(reinterpret_cast<const int*>(low)), c1 = load(reinterpret_cast<const int*>(high)), c2 = 0, c3 = 0;
+    uint32_t key0 = static_cast<uint32_t>(seed), key1 = static_cast<uint32_t>(seed >> 32);
+    for (int round = 0; round < 10; ++round) {
+      const Ints a = multiply_even(c0, multiplier0), b = multiply_even(c2, multiplier1);
+      c0 = shift_right_pairs(b, 32) ^ c1 ^ Ints(static_cast<int>(key0));
+      c1 = b;
+      c2 = shift_right_pairs(a, 32) ^ c3 ^ Ints(static_cast<int>(key1));
+      c3 = a;
+      key0 += 0x9E3779B9;
+      key1 += 0xBB67AE85;
+    }
+    store(reinterpret_cast<int*>(first + i), c0);
+    store(reinterpret_cast<int*>(second + i), c1);
+  }
+}
+
+/// Calls make(first words, second words, numbers, count) for blocks of the result; the numbers are stored in its dtype.
+template <class Number, class Make>
+void draw(const Tensor& state, const Tensor& result, Make make) {
+  const TensorImpl& to = *result.impl();
+  const TensorImpl& from = *state.impl();
+  const char* words = from.data();
+  uint64_t seed, offset;
+  std::memcpy(&seed, words, 8);
+  std::memcpy(&offset, words + 8 * from.strides[0], 8);
+  const Convert convert = find_conversion(dtype_of<Number>, to.dtype);
+  const int64_t item = size_of(to.dtype);
+  parallel_for(to.numel(), grain, [&](int64_t begin, int64_t end) {
+    alignas(64) uint64_t first[block], second[block];
+    alignas(64) Number numbers[block];
+    for (int64_t at = begin; at < end; at += block) {
+      const int64_t count = std::min(block, end - at);
+      philox(seed, offset + static_cast<uint64_t>(at), first, second);
+      make(first, second, numbers, count);
+      convert(numbers, 1, to.data() + at * item, count);
+    }
+  });
+}
+
+/// The upper 24 of a word's 32 bits as a number from 0 to below 1.
+inline double unit(uint64_t word) { return static_cast<double>(static_cast<int32_t>(static_cast<uint32_t>(word) >> 8)) * 0x1p-24; }
+
+void random_state(Arguments arguments, std::span<const Tensor> results) {
+  const RandomState state = context().generator.next_random_state(arguments[0].integer().hint());
+  std::memcpy(results[0].impl()->data(), &state.seed, 8);
+  std::memcpy(results[0].impl()->data() + 8, &state.offset, 8);
+}
+
+/// low + scale * numbers, each step rounded on its own: a fused multiplication and addition would round once.
+void scale_and_shift(double* numbers, double scale, double low, int64_t count) {
+  if (scale != 1)
+    for (int64_t i = 0; i < count; ++i) numbers[i] *= scale;
+  asm volatile("" : : "r"(numbers) : "memory");
+  if (low != 0)
+    for (int64_t i = 0; i < count; ++i) numbers[i] += low;
+}
+
+void uniform(Arguments arguments, std::span<const Tensor> results) {
+  const double low = arguments[2].floating().hint(), high = arguments[3].floating().hint();
+  if (low == 0 && high == 1)  // the numbers are exact in f32
+    return draw<float>(arguments[0].tensor(), results[0], [](const uint64_t* first, const uint64_t*, float* numbers, int64_t count) {
+      for (int64_t i = 0; i < count; ++i)
+        numbers[i] = static_cast<float>(static_cast<int32_t>(static_cast<uint32_t>(first[i]) >> 8)) * 0x1p-24f;
+    });
+  draw<double>(arguments[0].tensor(), results[0], [=](const uint64_t* first, const uint64_t*, double* numbers, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) numbers[i] = unit(first[i]);
+    scale_and_shift(numbers, high - low, low, count);
+  });
+}
+
+/// ln(x) for x in [2^-24, 1], to the last bits of f64; without branches, so that it is vectorised.
+inline double log_of_unit(double x) {
+  const uint64_t bits = __builtin_bit_cast(uint64_t, x) - 0x3fe6a09e667f3bcdu;  // sqrt(1/2)
+  const double exponent = static_cast<double>(static_cast<int32_t>(static_cast<int64_t>(bits) >> 52));
+  const double mantissa = __builtin_bit_cast(double, (bits & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu);
+  // ln m = 2 artanh((m - 1) / (m + 1))
+  const double s = (mantissa - 1) / (mantissa + 1), z = s * s;
+  double p = 1.0 / 23;
+  p = p * z + 1.0 / 21;
+  p = p * z + 1.0 / 19;
+  p = p * z + 1.0 / 17;
+  p = p * z + 1.0 / 15;
+  p = p * z + 1.0 / 13;
+  p = p * z + 1.0 / 11;
+  p = p * z + 1.0 / 9;
+  p = p * z + 1.0 / 7;
+  p = p * z + 1.0 / 5;
+  p = p * z + 1.0 / 3;
+  return exponent * 0.693147180559945309 + (2 * s + 2 * s * (z * p));
+}
+/// cos(2 pi u) for u in [0, 1).
+inline double cosine_of_turn(double u) {
+  const int32_t quarter = static_cast<int32_t>(u * 4 + 0.5);
+  const double t = (u - quarter * 0.25) * 6.28318530717958648, z = t * t;
+  double c = 1.0 / 6402373705728000 * -1;
+  c = c * z + 1.0 / 20922789888000;
+  c = c * z - 1.0 / 87178291200;
+  c = c * z + 1.0 / 479001600;
+  c = c * z - 1.0 / 3628800;
+  c = c * z + 1.0 / 40320;
+  c = c * z - 1.0 / 720;
+  c = c * z + 1.0 / 24;
+  c = c * z - 0.5;
+  c = c * z + 1;
+  double s = 1.0 / 355687428096000;
+  s = s * z - 1.0 / 1307674368000;
+  s = s * z + 1.0 / 6227020800;
+  s = s * z - 1.0 / 39916800;
+  s = s * z + 1.0 / 362880;
+  s = s * z - 1.0 / 5040;
+  s = s * z + 1.0 / 120;
+  s = s * z - 1.0 / 6;
+  s = s * z * t + t;
+  const double value = quarter & 1 ? s : c;
+  return (quarter + 1) & 2 ? -value : value;
+}
+
+void normal(Arguments arguments, std::span<const Tensor> results) {
+  const double mean = arguments[2].floating().hint(), deviation = arguments[3].floating().hint();
+  draw<double>(arguments[0].tensor(), results[0],
+               [=](const uint64_t* first, const uint64_t* second, double* numbers, int64_t count) {
+                 alignas(64) double squares[block];
+                 for (int64_t i = 0; i < count; ++i) squares[i] = -2 * log_of_unit(1 - unit(first[i]));
+                 for (int64_t i = 0; i < count; ++i) squares[i] = __builtin_sqrt(squares[i]);
+                 for (int64_t i = 0; i < count; ++i) numbers[i] = squares[i] * cosine_of_turn(unit(second[i]));
+                 scale_and_shift(numbers, deviation, mean, count);
+               });
+}
+
+void random_integers(Arguments arguments, std::span<const Tensor> results) {
+  const int64_t low = arguments[2].integer().hint();
+  const uint64_t range = static_cast<uint64_t>(arguments[3].integer().hint()) - static_cast<uint64_t>(low);
+  draw<int64_t>(arguments[0].tensor(), results[0], [=](const uint64_t* first, const uint64_t*, int64_t* numbers, int64_t count) {
+    if (range > 0xffffffff)
+      for (int64_t i = 0; i < count; ++i) numbers[i] = low + static_cast<int64_t>(static_cast<uint32_t>(first[i]));
+    else
+      for (int64_t i = 0; i < count; ++i) numbers[i] = low + static_cast<int64_t>(static_cast<uint32_t>(first[i]) % static_cast<uint32_t>(range));
+  });
+}
+
+constexpr KernelEntry table[] = {
+    {&prims_random_state_symbol, random_state},
+    {&prims_uniform_symbol, uniform},
+    {&prims_normal_symbol, normal},
+    {&prims_random_integers_symbol, random_integers},
+};
+
+}  // namespace
+
+KernelTable random_kernels() { return table; }
+
+}  // namespace fulgurite::FULGURITE_KERNELS

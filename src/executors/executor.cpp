@@ -1,0 +1,80 @@
+#include "executors/executor.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include <fulgurite/error.h>
+
+#include "support/text.h"
+
+namespace fulgurite {
+
+namespace {
+
+/// The registered executors and the default order. Executors are never taken out, so pointers to them stay valid.
+struct Registry {
+  std::mutex mutex;
+  std::vector<const Executor*> executors{&onednn_executor(), &eager_executor()};
+  std::vector<std::string> default_names{"onednn"};
+
+  const Executor* find(std::string_view name) const {
+    for (const Executor* executor : executors)
+      if (executor->name == name) return executor;
+    return nullptr;
+  }
+  const Executor& get(std::string_view name) const {
+    if (const Executor* executor = find(name)) return *executor;
+    throw UserError(text::cat("there is no executor \"", name, "\"; registered are ",
+                              text::join(executors, [](const Executor* e) { return e->name; })));
+  }
+};
+
+Registry& registry() {
+  static Registry* const one = new Registry;
+  return *one;
+}
+
+}  // namespace
+
+void register_executor(Executor executor) {
+  Registry& r = registry();
+  const std::lock_guard lock(r.mutex);
+  if (r.find(executor.name) != nullptr) throw UserError(text::cat("there is an executor \"", executor.name, "\" already"));
+  r.executors.insert(r.executors.end() - 1, new Executor(std::move(executor)));
+}
+
+std::vector<std::string> all_executors() {
+  Registry& r = registry();
+  const std::lock_guard lock(r.mutex);
+  std::vector<std::string> names;
+  for (const Executor* executor : r.executors) names.push_back(executor->name);
+  return names;
+}
+
+std::vector<std::string> default_executors() {
+  Registry& r = registry();
+  const std::lock_guard lock(r.mutex);
+  return r.default_names;
+}
+
+void set_default_executors(const std::vector<std::string>& names) {
+  Registry& r = registry();
+  const std::lock_guard lock(r.mutex);
+  for (const std::string& name : names) r.get(name);
+  r.default_names = names;
+}
+
+std::vector<const Executor*> resolve_executors(const std::vector<std::string>& names) {
+  Registry& r = registry();
+  const std::lock_guard lock(r.mutex);
+  std::vector<const Executor*> out;
+  for (const std::string& name : names.empty() ? r.default_names : names) {
+    const Executor* executor = &r.get(name);
+    const bool is_repeated = std::find(out.begin(), out.end(), executor) != out.end();
+    if (executor != &eager_executor() && !is_repeated) out.push_back(executor);
+  }
+  out.push_back(&eager_executor());
+  return out;
+}
+
+}  // namespace fulgurite

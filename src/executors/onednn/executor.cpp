@@ -1,0 +1,27 @@
+#include "executors/executor.h"
+#include "executors/onednn/products.h"
+#include "ops/symbols.h"
+
+namespace fulgurite {
+namespace {
+
+bool takes_dtype(Arguments arguments) {
+  const Dtype dtype = arguments[0].tensor().dtype();
+  return dtype == Dtype::f32 || dtype == Dtype::bf16;
+}
+
+const Implementation* find_implementation(const Symbol& symbol) {
+  static const Implementation matmul{"onednn", &matmul_symbol, matmul_kernel, takes_dtype, nullptr};
+  static const Implementation linear{"onednn", &linear_symbol, linear_kernel, takes_dtype, nullptr};
+  if (&symbol == &matmul_symbol) return &matmul;
+  return &symbol == &linear_symbol ? &linear : nullptr;
+}
+
+}  // namespace
+
+const Executor& onednn_executor() {
+  static const Executor executor{"onednn", find_implementation};
+  return executor;
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,36 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace fulgurite::json {
+
+/// A parsed JSON value.
+struct Node {
+  enum class Kind : uint8_t { null, boolean, integer, floating, string, array, object };
+  Kind kind = Kind::null;
+  bool boolean = false;
+  int64_t integer = 0;
+  double floating = 0;  // also set for integers
+  std::string string;
+  std::vector<Node> items;
+  std::vector<std::pair<std::string, Node>> members;
+
+  bool is(Kind k) const { return kind == k; }
+  bool is_number() const { return kind == Kind::integer || kind == Kind::floating; }
+  /// A member of an object; null when there is none.
+  const Node* find(std::string_view name) const;
+  /// A member of an object of this kind (an integer also serves as floating); throws UserError naming it otherwise.
+  const Node& at(std::string_view name, Kind kind) const;
+};
+
+/// Throws UserError, one line, saying where the text stops being JSON.
+Node parse(std::string_view text);
+/// A JSON string with its quotes.
+std::string quote(std::string_view text);
+/// The shortest number that reads back equal; null for NaN and infinities, which JSON does not have.
+std::string number(double value);
+
+}  // namespace fulgurite::json

@@ -1,0 +1,22 @@
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fulgurite/source_location.h>
+
+namespace fulgurite {
+
+/// The user's lines, for comments in printed traces. Reads each file once.
+class SourceLines {
+ public:
+  /// "mlp.cpp:5: auto hidden = gelu(matmul(x, w1));". The text is left out when the file is gone, or newer than the program: then
+  /// the line may have moved.
+  std::string text(SourceLocation);
+
+ private:
+  const std::vector<std::string>& lines_of(const std::string& path);
+  std::map<std::string, std::vector<std::string>> files_;
+};
+
+}  // namespace fulgurite

@@ -1,0 +1,119 @@
+#include <ctime>
+
+#include "jit/jit_state.h"
+#include "support/text.h"
+
+namespace fulgurite {
+
+namespace detail {
+
+namespace {
+
+std::string file_and_line(SourceLocation at) {
+  if (at.line == 0) return "an unknown line";
+  std::string_view file = at.file;
+  if (const size_t slash = file.rfind('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
+  return text::cat(file, ":", at.line);
+}
+
+std::string date_and_time(std::chrono::system_clock::time_point when) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(when);
+  std::tm local{};
+  localtime_r(&seconds, &local);
+  char out[32];
+  std::strftime(out, sizeof out, "%Y-%m-%d %H:%M:%S", &local);
+  return out;
+}
+
+std::string milliseconds(double value) {
+  return text::cat(static_cast<double>(static_cast<int64_t>(value * 100 + 0.5)) / 100, " ms");
+}
+
+// The items of a key, each with the name of its leaf; empty names for structure.
+struct NamedItems {
+  std::vector<KeyItem> items;
+  std::vector<std::string> names;
+  std::vector<std::string> tensor_names;
+
+  NamedItems(const SmallVector<uint64_t, 64>& key, const std::vector<std::string>& leaf_names)
+      : items(read_key(key.data(), key.size())) {
+    size_t leaf = 0;
+    for (const KeyItem& item : items) {
+      names.push_back(item.is_leaf() && leaf < leaf_names.size() ? leaf_names[leaf++] : "");
+      if (item.kind == KeyItem::Kind::tensor || item.kind == KeyItem::Kind::no_tensor)
+        tensor_names.push_back(names.back());
+    }
+  }
+
+  static std::string text_of(const KeyItem& item) {
+    const bool is_text = item.kind == KeyItem::Kind::text || item.kind == KeyItem::Kind::structure_text;
+    return is_text ? text::cat('"', item.text, '"') : item.text;
+  }
+
+  std::string sharing(const KeyItem& item) const {
+    if (item.shares_with < 0) return "shares memory with no earlier tensor";
+    return text::cat(item.is_same ? "is the same tensor as " : "shares memory with ", tensor_names[item.shares_with]);
+  }
+};
+
+std::string difference(const NamedItems& now, const NamedItems& before, size_t i) {
+  const KeyItem& a = now.items[i];
+  const KeyItem& b = before.items[i];
+  const std::string subject = now.names[i].empty() ? std::string() : now.names[i] + ": ";
+  if (a.kind != b.kind || a.text != b.text)
+    return text::cat(subject, NamedItems::text_of(a), " instead of ", NamedItems::text_of(b));
+  if (a.requires_grad != b.requires_grad)
+    return text::cat(subject, a.requires_grad ? "requires a gradient now" : "no longer requires a gradient");
+  if (a.shares_with != b.shares_with || a.is_same != b.is_same) return subject + now.sharing(a);
+  return {};
+}
+
+}  // namespace
+
+std::string miss_reason(const CompiledVersion* newest, const Leaves& leaves, const std::vector<std::string>& names) {
+  if (!newest) return "first call";
+  const NamedItems now(leaves.key(), names), before(newest->key, newest->leaf_names);
+  std::vector<std::string> differences;
+  if (leaves.key()[1] != newest->key[1]) differences.push_back("other argument types");
+  for (size_t i = 0; i < std::min(now.items.size(), before.items.size()) && differences.size() < 3; ++i)
+    if (std::string one = difference(now, before, i); !one.empty()) differences.push_back(std::move(one));
+  if (now.items.size() != before.items.size() && differences.empty())
+    differences.push_back("another number of arguments");
+  if (differences.empty()) differences.push_back("a captured tensor has another dtype, size or requires_grad");
+  return text::join(differences, [](const std::string& one) { return one; }, "; ");
+}
+
+}  // namespace detail
+
+std::string explain(const Jitted& f) {
+  const detail::JitState& state = *f.state();
+  const auto versions = state.versions();
+  const CompileStats stats = state.stats();
+  std::string out = text::cat("jitted at ", detail::file_and_line(state.made_at()), ": ", stats.calls, " calls, ",
+                              stats.hits, " hits, ", stats.misses, " compiles\n");
+  int number = 0;
+  for (const auto& version : versions) {
+    out += text::cat("compile ", ++number, " at ", detail::date_and_time(version->when), ", called at ",
+                     detail::file_and_line(version->called_at), "\n");
+    out += text::cat("  why: ", version->reason, "\n");
+    out += text::cat("  took ", detail::milliseconds(version->total), " (tracing ",
+                     detail::milliseconds(version->tracing), ", transforms ", detail::milliseconds(version->transforms),
+                     ", planning ", detail::milliseconds(version->planning), ")\n");
+    const detail::NamedItems named(version->key, version->leaf_names);
+    out += text::cat("  holds for: ", named.items[0].text);
+    for (size_t i = 1; i < named.items.size(); ++i)
+      if (named.items[i].is_leaf())
+        out += text::cat(", ", named.names[i], ": ", detail::NamedItems::text_of(named.items[i]),
+                         named.items[i].requires_grad ? " requires_grad" : "",
+                         named.items[i].shares_with >= 0 ? " (" + named.sharing(named.items[i]) + ")" : std::string());
+    out += "\n  captured: ";
+    if (version->captures.empty()) out += "no tensors";
+    for (size_t i = 0; i < version->captures.size(); ++i)
+      out += text::cat(i ? ", " : "", version->capture_names[i], ": ", type_text(version->captures[i]),
+                       version->captures[i].requires_grad() ? " requires_grad" : "");
+    out += version->backward ? "\n  forward and backward\n" : "\n  forward only\n";
+  }
+  return out;
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,80 @@
+#include <fulgurite/jit.h>
+
+#include <fulgurite/error.h>
+
+#include "jit/jit_state.h"
+#include "ops/dispatch.h"
+#include "support/text.h"
+
+namespace fulgurite {
+
+namespace detail {
+
+std::shared_ptr<JitState> make_jit_state(std::shared_ptr<void> callable, JitOptions options, SourceLocation at) {
+  check_options(options, at);
+  return std::make_shared<JitState>(std::move(callable), std::move(options), std::vector<Transform>(), at);
+}
+
+std::shared_ptr<JitState> with_transforms(const JitState& state, std::vector<Transform> transforms, SourceLocation at) {
+  std::vector<Transform> all = state.transforms();
+  for (Transform& transform : transforms) {
+    if (!transform) throw UserError("with_transforms: a transform is empty", at);
+    all.push_back(std::move(transform));
+  }
+  return std::make_shared<JitState>(state.shared_callable(), state.options(), std::move(all), at);
+}
+
+void call(JitState& state, const CallableTable& table, const void* const* arguments, SourceLocation at,
+          CallResult& result) {
+  state.call(table, arguments, at, result);
+}
+
+void* callable_of(const JitState& state) { return state.callable(); }
+
+bool is_tracing() { return innermost_interpreter() != nullptr; }
+
+namespace {
+
+const CompiledVersion& last_version(const Jitted& f, const char* what, std::shared_ptr<const CompiledVersion>& kept) {
+  kept = f.state()->last();
+  if (!kept) throw UserError(text::cat(what, ": the function has not been called yet"));
+  return *kept;
+}
+
+}  // namespace
+
+}  // namespace detail
+
+std::vector<Trace> last_traces(const Jitted& f) {
+  std::shared_ptr<const detail::CompiledVersion> kept;
+  return detail::last_version(f, "last_traces", kept).stages.forward_traces;
+}
+
+std::vector<Trace> last_backward_traces(const Jitted& f) {
+  std::shared_ptr<const detail::CompiledVersion> kept;
+  return detail::last_version(f, "last_backward_traces", kept).stages.backward_traces;
+}
+
+std::vector<Trace> last_prologue_traces(const Jitted& f) {
+  std::shared_ptr<const detail::CompiledVersion> kept;
+  return detail::last_version(f, "last_prologue_traces", kept).prologue;
+}
+
+int64_t cache_hits(const Jitted& f) { return f.state()->stats().hits; }
+int64_t cache_misses(const Jitted& f) { return f.state()->stats().misses; }
+CompileStats compile_stats(const Jitted& f) { return f.state()->stats(); }
+
+void graph_break(SourceLocation at) {
+  if (!detail::is_tracing()) return;
+  throw UserError(
+      "graph_break() inside a traced function: graph breaks are not supported yet, functions are compiled whole; jit "
+      "the parts before and after it instead",
+      at);
+}
+
+void mark_dynamic(const Tensor&, int, SourceLocation at) {
+  throw UserError(
+      "mark_dynamic(): symbolic sizes are not supported yet; without it every new size is compiled once and kept", at);
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,235 @@
+#include "jit/jit_state.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include <fulgurite/error.h>
+
+#include "ir/trace_values.h"
+#include "jit/leaf_names.h"
+#include "ops/dispatch.h"
+#include "ops/symbols.h"
+#include "support/text.h"
+
+namespace fulgurite::detail {
+
+namespace {
+
+template <class A, class B>
+bool same_words(const A& a, const B& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(uint64_t)) == 0;
+}
+
+void append_captures_key(const std::vector<Tensor>& captures, SmallVector<uint64_t, 64>& key) {
+  for (const Tensor& tensor : captures) append_tensor_key(*tensor.impl(), key);
+}
+
+// A write into an input that another input overlaps cannot be recorded as a value of its own.
+void check_writes(const Recording& recording, const Leaves& leaves, SourceLocation at) {
+  const auto tensor_of = [&](const RecordedInput& input) -> const Tensor& {
+    return input.leaf == RecordedInput::captured ? input.tensor : *leaves.tensors()[input.leaf];
+  };
+  const auto name_of = [&](const RecordedInput& input) -> const std::string& {
+    for (const Value& arg : recording.trace.args)
+      if (arg.tensor().id == input.id) return arg.tensor().name;
+    throw InternalError("a recorded input is not an argument of its trace");
+  };
+  for (const BoundSymbol& bound : recording.trace.bound_symbols) {
+    if (bound.symbol != &prims_copy__symbol) continue;
+    for (const RecordedInput& written : recording.inputs) {
+      if (written.id != bound.args[1].tensor().id) continue;
+      for (const RecordedInput& other : recording.inputs)
+        if (other.id != written.id && tensor_of(other).impl()->storage == tensor_of(written).impl()->storage)
+          throw UserError(text::cat("the jitted function writes into ", name_of(written), ", which shares memory with ",
+                                    name_of(other), "; pass a clone of one of them"),
+                          at);
+    }
+  }
+}
+
+// verify_against_eager runs the function a second time: what it writes into must have been copied before.
+void check_writes_only_arguments(const Recording& recording, const std::vector<LeafPath>& paths, SourceLocation at) {
+  int argument_tensors = 0;
+  for (const LeafPath& path : paths) argument_tensors += path.is_tensor && path.argument != LeafPath::callable_member;
+  for (const BoundSymbol& bound : recording.trace.bound_symbols) {
+    if (bound.symbol != &prims_copy__symbol) continue;
+    for (const RecordedInput& input : recording.inputs)
+      if (input.id == bound.args[1].tensor().id &&
+          (input.leaf == RecordedInput::captured || input.leaf >= argument_tensors))
+        throw UserError(text::cat("verify_against_eager: the function writes into ", bound.args[1].tensor().name,
+                                  ", which is not an argument; it cannot be run twice"),
+                        at);
+  }
+}
+
+}  // namespace
+
+JitState::JitState(std::shared_ptr<void> callable, JitOptions options, std::vector<Transform> transforms,
+                   SourceLocation made_at)
+    : callable_(std::move(callable)),
+      options_(std::move(options)),
+      transforms_(std::move(transforms)),
+      made_at_(made_at) {}
+
+JitState::~JitState() = default;
+
+bool holds(const CompiledVersion& version, const Leaves& leaves) {
+  if (!same_words(version.key, leaves.key())) return false;
+  if (version.captures.empty()) return true;
+  SmallVector<uint64_t, 64> now;
+  append_captures_key(version.captures, now);
+  return same_words(version.capture_key, now);
+}
+
+const CompiledVersion* JitState::find(const Leaves& leaves, uint64_t hash) const {
+  const std::shared_lock lock(mutex_);
+  const auto [begin, end] = by_hash_.equal_range(hash);
+  for (auto candidate = begin; candidate != end; ++candidate)
+    if (holds(*candidate->second, leaves)) return candidate->second;
+  return nullptr;
+}
+
+void JitState::add(std::shared_ptr<const CompiledVersion> version, uint64_t hash) {
+  const std::unique_lock lock(mutex_);
+  compiles_.tracing += version->tracing;
+  compiles_.transforms += version->transforms;
+  compiles_.planning += version->planning;
+  compiles_.total += version->total;
+  if (options_.cache == Cache::no_caching) {
+    versions_.assign(1, std::move(version));
+    return;
+  }
+  by_hash_.emplace(hash, version.get());
+  last_.store(version.get(), std::memory_order_release);
+  versions_.push_back(std::move(version));
+}
+
+void JitState::call(const CallableTable& table, const void* const* arguments, SourceLocation at, CallResult& result) {
+  calls_.fetch_add(1, std::memory_order_relaxed);
+  auto start = std::chrono::steady_clock::now();
+  Leaves leaves(table);
+  table.read(callable_.get(), arguments, leaves);
+  leaves.finish();
+
+  EagerRun eager;
+  if (options_.debug.verify_against_eager) [[unlikely]] eager = prepare_eager_run(leaves);
+
+  const CompiledVersion* version = last_.load(std::memory_order_acquire);
+  std::shared_ptr<const CompiledVersion> made;
+  if (!version || !holds(*version, leaves)) [[unlikely]] {
+    const uint64_t hash = leaves.hash();
+    version = options_.cache == Cache::no_caching ? nullptr : find(leaves, hash);
+    if (!version) {
+      misses_.fetch_add(1, std::memory_order_relaxed);
+      made = compile_version(table, arguments, leaves, at);
+      version = made.get();
+      add(made, hash);
+      start = std::chrono::steady_clock::now();
+    } else {
+      last_.store(version, std::memory_order_release);
+    }
+  }
+  run_version(*version, leaves, result);
+
+  const int64_t nanoseconds = (std::chrono::steady_clock::now() - start).count();
+  last_nanoseconds_.store(nanoseconds, std::memory_order_relaxed);
+  total_nanoseconds_.fetch_add(nanoseconds, std::memory_order_relaxed);
+  if (options_.debug.check_nan) [[unlikely]] check_for_nan(result, at);
+  if (options_.debug.verify_against_eager) [[unlikely]]
+    fulgurite::detail::verify_against_eager(table, callable_.get(), arguments, eager, result, at);
+}
+
+std::shared_ptr<const CompiledVersion> JitState::compile_version(const CallableTable& table,
+                                                                 const void* const* arguments, const Leaves& leaves,
+                                                                 SourceLocation at) {
+  const auto start = std::chrono::steady_clock::now();
+  auto version = std::make_shared<CompiledVersion>();
+  version->when = std::chrono::system_clock::now();
+  version->called_at = at;
+
+  std::vector<LeafPath> paths;
+  table.paths(callable_.get(), arguments, paths);
+  version->leaf_names = leaf_names(paths, leaves, options_.argument_names);
+  {
+    const std::shared_lock lock(mutex_);
+    version->reason =
+        options_.cache == Cache::no_caching && !versions_.empty()
+            ? "nothing is cached"
+            : miss_reason(versions_.empty() ? nullptr : versions_.back().get(), leaves, version->leaf_names);
+  }
+
+  Recording recording =
+      record_callable({table, callable_.get(), arguments, leaves, paths, version->leaf_names, at});
+  check_writes(recording, leaves, at);
+  if (options_.debug.verify_against_eager) check_writes_only_arguments(recording, paths, at);
+  version->tracing = milliseconds_since(start);
+
+  PipelineOptions pipeline;
+  pipeline.executors = options_.executors;
+  pipeline.skip_transforms = options_.skip_transforms;
+  pipeline.transforms = transforms_;
+  pipeline.associate_forward = options_.debug.associate_forward;
+  pipeline.check_traces = options_.debug.check_traces;
+  const bool differentiate = grad_enabled() && recording.requires_grad;
+  version->stages = compile(recording.trace, differentiate, pipeline);
+  version->forward = version->stages.forward;
+  version->backward = version->stages.backward;
+
+  for (const Value& input : input_values(version->forward->trace())) {
+    const auto found = std::find_if(recording.inputs.begin(), recording.inputs.end(),
+                                    [&](const RecordedInput& r) { return r.id == proxy_id(input); });
+    if (found == recording.inputs.end()) throw InternalError("the compiled trace has an input that was not recorded");
+    version->inputs.push_back(*found);
+    if (found->leaf != RecordedInput::captured) continue;
+    version->captures.push_back(found->tensor);
+    version->capture_names.push_back(input.tensor().name);
+  }
+  if (differentiate) {
+    for (const Value& cotangent : version->backward->trace().args.at(1).list())
+      version->has_cotangent.push_back(cotangent.is_tensor());
+  }
+  version->result_slots = std::move(recording.result_slots);
+  version->result_count = recording.result_count;
+  version->rest = std::move(recording.rest);
+  version->key = leaves.key();
+  append_captures_key(version->captures, version->capture_key);
+  version->prologue = make_prologue(*version, paths, leaves);
+
+  for (const std::vector<Trace>* stages : {&version->stages.forward_traces, &version->stages.backward_traces})
+    for (const Trace& stage : *stages) version->transforms += stage.milliseconds;
+  version->total = milliseconds_since(start);
+  version->planning = std::max(0.0, version->total - version->tracing - version->transforms);
+  return version;
+}
+
+std::shared_ptr<const CompiledVersion> JitState::last() const {
+  const std::shared_lock lock(mutex_);
+  const CompiledVersion* last = last_.load(std::memory_order_acquire);
+  for (const auto& version : versions_)
+    if (!last || version.get() == last) return version;
+  return nullptr;
+}
+
+std::vector<std::shared_ptr<const CompiledVersion>> JitState::versions() const {
+  const std::shared_lock lock(mutex_);
+  return versions_;
+}
+
+CompileStats JitState::stats() const {
+  CompileStats stats;
+  {
+    const std::shared_lock lock(mutex_);
+    stats = compiles_;
+  }
+  stats.calls = calls_.load(std::memory_order_relaxed);
+  stats.misses = misses_.load(std::memory_order_relaxed);
+  stats.hits = stats.calls - stats.misses;
+  stats.last_call = static_cast<double>(last_nanoseconds_.load(std::memory_order_relaxed)) / 1e3;
+  stats.mean_call = stats.calls == 0 ? 0.0
+                                     : static_cast<double>(total_nanoseconds_.load(std::memory_order_relaxed)) / 1e3 /
+                                           static_cast<double>(stats.calls);
+  return stats;
+}
+
+}  // namespace fulgurite::detail

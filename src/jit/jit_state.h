@@ -1,0 +1,117 @@
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <fulgurite/jit.h>
+
+#include "jit/recording.h"
+#include "pipeline/pipeline.h"
+#include "support/context.h"
+
+namespace fulgurite::detail {
+
+/// One compiled version of a function, and all that is needed to know when it holds and to run it. Never changed once
+/// made.
+struct CompiledVersion {
+  // When it holds.
+  SmallVector<uint64_t, 64> key;          // of the arguments
+  SmallVector<uint64_t, 64> capture_key;  // of the captured tensors
+  std::vector<std::string> leaf_names;
+
+  // How it runs.
+  std::shared_ptr<Program> forward, backward;
+  std::vector<RecordedInput> inputs;  // of the forward program, in order
+  std::vector<Tensor> captures;
+  std::vector<std::string> capture_names;
+  std::vector<int> result_slots;
+  int result_count = 0;
+  std::vector<char> has_cotangent;    // for each result of a differentiated version
+  std::shared_ptr<const void> rest;
+
+  // What is told about it.
+  CompiledFunction stages;
+  std::vector<Trace> prologue;
+  SourceLocation called_at;
+  std::chrono::system_clock::time_point when;
+  std::string reason;
+  double tracing = 0, transforms = 0, planning = 0, total = 0;  // milliseconds
+};
+
+/// Milliseconds since `start`.
+inline double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// A jitted function: the callable, its options and its compiled versions. Any number of threads may call it at once.
+class JitState {
+ public:
+  JitState(std::shared_ptr<void> callable, JitOptions options, std::vector<Transform> transforms,
+           SourceLocation made_at);
+  ~JitState();
+
+  void call(const CallableTable&, const void* const* arguments, SourceLocation, CallResult&);
+
+  void* callable() const { return callable_.get(); }
+  const std::shared_ptr<void>& shared_callable() const { return callable_; }
+  const JitOptions& options() const { return options_; }
+  const std::vector<Transform>& transforms() const { return transforms_; }
+  SourceLocation made_at() const { return made_at_; }
+
+  /// The version that the last call ran; null before the first.
+  std::shared_ptr<const CompiledVersion> last() const;
+  /// Every version, in the order in which they were compiled. With Cache::no_caching only the newest.
+  std::vector<std::shared_ptr<const CompiledVersion>> versions() const;
+  CompileStats stats() const;
+
+ private:
+  using Versions = std::vector<std::shared_ptr<const CompiledVersion>>;
+  const CompiledVersion* find(const Leaves&, uint64_t hash) const;
+  std::shared_ptr<const CompiledVersion> compile_version(const CallableTable&, const void* const* arguments,
+                                                         const Leaves&, SourceLocation);
+  void add(std::shared_ptr<const CompiledVersion>, uint64_t hash);
+
+  const std::shared_ptr<void> callable_;
+  const JitOptions options_;
+  const std::vector<Transform> transforms_;
+  const SourceLocation made_at_;
+
+  std::atomic<const CompiledVersion*> last_{nullptr};  // looked at first; owned by versions_
+  mutable std::shared_mutex mutex_;                    // of what follows
+  Versions versions_;
+  std::unordered_multimap<uint64_t, const CompiledVersion*> by_hash_;
+  CompileStats compiles_;                              // the parts that only compiles change
+
+  std::atomic<int64_t> calls_{0}, misses_{0}, last_nanoseconds_{0}, total_nanoseconds_{0};
+};
+
+/// Whether a version holds for these arguments and the captured tensors as they are now.
+bool holds(const CompiledVersion&, const Leaves&);
+/// In words, why no version so far holds: "first call", "t_0: cpu f32[2] instead of cpu f32[3]".
+std::string miss_reason(const CompiledVersion* newest, const Leaves&, const std::vector<std::string>& names);
+
+/// Runs a version and attaches the node of its backward.
+void run_version(const CompiledVersion&, const Leaves&, CallResult&);
+
+/// The prologue of a version: how the inputs are taken out of the arguments and what is checked, as a trace.
+std::vector<Trace> make_prologue(const CompiledVersion&, const std::vector<LeafPath>&, const Leaves&);
+
+/// Throws UserError when an option names something unknown or asks for what this version does not do.
+void check_options(const JitOptions&, SourceLocation);
+
+/// What DebugOptions::check_nan and verify_against_eager do after a call.
+void check_for_nan(const CallResult&, SourceLocation);
+struct EagerRun {
+  std::vector<Tensor> tensors;  // copies of the tensors among the leaves, made before the compiled run wrote into them
+  RandomState random;
+};
+EagerRun prepare_eager_run(const Leaves&);
+/// Runs the callable eagerly and compares.
+void verify_against_eager(const CallableTable&, void* callable, const void* const* arguments, const EagerRun&,
+                          const CallResult&, SourceLocation);
+
+}  // namespace fulgurite::detail

@@ -1,0 +1,211 @@
+#include "jit/leaves.h"
+
+#include <bit>
+#include <cstring>
+
+#include <fulgurite/error.h>
+#include <fulgurite/value.h>
+
+#include "ops/dispatch.h"
+#include "support/text.h"
+
+namespace fulgurite::detail {
+
+namespace {
+
+using Kind = KeyItem::Kind;
+
+constexpr uint64_t kind_bits = 4;
+// A tensor's first word: kind 4, dtype 4, requires_grad 1, device kind 3, number of dimensions 8, device index 12, then
+// 1 for "same object" and 31 for one more than the first leaf that shares its storage.
+constexpr int same_object_shift = 32, alias_shift = 33;
+
+constexpr uint64_t word(Kind kind, uint64_t payload = 0) { return static_cast<uint64_t>(kind) | payload << kind_bits; }
+
+}  // namespace
+
+Leaves::Leaves(const CallableTable& table, bool allow_proxies) : allow_proxies_(allow_proxies) {
+  const uint64_t modes = static_cast<uint64_t>(grad_enabled()) | static_cast<uint64_t>(default_dtype()) << 1;
+  key_.push_back(word(Kind::modes, modes));
+  key_.push_back(reinterpret_cast<uintptr_t>(&table));
+}
+
+void append_tensor_key(const TensorImpl& tensor, SmallVector<uint64_t, 64>& key) {
+  const uint64_t payload = static_cast<uint64_t>(tensor.dtype) | static_cast<uint64_t>(tensor.requires_grad) << 4 |
+                           static_cast<uint64_t>(tensor.device.kind) << 5 |
+                           static_cast<uint64_t>(tensor.sizes.size() & 0xff) << 8 |
+                           static_cast<uint64_t>(tensor.device.index & 0xfff) << 16;
+  key.push_back(word(Kind::tensor, payload));
+  for (const int64_t size : tensor.sizes) key.push_back(static_cast<uint64_t>(size));
+}
+
+void Leaves::add(const Tensor& tensor) {
+  tensors_.push_back(&tensor);
+  headers_.push_back(static_cast<uint32_t>(key_.size()));
+  if (!tensor.defined()) {
+    key_.push_back(word(Kind::no_tensor));
+    return;
+  }
+  if (tensor.impl()->proxy) [[unlikely]] {
+    if (allow_proxies_) {
+      key_.push_back(word(Kind::tensor));
+      return;
+    }
+    throw UserError(
+        text::cat("an argument is ", tensor.impl()->proxy->name,
+                  ", a tensor of a trace that has ended; return it from the traced function instead of keeping it"),
+        tensor.impl()->born);
+  }
+  append_tensor_key(*tensor.impl(), key_);
+}
+
+void Leaves::add_number(Kind kind, uint64_t bits) {
+  key_.push_back(word(kind));
+  key_.push_back(bits);
+}
+
+void Leaves::add_text(Kind kind, std::string_view text) {
+  key_.push_back(word(kind, text.size()));
+  for (size_t at = 0; at < text.size(); at += sizeof(uint64_t)) {
+    uint64_t bytes = 0;
+    std::memcpy(&bytes, text.data() + at, std::min(sizeof bytes, text.size() - at));
+    key_.push_back(bytes);
+  }
+}
+
+void Leaves::add_structure(size_t count) { key_.push_back(word(Kind::structure, count)); }
+
+void Leaves::note_alias(size_t later, size_t earlier) {
+  uint64_t& header = key_[headers_[later]];
+  header |= static_cast<uint64_t>(earlier + 1) << alias_shift;
+  if (tensors_[later]->is_same(*tensors_[earlier])) header |= uint64_t{1} << same_object_shift;
+}
+
+void Leaves::finish() {
+  const auto storage_of = [&](size_t i) -> const Storage* {
+    const TensorImpl* impl = tensors_[i]->impl().get();
+    return impl ? impl->storage.get() : nullptr;
+  };
+  const size_t count = tensors_.size();
+  if (count <= 16) {
+    for (size_t i = 1; i < count; ++i)
+      for (size_t j = 0; j < i; ++j)
+        if (storage_of(i) && storage_of(i) == storage_of(j)) {
+          note_alias(i, j);
+          break;
+        }
+    return;
+  }
+  // Many tensors: a small open hash table from storages to the first leaf that has them.
+  const size_t slots = std::bit_ceil(2 * count);
+  SmallVector<int32_t, 512> first(slots);
+  for (size_t i = 0; i < slots; ++i) first[i] = -1;
+  for (size_t i = 0; i < count; ++i) {
+    const Storage* storage = storage_of(i);
+    if (!storage) continue;
+    size_t slot = (reinterpret_cast<uintptr_t>(storage) * 0x9e3779b97f4a7c15u >> 32) & (slots - 1);
+    while (first[slot] >= 0 && storage_of(first[slot]) != storage) slot = (slot + 1) & (slots - 1);
+    if (first[slot] < 0) first[slot] = static_cast<int32_t>(i);
+    else note_alias(i, first[slot]);
+  }
+}
+
+uint64_t Leaves::hash() const {
+  uint64_t hash = key_.size();
+  for (const uint64_t w : key_) hash = (hash ^ w) * 0x9e3779b97f4a7c15u ^ hash >> 29;
+  return hash;
+}
+
+namespace {
+
+KeyItem read_tensor(uint64_t header, const uint64_t* sizes) {
+  KeyItem item;
+  item.kind = Kind::tensor;
+  const uint64_t payload = header >> kind_bits;
+  item.requires_grad = payload >> 4 & 1;
+  Device device;
+  device.kind = static_cast<Device::Kind>(payload >> 5 & 7);
+  device.index = static_cast<int16_t>(payload >> 16 & 0xfff);
+  const size_t ndim = payload >> 8 & 0xff;
+  std::string shape;
+  for (size_t i = 0; i < ndim; ++i) shape += text::cat(i ? ", " : "", static_cast<int64_t>(sizes[i]));
+  item.text = text::cat(device.name(), " ", name(static_cast<Dtype>(payload & 15)), "[", shape, "]");
+  item.shares_with = static_cast<int>(header >> alias_shift) - 1;
+  item.is_same = header >> same_object_shift & 1;
+  return item;
+}
+
+std::string read_text(const uint64_t* words, size_t length) {
+  return std::string(reinterpret_cast<const char*>(words), length);
+}
+
+}  // namespace
+
+std::vector<KeyItem> read_key(const uint64_t* words, size_t count) {
+  std::vector<KeyItem> items;
+  for (size_t i = 0; i < count;) {
+    const uint64_t header = words[i++];
+    KeyItem item;
+    item.kind = static_cast<Kind>(header & 15);
+    const uint64_t payload = header >> kind_bits;
+    switch (item.kind) {
+      case Kind::modes:
+        item.text = text::cat("gradients ", payload & 1 ? "on" : "off", ", default dtype ",
+                              name(static_cast<Dtype>(payload >> 1)));
+        ++i;  // the table
+        break;
+      case Kind::structure: item.text = text::cat(payload, payload == 1 ? " item" : " items"); break;
+      case Kind::structure_text:
+      case Kind::text:
+        item.text = read_text(words + i, payload);
+        i += (payload + sizeof(uint64_t) - 1) / sizeof(uint64_t);
+        break;
+      case Kind::tensor:
+        item = read_tensor(header, words + i);
+        i += payload >> 8 & 0xff;
+        break;
+      case Kind::no_tensor: item.text = "None"; break;
+      case Kind::integer:
+        item.bits = words[i++];
+        item.text = text::cat(static_cast<int64_t>(item.bits));
+        break;
+      case Kind::floating:
+        item.bits = words[i++];
+        item.text = text::cat(std::bit_cast<double>(item.bits));
+        break;
+      case Kind::boolean:
+        item.bits = words[i++];
+        item.text = item.bits ? "true" : "false";
+        break;
+      case Kind::device: {
+        Device device;
+        device.kind = static_cast<Device::Kind>(words[i] >> 16);
+        device.index = static_cast<int16_t>(words[i++] & 0xffff);
+        item.text = device.name();
+        break;
+      }
+    }
+    items.push_back(std::move(item));
+  }
+  return items;
+}
+
+void read_leaf(Leaves& leaves, const Tensor& tensor) { leaves.add(tensor); }
+void read_leaf(Leaves& leaves, int64_t value) {
+  leaves.add_number(Kind::integer, static_cast<uint64_t>(value));
+}
+void read_leaf(Leaves& leaves, double value) {
+  leaves.add_number(Kind::floating, std::bit_cast<uint64_t>(value));
+}
+void read_leaf(Leaves& leaves, bool value) { leaves.add_number(Kind::boolean, value); }
+void read_leaf(Leaves& leaves, std::string_view value) { leaves.add_text(Kind::text, value); }
+void read_leaf(Leaves& leaves, Device device) {
+  leaves.add_number(Kind::device,
+                    static_cast<uint64_t>(device.kind) << 16 | static_cast<uint16_t>(device.index));
+}
+void read_structure(Leaves& leaves, size_t count) { leaves.add_structure(count); }
+void read_structure(Leaves& leaves, std::string_view key) {
+  leaves.add_text(Kind::structure_text, key);
+}
+
+}  // namespace fulgurite::detail

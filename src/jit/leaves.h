@@ -1,0 +1,72 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <fulgurite/detail/callable.h>
+
+#include "support/small_vector.h"
+#include "tensor/tensor_impl.h"
+
+namespace fulgurite::detail {
+
+/// One item of a key, for messages.
+struct KeyItem {
+  enum class Kind : uint8_t {
+    modes,
+    structure,
+    structure_text,
+    tensor,
+    no_tensor,
+    integer,
+    floating,
+    boolean,
+    text,
+    device
+  };
+  Kind kind = Kind::modes;
+  std::string text;           // "cpu f32[2, 3]", "3", "2 items"; of a text, the text itself
+  uint64_t bits = 0;          // of a number
+  bool requires_grad = false; // of a tensor
+  int shares_with = -1;       // of a tensor: the first tensor leaf that shares its storage
+  bool is_same = false;       // and is the same tensor object
+  bool is_leaf() const { return kind >= Kind::tensor; }
+};
+/// The leaves of a call's arguments in order, and their packed key: what a compiled version depends on beside the
+/// tensors' elements.
+///
+/// The key is a sequence of words. Each item starts with a word whose low four bits say what it is; a tensor's sizes, a
+/// number's bits, a text's bytes follow it.
+class Leaves {
+ public:
+  /// Begins the key with the modes that traces depend on and the callable's table.
+  /// With `allow_proxies`, tensors may be values of a trace being recorded: the key is then not one to look up.
+  explicit Leaves(const CallableTable& table, bool allow_proxies = false);
+
+  void add(const Tensor&);
+  void add_number(KeyItem::Kind, uint64_t bits);
+  void add_text(KeyItem::Kind, std::string_view);
+  void add_structure(size_t count);
+  /// Adds to the key which tensors share storage or are one object. Call once, after the last leaf.
+  void finish();
+
+  const SmallVector<uint64_t, 64>& key() const { return key_; }
+  uint64_t hash() const;
+  /// Every tensor leaf, undefined ones included.
+  const SmallVector<const Tensor*, 16>& tensors() const { return tensors_; }
+
+ private:
+  void note_alias(size_t later, size_t earlier);
+
+  bool allow_proxies_;
+  SmallVector<uint64_t, 64> key_;
+  SmallVector<const Tensor*, 16> tensors_;
+  SmallVector<uint32_t, 16> headers_;  // where each tensor's item begins in the key
+};
+
+std::vector<KeyItem> read_key(const uint64_t* words, size_t count);
+
+/// The part of a key that describes one tensor: dtype, device, requires_grad and sizes.
+void append_tensor_key(const TensorImpl&, SmallVector<uint64_t, 64>& key);
+
+}  // namespace fulgurite::detail

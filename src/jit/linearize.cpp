@@ -1,0 +1,209 @@
+#include <algorithm>
+
+#include <fulgurite/autograd.h>
+#include <fulgurite/error.h>
+#include <fulgurite/function_transforms.h>
+#include <fulgurite/operators.h>
+
+#include "ir/trace_values.h"
+#include "jit/leaf_names.h"
+#include "jit/recording.h"
+#include "ops/symbols.h"
+#include "support/text.h"
+#include "tracing/tracer.h"
+
+namespace fulgurite {
+
+namespace detail {
+
+namespace {
+
+/// What a pullback needs: the backward trace with its saved tensors, and the arguments.
+struct Backward {
+  Trace trace;
+  std::vector<Tensor> saved;
+  std::vector<Value> cotangents;        // the trace's, one for each result; none where no cotangent is wanted
+  std::vector<int> result_slots;        // for each tensor leaf of the result
+  std::vector<Tensor> results;          // one for each result of the trace
+  std::vector<Tensor> arguments;        // every tensor leaf of the arguments
+  std::vector<char> with_respect_to;    // whether its gradient was asked for
+  std::vector<int> gradients;           // which of the trace's results is its gradient; -1: none
+};
+
+// Which tensor leaves of the arguments gradients are asked of, and how many leaves belong to arguments at all.
+std::vector<char> wanted_leaves(const std::vector<LeafPath>& paths, const Leaves& leaves, const std::vector<int>& wrt) {
+  std::vector<char> wanted;
+  for (const LeafPath& path : paths) {
+    if (!path.is_tensor) continue;
+    const Tensor& tensor = *leaves.tensors()[wanted.size()];
+    const bool is_asked = std::find(wrt.begin(), wrt.end(), path.argument) != wrt.end();
+    wanted.push_back(is_asked && tensor.defined() && is_floating(tensor.dtype()));
+  }
+  return wanted;
+}
+
+size_t count_argument_tensors(const std::vector<LeafPath>& paths) {
+  size_t count = 0;
+  for (const LeafPath& path : paths) count += path.is_tensor && path.argument != LeafPath::callable_member;
+  return count;
+}
+
+// Keeps only the gradients that were asked for, and what they need.
+void keep_wanted_gradients(Trace& backward, const Recording& recording, const std::vector<char>& wanted) {
+  std::vector<Value>& gradients = backward.bound_symbols.back().args;
+  for (size_t i = 0; i < gradients.size() && i < recording.inputs.size(); ++i) {
+    const RecordedInput& input = recording.inputs[i];
+    if (input.leaf == RecordedInput::captured || !wanted[input.leaf]) gradients[i] = Value();
+  }
+  backward = eliminate_dead_code(backward);
+}
+
+Recording record_for_gradients(const CallableTable& table, void* callable, const void* const* arguments,
+                               const Leaves& leaves, const std::vector<LeafPath>& paths,
+                               const std::vector<char>& wanted, SourceLocation at) {
+  const std::vector<std::string> names = leaf_names(paths, leaves, {});
+  const EnableGrad enable_grad;  // the callable's own gradients are wanted, whatever the mode outside
+  return record_callable({table, callable, arguments, leaves, paths, names, at, &wanted});
+}
+
+}  // namespace
+
+Trace record(const CallableTable& table, void* callable, const void* const* arguments, SourceLocation at) {
+  Leaves leaves(table, is_tracing());
+  table.read(callable, arguments, leaves);
+  leaves.finish();
+  std::vector<LeafPath> paths;
+  table.paths(callable, arguments, paths);
+  const std::vector<std::string> names = leaf_names(paths, leaves, {});
+  return record_callable({table, callable, arguments, leaves, paths, names, at}).trace;
+}
+
+Linearized linearize(const CallableTable& table, void* callable, const void* const* arguments,
+                     const std::vector<int>& wrt, const char* what, SourceLocation at) {
+  Leaves leaves(table, is_tracing());
+  table.read(callable, arguments, leaves);
+  std::vector<LeafPath> paths;
+  table.paths(callable, arguments, paths);
+  const std::vector<char> wanted = wanted_leaves(paths, leaves, wrt);
+  Recording recording = record_for_gradients(table, callable, arguments, leaves, paths, wanted, at);
+  for (const BoundSymbol& bound : recording.trace.bound_symbols)
+    if (bound.symbol == &prims_copy__symbol)
+      throw UserError(text::cat(what, ": the function writes in place into ", bound.args[1].tensor().name,
+                                "; a function that is differentiated must return what it changes"),
+                      at);
+
+  std::vector<Tensor> inputs;
+  for (const RecordedInput& input : recording.inputs)
+    inputs.push_back(input.leaf == RecordedInput::captured ? input.tensor : *leaves.tensors()[input.leaf]);
+
+  auto backward = std::make_shared<Backward>();
+  const size_t argument_tensors = count_argument_tensors(paths);
+  for (size_t i = 0; i < argument_tensors; ++i) backward->arguments.push_back(*leaves.tensors()[i]);
+  backward->with_respect_to.assign(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(argument_tensors));
+  backward->gradients.assign(argument_tensors, -1);
+  backward->result_slots = recording.result_slots;
+
+  std::vector<Tensor> results;
+  if (recording.requires_grad) {
+    ForwardBackwardTraces traces = forward_and_backward_from_trace(recording.trace);
+    keep_wanted_gradients(traces.backward, recording, wanted);
+    results = evaluate(traces.forward, inputs);
+    backward->saved.assign(results.begin() + recording.result_count, results.end());
+    results.resize(recording.result_count);
+    backward->cotangents = traces.backward.args.at(1).list();
+    for (size_t i = 0; i < recording.inputs.size(); ++i) {
+      const int leaf = recording.inputs[i].leaf;
+      if (leaf != RecordedInput::captured && static_cast<size_t>(leaf) < argument_tensors)
+        backward->gradients[leaf] = static_cast<int>(i);
+    }
+    backward->trace = std::move(traces.backward);
+  } else {
+    results = evaluate(recording.trace, inputs);
+  }
+  backward->results = results;
+
+  Linearized out;
+  out.result.rest = recording.rest;
+  for (const int slot : recording.result_slots) out.result.tensors.push_back(slot < 0 ? Tensor() : results[slot]);
+  out.backward = std::move(backward);
+  return out;
+}
+
+std::vector<Tensor> pull_back(const Linearized& linearized, const std::vector<Tensor>& cotangents, SourceLocation at) {
+  const auto& backward = *static_cast<const Backward*>(linearized.backward.get());
+  if (cotangents.size() != backward.result_slots.size())
+    throw UserError(
+        text::cat("vjp: the result has ", backward.result_slots.size(), " tensors, the cotangent ", cotangents.size()),
+        at);
+
+  std::vector<Tensor> given(backward.results.size());
+  for (size_t i = 0; i < cotangents.size(); ++i) {
+    const int slot = backward.result_slots[i];
+    if (slot < 0 || !cotangents[i].defined()) continue;
+    const Tensor& result = backward.results[slot];
+    if (!is_floating(result.dtype())) continue;
+    if (!(cotangents[i].shape() == result.shape()) || cotangents[i].dtype() != result.dtype())
+      throw UserError(text::cat("vjp: the cotangent is ", type_text(cotangents[i]), ", the result ", type_text(result)),
+                      at);
+    given[slot] = given[slot].defined() ? add(given[slot], cotangents[i], 1, at) : cotangents[i];
+  }
+
+  std::vector<Tensor> found;
+  if (!backward.cotangents.empty()) {
+    std::vector<Tensor> inputs = backward.saved;
+    for (size_t i = 0; i < backward.cotangents.size(); ++i) {
+      if (!backward.cotangents[i].is_tensor()) inputs.emplace_back();
+      else inputs.push_back(given[i].defined() ? given[i] : zeros_like(backward.results[i], {}, at));
+    }
+    found = evaluate(backward.trace, inputs);
+  }
+
+  std::vector<Tensor> gradients;
+  for (size_t leaf = 0; leaf < backward.arguments.size(); ++leaf) {
+    const Tensor& argument = backward.arguments[leaf];
+    const int position = backward.gradients[leaf];
+    if (!backward.with_respect_to[leaf]) gradients.push_back(argument);
+    else if (position >= 0 && found[position].defined()) gradients.push_back(found[position]);
+    else gradients.push_back(zeros_like(argument, {}, at));
+  }
+  return gradients;
+}
+
+std::vector<Tensor> pull_back_from_scalar(const Linearized& linearized, const char* what, SourceLocation at) {
+  const auto& backward = *static_cast<const Backward*>(linearized.backward.get());
+  const int slot = backward.result_slots.empty() ? -1 : backward.result_slots[0];
+  const std::string found = slot < 0 ? std::string("nothing") : type_text(backward.results[slot]);
+  const bool is_scalar =
+      slot >= 0 && is_floating(backward.results[slot].dtype()) && backward.results[slot].ndim() == 0;
+  if (!is_scalar)
+    throw UserError(
+        text::cat(what,
+                  ": the function must return a scalar floating tensor (of no dimensions), or a tuple that begins "
+                  "with one; it returned ",
+                  found, " (take sum() or mean() of it, or use vjp)"),
+        at);
+  std::vector<Tensor> cotangents(backward.result_slots.size());
+  cotangents[0] = ones_like(backward.results[slot], {}, at);
+  return pull_back(linearized, cotangents, at);
+}
+
+RecomputeScope::RecomputeScope() {
+  auto* tracer = dynamic_cast<Tracer*>(innermost_interpreter());
+  if (!tracer) return;
+  Tags tags = tracer->tags();
+  was_marked_ = tags.has(Tag::recompute_in_backward);
+  tags.add(Tag::recompute_in_backward);
+  tracer->set_tags(tags);
+}
+
+RecomputeScope::~RecomputeScope() {
+  auto* tracer = dynamic_cast<Tracer*>(innermost_interpreter());
+  if (!tracer || was_marked_) return;
+  Tags tags = tracer->tags();
+  tags.remove(Tag::recompute_in_backward);
+  tracer->set_tags(tags);
+}
+
+}  // namespace detail
+
+}  // namespace fulgurite

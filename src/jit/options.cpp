@@ -1,0 +1,53 @@
+#include <algorithm>
+#include <array>
+
+#include <fulgurite/error.h>
+
+#include "executors/executor.h"
+#include "jit/jit_state.h"
+#include "support/text.h"
+
+namespace fulgurite::detail {
+
+namespace {
+
+constexpr std::array<std::string_view, 2> skippable_transforms{"cse", "dce"};
+
+}  // namespace
+
+void check_options(const JitOptions& options, SourceLocation at) {
+  if (options.cache == Cache::symbolic_values)
+    throw UserError(
+        "jit: Cache::symbolic_values is not supported yet; use Cache::constant_values, which compiles once for each "
+        "combination of sizes and numbers",
+        at);
+  if (options.cache == Cache::same_input)
+    throw UserError(
+        "jit: Cache::same_input is not supported yet; use Cache::constant_values, whose lookup takes well under a "
+        "microsecond",
+        at);
+  if (options.autocast)
+    throw UserError("jit: the option autocast is not supported yet; convert tensors with to(Dtype::bf16) where it pays",
+                    at);
+  if (options.compiled_autograd)
+    throw UserError(
+        "jit: the option compiled_autograd is not supported yet; use value_and_grad inside the jitted function, or "
+        "call backward() outside it",
+        at);
+  if (options.memory_budget)
+    throw UserError("jit: the option memory_budget is not supported yet; mark what to recompute with checkpoint()", at);
+  if (options.skip_transforms)
+    for (const std::string& name : *options.skip_transforms)
+      if (std::ranges::find(skippable_transforms, name) == skippable_transforms.end())
+        throw UserError(text::cat("jit: there is no transform \"", name, "\" to skip; those that can be skipped are ",
+                                  text::join(skippable_transforms, [](std::string_view known) { return known; })),
+                        at);
+  const std::vector<std::string> known = all_executors();
+  for (const std::string& name : options.executors)
+    if (std::ranges::find(known, name) == known.end())
+      throw UserError(text::cat("jit: there is no executor \"", name, "\"; registered are ",
+                                text::join(known, [](const std::string& one) { return one; })),
+                      at);
+}
+
+}  // namespace fulgurite::detail

@@ -1,0 +1,59 @@
+#include "autograd/compiled_node.h"
+#include "jit/jit_state.h"
+
+namespace fulgurite::detail {
+
+namespace {
+
+// Another handle for the same memory, to carry a history of its own.
+Tensor alias_of(const Tensor& tensor) {
+  const TensorImpl& impl = *tensor.impl();
+  return make_view(impl.storage, impl.sizes, impl.strides, impl.offset, impl.dtype);
+}
+
+// Gives the results the history of the compiled backward, each its own: a result that is an input or an earlier result
+// gets a handle of its own first.
+void attach_backward(const CompiledVersion& version, std::span<const Tensor> inputs, std::vector<Tensor>& results) {
+  const auto count = static_cast<std::ptrdiff_t>(version.result_count);
+  std::vector<Tensor> saved(std::make_move_iterator(results.begin() + count), std::make_move_iterator(results.end()));
+  results.resize(version.result_count);
+
+  std::vector<Tensor> outputs(results.size());
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!version.has_cotangent[i]) continue;
+    bool is_taken = false;
+    for (const Tensor& input : inputs) is_taken = is_taken || input.is_same(results[i]);
+    for (size_t j = 0; j < i && !is_taken; ++j) is_taken = results[j].is_same(results[i]);
+    if (is_taken) results[i] = alias_of(results[i]);
+    outputs[i] = results[i];
+  }
+  attach_compiled_node(inputs, outputs, std::move(saved), version.backward, version.backward->trace(),
+                       "CompiledBackward", version.forward);
+}
+
+}  // namespace
+
+void run_version(const CompiledVersion& version, const Leaves& leaves, CallResult& result) {
+  SmallVector<Tensor, 8> inputs;
+  size_t captured = 0;
+  for (const RecordedInput& input : version.inputs)
+    inputs.push_back(input.leaf == RecordedInput::captured ? version.captures[captured++]
+                                                           : *leaves.tensors()[input.leaf]);
+
+  std::vector<Tensor> results;
+  version.forward->run({inputs.data(), inputs.size()}, results);
+  if (version.backward) attach_backward(version, {inputs.data(), inputs.size()}, results);
+
+  result.rest = version.rest;
+  const size_t slots = version.result_slots.size();
+  bool is_direct = slots == results.size();
+  for (size_t i = 0; i < slots && is_direct; ++i) is_direct = version.result_slots[i] == static_cast<int>(i);
+  if (is_direct) {
+    result.tensors = std::move(results);
+    return;
+  }
+  result.tensors.reserve(slots);
+  for (const int slot : version.result_slots) result.tensors.push_back(slot < 0 ? Tensor() : results[slot]);
+}
+
+}  // namespace fulgurite::detail

@@ -1,0 +1,116 @@
+// Adam, AdamW and plain gradient descent: what one step does to one parameter.
+#include <fulgurite/operators.h>
+#include <fulgurite/optim.h>
+
+#include "autograd/execute_into.h"
+#include "ops/symbols.h"
+
+namespace fulgurite::optim {
+
+namespace {
+
+enum State : size_t { step_count, first_moment, second_moment };
+
+struct AdamStep {
+  double beta1, beta2, eps, weight_decay;
+};
+
+// One prims.adamw. In eager mode its kernel writes into the parameter and the moments themselves; in a trace the new values are
+// written back.
+void adam_step(const Tensor& parameter, const Tensor& gradient, const Tensor& count, const Tensor& first, const Tensor& second,
+               const Tensor& learning_rate, const AdamStep& s, SourceLocation at) {
+  const Tensor next_count = add(count, 1, 1, at);
+  copy_(count, next_count, at);
+  const Float beta1 = s.beta1, beta2 = s.beta2, eps = s.eps, weight_decay = s.weight_decay;
+  const Argument arguments[] = {parameter, gradient, first, second, next_count, learning_rate, beta1, beta2, eps, weight_decay};
+  const Tensor written[] = {parameter, first, second};
+  if (execute_into(prims_adamw_symbol, arguments, written)) return;
+  const auto [new_parameter, new_first, new_second] = prims::adamw(parameter, gradient, first, second, next_count, learning_rate,
+                                                                   beta1, beta2, eps, weight_decay, at);
+  copy_(parameter, new_parameter, at);
+  copy_(first, new_first, at);
+  copy_(second, new_second, at);
+}
+
+}  // namespace
+
+AdamW::AdamW(const std::vector<Tensor>& parameters, const AdamWOptions& options)
+    : AdamW(std::vector<ParameterGroup<AdamWOptions>>{{parameters, options}}) {}
+
+AdamW::AdamW(const std::vector<ParameterGroup<AdamWOptions>>& groups) {
+  for (const auto& group : groups) {
+    options_.push_back(group.options);
+    add_group(group.options.lr);
+    for (const Tensor& parameter : group.parameters) add_parameter(parameter, {{"step", false}, {"exp_avg", true}, {"exp_avg_sq", true}});
+  }
+}
+
+void AdamW::update(const Parameter& p, const Tensor& gradient, SourceLocation at) {
+  const AdamWOptions& o = options_[p.group];
+  adam_step(p.value, gradient, p[step_count], p[first_moment], p[second_moment], learning_rate_tensor(p.group),
+            {o.betas.first, o.betas.second, o.eps, o.weight_decay}, at);
+}
+
+Adam::Adam(const std::vector<Tensor>& parameters, const AdamOptions& options)
+    : Adam(std::vector<ParameterGroup<AdamOptions>>{{parameters, options}}) {}
+
+Adam::Adam(const std::vector<ParameterGroup<AdamOptions>>& groups) {
+  for (const auto& group : groups) {
+    options_.push_back(group.options);
+    add_group(group.options.lr);
+    for (const Tensor& parameter : group.parameters) add_parameter(parameter, {{"step", false}, {"exp_avg", true}, {"exp_avg_sq", true}});
+  }
+}
+
+void Adam::update(const Parameter& p, const Tensor& given, SourceLocation at) {
+  const AdamOptions& o = options_[p.group];
+  const Tensor gradient = o.weight_decay != 0 ? add(given, p.value, o.weight_decay, at) : given;
+  adam_step(p.value, gradient, p[step_count], p[first_moment], p[second_moment], learning_rate_tensor(p.group),
+            {o.betas.first, o.betas.second, o.eps, 0}, at);
+}
+
+SGD::SGD(const std::vector<Tensor>& parameters, const SGDOptions& options)
+    : SGD(std::vector<ParameterGroup<SGDOptions>>{{parameters, options}}) {}
+
+SGD::SGD(const std::vector<ParameterGroup<SGDOptions>>& groups) {
+  for (const auto& group : groups) {
+    options_.push_back(group.options);
+    add_group(group.options.lr);
+    for (const Tensor& parameter : group.parameters) {
+      if (group.options.momentum == 0) add_parameter(parameter, {});
+      else add_parameter(parameter, {{"momentum_buffer", true}, {"started", false}});
+    }
+  }
+}
+
+void SGD::update(const Parameter& p, const Tensor& given, SourceLocation at) {
+  const SGDOptions& o = options_[p.group];
+  Tensor gradient = o.weight_decay != 0 ? add(given, p.value, o.weight_decay, at) : given;
+  if (o.momentum != 0) {
+    const Tensor &buffer = p[0], &started = p[1];
+    Tensor added = gradient;
+    if (o.dampening != 0) {  // the first step is not dampened
+      const Tensor dampening = mul(started, o.dampening, at);
+      const Tensor share = sub(1.0, dampening, 1, at);
+      added = mul(gradient, share, at);
+    }
+    const Tensor kept = mul(buffer, o.momentum, at);
+    const Tensor momentum = add(kept, added, 1, at);
+    copy_(buffer, momentum, at);
+    if (o.dampening != 0) fill_(started, 1.0, at);
+    gradient = o.nesterov ? add(gradient, momentum, o.momentum, at) : momentum;
+  }
+  const Tensor change = mul(gradient, learning_rate_tensor(p.group), at);
+  const Tensor value = sub(p.value, change, 1, at);
+  copy_(p.value, value, at);
+}
+
+std::vector<ParameterGroup<AdamWOptions>> decay_matrices_only(const std::vector<Tensor>& parameters, const AdamWOptions& options) {
+  std::vector<ParameterGroup<AdamWOptions>> groups(2);
+  groups[0].options = groups[1].options = options;
+  groups[1].options.weight_decay = 0;
+  for (const Tensor& parameter : parameters) groups[parameter.ndim() >= 2 ? 0 : 1].parameters.push_back(parameter);
+  return groups;
+}
+
+}  // namespace fulgurite::optim

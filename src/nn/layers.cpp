@@ -1,0 +1,95 @@
+#include <cmath>
+
+#include <fulgurite/autograd.h>
+#include <fulgurite/nn.h>
+
+namespace fulgurite::nn {
+
+namespace {
+
+// A parameter drawn evenly from [-bound, bound).
+Tensor uniform_parameter(const Shape& shape, double bound, TensorOptions options, SourceLocation at) {
+  options.requires_grad = false;
+  const Tensor parameter = empty(Dims(shape), options, at);
+  uniform_(parameter, -bound, bound, at);
+  return parameter.requires_grad_();
+}
+
+Tensor constant_parameter(const std::vector<int64_t>& sizes, double value, TensorOptions options, SourceLocation at) {
+  options.requires_grad = true;
+  return full(Dims(Shape(sizes)), value, options, at);
+}
+
+Dims dims(const std::vector<int64_t>& sizes) { return Dims(Shape(sizes)); }
+
+}  // namespace
+
+void normal_(const Tensor& tensor, double mean, double std, SourceLocation at) {
+  const NoGrad no_grad;
+  const Tensor state = prims::random_state(tensor.numel(), at);
+  const Tensor drawn = prims::normal(state, Dims(tensor.shape()), mean, std, tensor.dtype(), at);
+  copy_(tensor, drawn, at);
+}
+
+void uniform_(const Tensor& tensor, double low, double high, SourceLocation at) {
+  const NoGrad no_grad;
+  const Tensor state = prims::random_state(tensor.numel(), at);
+  const Tensor drawn = prims::uniform(state, Dims(tensor.shape()), low, high, tensor.dtype(), at);
+  copy_(tensor, drawn, at);
+}
+
+Linear::Linear(int64_t in_features, int64_t out_features, bool has_bias, const TensorOptions& options, SourceLocation at) {
+  const double bound = in_features > 0 ? 1 / std::sqrt(static_cast<double>(in_features)) : 0;
+  weight = uniform_parameter({out_features, in_features}, bound, options, at);
+  if (has_bias) bias = uniform_parameter({out_features}, bound, options, at);
+}
+
+Tensor Linear::operator()(const Tensor& x, SourceLocation at) const { return linear(x, weight, bias, at); }
+
+Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, std::optional<int64_t> padding, const TensorOptions& options,
+                     SourceLocation at)
+    : padding_idx(padding) {
+  TensorOptions plain = options;
+  plain.requires_grad = false;
+  weight = empty({num_embeddings, embedding_dim}, plain, at);
+  normal_(weight, 0, 1, at);
+  if (padding) {
+    const Tensor row = select(weight, 0, *padding, at);
+    zero_(row, at);
+  }
+  weight.requires_grad_();
+}
+
+Tensor Embedding::operator()(const Tensor& indices, SourceLocation at) const {
+  const std::optional<Int> padding = padding_idx ? std::optional<Int>(*padding_idx) : std::nullopt;
+  return embedding(indices, weight, padding, {}, 2.0, false, false, at);
+}
+
+LayerNorm::LayerNorm(const NormalizedShape& shape, double epsilon, bool elementwise_affine, bool has_bias,
+                     const TensorOptions& options, SourceLocation at)
+    : normalized_shape(shape.sizes), eps(epsilon) {
+  if (!elementwise_affine) return;
+  weight = constant_parameter(shape.sizes, 1, options, at);
+  if (has_bias) bias = constant_parameter(shape.sizes, 0, options, at);
+}
+
+Tensor LayerNorm::operator()(const Tensor& x, SourceLocation at) const {
+  return layer_norm(x, dims(normalized_shape), weight, bias, eps, at);
+}
+
+RMSNorm::RMSNorm(const NormalizedShape& shape, std::optional<double> epsilon, bool elementwise_affine, const TensorOptions& options,
+                 SourceLocation at)
+    : normalized_shape(shape.sizes), eps(epsilon) {
+  if (elementwise_affine) weight = constant_parameter(shape.sizes, 1, options, at);
+}
+
+Tensor RMSNorm::operator()(const Tensor& x, SourceLocation at) const {
+  const std::optional<Float> epsilon = eps ? std::optional<Float>(*eps) : std::nullopt;
+  return rms_norm(x, dims(normalized_shape), weight, epsilon, at);
+}
+
+Tensor Dropout::operator()(const Tensor& x, SourceLocation at) const {
+  return training && p > 0 ? dropout(x, p, true, false, at) : x;
+}
+
+}  // namespace fulgurite::nn

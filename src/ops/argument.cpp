@@ -1,0 +1,61 @@
+#include "ops/argument.h"
+
+#include <fulgurite/error.h>
+
+namespace fulgurite {
+
+namespace detail {
+
+const Tensor& no_tensor() {
+  static const Tensor none;
+  return none;
+}
+
+const Operand& no_operand() {
+  static const Operand none;
+  return none;
+}
+
+const Operand& zero_operand() {
+  static const Operand zero(0, SourceLocation{});
+  return zero;
+}
+
+const Operand& one_operand() {
+  static const Operand one(1, SourceLocation{});
+  return one;
+}
+
+}  // namespace detail
+
+const Tensor& Argument::tensor_or_none() const { return is_tensor() ? *tensor_ : detail::no_tensor(); }
+
+Int Argument::integer() const {
+  if (kind_ == Kind::boolean) return static_cast<bool>(boolean_) ? 1 : 0;
+  return integer_;
+}
+
+Float Argument::floating() const {
+  if (kind_ == Kind::integer) return integer_;
+  if (kind_ == Kind::boolean) return static_cast<bool>(boolean_) ? 1.0 : 0.0;
+  return floating_;
+}
+
+std::span<const Int> Argument::integers() const {
+  if (kind_ == Kind::integers) return {integers_.data, integers_.size};
+  if (kind_ == Kind::integer) return {&integer_, 1};
+  return {};
+}
+
+Operand Argument::operand(SourceLocation at) const {
+  switch (kind_) {
+    case Kind::none: return {};
+    case Kind::tensor: return {*tensor_, at};
+    case Kind::integer: return {integer_, at};
+    case Kind::floating: return {floating_, at};
+    case Kind::boolean: return {boolean_, at};
+    default: throw InternalError("an argument that is no tensor and no number is used as an operand");
+  }
+}
+
+}  // namespace fulgurite

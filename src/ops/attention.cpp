@@ -1,0 +1,299 @@
+// Scaled dot product attention.
+#include <cmath>
+#include <limits>
+
+#include <fulgurite/operators.h>
+
+#include "ops/dispatch.h"
+#include "ops/families.h"
+#include "ops/precision.h"
+#include "ops/shape_rules.h"
+#include "ops/symbols.h"
+
+namespace fulgurite {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// query · keyᵀ · scale in the dtype computed in, with what is masked at -infinity and a floating mask added.
+Tensor masked_scores(const Tensor& query, const Tensor& key, const Tensor& mask, bool is_causal, Float scale,
+                     SourceLocation at) {
+  const Dtype dtype = compute_dtype(query.dtype());
+  const Tensor q = as_dtype(query, dtype, at);
+  const Tensor k = as_dtype(key, dtype, at);
+  const Tensor scaled = mul(q, scale, at);
+  const Tensor columns = transpose(k, -2, -1, at);
+  Tensor scores = matmul(scaled, columns, at);
+  if (mask.defined())
+    scores = mask.dtype() == Dtype::boolean ? where(mask, scores, -infinity, at) : add(scores, as_dtype(mask, dtype,
+                                                                                                        at), 1, at);
+  if (is_causal) {
+    const TensorOptions integers{.dtype = Dtype::i64, .device = query.device()};
+    const Tensor row_numbers = arange(0, query.size(-2), 1, integers, at);
+    const Tensor columns_numbers = arange(0, key.size(-2), 1, integers, at);
+    const Tensor rows = unsqueeze(row_numbers, 1, at);
+    const Tensor seen = le(columns_numbers, rows, at);
+    scores = where(seen, scores, -infinity, at);
+  }
+  return scores;
+}
+
+/// exp(scores - logsumexp): the weights of the values; zero in rows where everything is masked.
+Tensor weights_of(const Tensor& scores, const Tensor& logsumexp, SourceLocation at) {
+  const Tensor column = unsqueeze(logsumexp, -1, at);
+  const Tensor masked = eq(column, -infinity, at);
+  const Tensor safe = where(masked, 0.0, column, at);
+  const Tensor shifted = sub(scores, safe, 1, at);
+  return exp(shifted, at);
+}
+
+/// d scores from d out: P * (dP - rowsum(P * dP)) with dP = grad · valueᵀ. The row sums equal those of grad * out, but
+/// cancel exactly where one key has all the weight.
+Tensor scores_cotangent(const Tensor& grad, const Tensor& value, const Tensor& weights, SourceLocation at) {
+  const Tensor g = as_dtype(grad, weights.dtype(), at);
+  const Tensor v = as_dtype(value, weights.dtype(), at);
+  const Tensor value_columns = transpose(v, -2, -1, at);
+  const Tensor weight_cotangent = matmul(g, value_columns, at);
+  const Tensor products = mul(weights, weight_cotangent, at);
+  const Tensor row_sums = sum(products, Dims(-1), true, {}, at);
+  const Tensor centered = sub(weight_cotangent, row_sums, 1, at);
+  return mul(weights, centered, at);
+}
+
+/// d query and d key from d scores.
+std::pair<Tensor, Tensor> operand_cotangents(const Tensor& scores, const Tensor& query, const Tensor& key, Float scale,
+                                             SourceLocation at) {
+  const Dtype dtype = compute_dtype(query.dtype());
+  const Tensor q = as_dtype(query, dtype, at);
+  const Tensor k = as_dtype(key, dtype, at);
+  const Tensor scaled = mul(scores, scale, at);
+  const Tensor dq = matmul(scaled, k, at);
+  const Tensor columns = transpose(scaled, -2, -1, at);
+  const Tensor dk = matmul(columns, q, at);
+  return {dq, dk};
+}
+
+void check_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {
+  require(q.ndim() >= 2 && k.ndim() >= 2 && v.ndim() >= 2, "query, key and value need at least 2 dimensions");
+  require(is_floating(q.dtype()), "query must be floating, got ", q.dtype());
+  require(q.dtype() == k.dtype() && q.dtype() == v.dtype(), "dtypes differ: ", q.dtype(), ", ", k.dtype(), " and ",
+          v.dtype());
+  require(q.size(-1) == k.size(-1), "query and key have different last sizes: ", q.shape(), " and ", k.shape());
+  require(k.size(-2) == v.size(-2), "key and value have different lengths: ", k.shape(), " and ", v.shape());
+  if (mask.defined())
+    require(mask.dtype() == Dtype::boolean || is_floating(mask.dtype()), "attn_mask must be bool or floating, got ",
+            mask.dtype());
+}
+
+Shape batch_of(const Tensor& x) {
+  const Shape shape = x.shape();
+  return Shape(shape.data(), shape.size() - 2);
+}
+
+/// x with other batch dimensions; x itself where it has them.
+Tensor with_batch(const Tensor& x, const Shape& batch, SourceLocation at) {
+  if (batch_of(x) == batch) return x;
+  Shape shape = batch;
+  shape.push_back(x.size(-2));
+  shape.push_back(x.size(-1));
+  return expand(x, shape, at);
+}
+
+/// Each head of x `count` times, one after another.
+Tensor repeat_heads(const Tensor& x, Int count, SourceLocation at) {
+  Shape shape = x.shape();
+  const size_t heads = shape.size() - 3;
+  const Tensor column = unsqueeze(x, static_cast<int64_t>(heads) + 1, at);
+  Shape repeated = shape;
+  repeated.insert(heads + 1, count);
+  const Tensor copies = expand(column, repeated, at);
+  shape[heads] = shape[heads] * count;
+  return reshape(copies, shape, at);
+}
+
+Tensor match_heads(const Tensor& query, const Tensor& x, SourceLocation at) {
+  require(query.ndim() >= 3 && x.ndim() >= 3, "enable_gqa needs a dimension of heads");
+  const Int wanted = query.size(-3), heads = x.size(-3);
+  if (wanted == heads) return x;
+  require(heads > 0 && wanted % heads == 0, "the number of query heads ", wanted.hint(), " is not a multiple of ",
+          heads.hint());
+  return repeat_heads(x, wanted / heads, at);
+}
+
+}  // namespace
+
+constinit const Symbol prims_scaled_dot_product_attention_symbol{
+    .signature =
+        "prims.scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? mask, bool is_causal, "
+        "float scale) -> (Tensor, Tensor)",
+    .documentation =
+        "Attention of equal batch dimensions, and the logarithm of the sum of each row's exponentiated scores. A row in "
+        "which everything is masked gives zeros and -infinity.",
+    .infer = [](Arguments a, InferredTypes& out) {
+      const Tensor &q = a[0].tensor(), &k = a[1].tensor(), &v = a[2].tensor();
+      check_attention(q, k, v, a[3].tensor_or_none());
+      const Shape batch = batch_of(q);
+      require(batch_of(k) == batch && batch_of(v) == batch, "batch dimensions differ: ", q.shape(), ", ", k.shape(),
+              " and ", v.shape());
+      Shape rows = batch;
+      rows.push_back(q.size(-2));
+      if (a[3].is_tensor()) {
+        Shape scores = rows;
+        scores.push_back(k.size(-2));
+        require(broadcast_shapes(a[3].tensor().shape(), scores) == scores, "the mask's shape ", a[3].tensor().shape(),
+                " cannot be broadcast to ", scores);
+      }
+      Shape shape = rows;
+      shape.push_back(v.size(-1));
+      out.push_back(like(q, shape));
+      out.push_back({rows, compute_dtype(q.dtype()), q.device()});
+    },
+    .decompose = [](Arguments a, Results& out, SourceLocation at) {
+      const Tensor &query = a[0].tensor(), &value = a[2].tensor();
+      const Tensor mask = a[3].tensor_or_none();
+      const Tensor scores = masked_scores(query, a[1].tensor(), mask, a[4].boolean(), a[5].floating(), at);
+      const Tensor logsumexp = fulgurite::logsumexp(scores, Dims(-1), false, at);
+      const Tensor weights = weights_of(scores, logsumexp, at);
+      const Tensor v = as_dtype(value, weights.dtype(), at);
+      const Tensor result = matmul(weights, v, at);
+      out.push_back(as_dtype(result, query.dtype(), at));
+      out.push_back(logsumexp);
+    },
+    .gradient = [](Gradient& g) {
+      const Tensor query = g.tensor(0), key = g.tensor(1), value = g.tensor(2), mask = g.tensor(3);
+      const bool is_causal = g.argument(4).boolean();
+      const Float scale = g.argument(5).floating();
+      const SourceLocation at{};
+      const Tensor grad = g.cotangent(0), row_grad = g.cotangent(1);
+      Tensor dq, dk;
+      if (grad.defined()) {
+        const auto [first, second, third] = prims::scaled_dot_product_attention_backward(
+            grad, query, key, value, mask, g.result(0), g.result(1), is_causal, scale);
+        dq = first;
+        dk = second;
+        g.set(2, third);
+      }
+      const bool needs_mask = mask.defined() && is_floating(mask.dtype()) && g.needs(3);
+      if (row_grad.defined() || needs_mask) {
+        const Tensor scores = masked_scores(query, key, mask, is_causal, scale, at);
+        const Tensor weights = weights_of(scores, g.result(1), at);
+        Tensor dmask;
+        if (row_grad.defined()) {  // d logsumexp / d scores are the weights
+          const Tensor column = unsqueeze(row_grad, -1);
+          const Tensor dscores = mul(weights, column);
+          const auto [more_q, more_k] = operand_cotangents(dscores, query, key, scale, at);
+          dq = dq.defined() ? add(dq, more_q) : more_q;
+          dk = dk.defined() ? add(dk, more_k) : more_k;
+          dmask = dscores;
+        }
+        if (needs_mask && grad.defined()) {
+          const Tensor dscores = scores_cotangent(grad, value, weights, at);
+          dmask = dmask.defined() ? add(dmask, dscores) : dscores;
+        }
+        if (needs_mask) g.set(3, dmask);
+      }
+      if (dq.defined()) g.set(0, dq);
+      if (dk.defined()) g.set(1, dk);
+    },
+    .python = "scaled_dot_product_attention({0}, {1}, {2}, {3}, {4}, {5})",
+    .python_definition =
+        "def scaled_dot_product_attention(q, k, v, mask, is_causal, scale):\n"
+        "  dtype = torch.float32 if q.dtype in (torch.bfloat16, torch.float16) else q.dtype\n"
+        "  scores = (q.to(dtype) * scale) @ k.to(dtype).transpose(-2, -1)\n"
+        "  if mask is not None:\n"
+        "    scores = scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask.to(dtype)\n"
+        "  if is_causal:\n"
+        "    scores = scores.masked_fill(~torch.ones(scores.shape[-2:], dtype=torch.bool).tril(), -torch.inf)\n"
+        "  rows = torch.logsumexp(scores, -1)\n"
+        "  weights = torch.exp(scores - torch.where(rows == -torch.inf, 0, rows).unsqueeze(-1))\n"
+        "  return (weights @ v.to(scores.dtype)).to(q.dtype), rows\n",
+};
+
+constinit const Symbol prims_scaled_dot_product_attention_backward_symbol{
+    .signature =
+        "prims.scaled_dot_product_attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? mask, "
+        "Tensor out, Tensor logsumexp, bool is_causal, float scale) -> (Tensor, Tensor, Tensor)",
+    .documentation = "The cotangents of attention's query, key and value.",
+    .infer = [](Arguments a, InferredTypes& out) {
+      for (size_t i = 1; i < 4; ++i) out.push_back(like(a[i].tensor(), a[i].tensor().shape()));
+    },
+    .decompose = [](Arguments a, Results& results, SourceLocation at) {
+      const Tensor &grad = a[0].tensor(), &query = a[1].tensor(), &key = a[2].tensor(), &value = a[3].tensor();
+      const Float scale = a[8].floating();
+      const Tensor scores = masked_scores(query, key, a[4].tensor_or_none(), a[7].boolean(), scale, at);
+      const Tensor weights = weights_of(scores, a[6].tensor(), at);
+      const Tensor g = as_dtype(grad, weights.dtype(), at);
+      const Tensor weight_columns = transpose(weights, -2, -1, at);
+      const Tensor dv = matmul(weight_columns, g, at);
+      const Tensor dscores = scores_cotangent(grad, value, weights, at);
+      const auto [dq, dk] = operand_cotangents(dscores, query, key, scale, at);
+      results.push_back(as_dtype(dq, query.dtype(), at));
+      results.push_back(as_dtype(dk, key.dtype(), at));
+      results.push_back(as_dtype(dv, value.dtype(), at));
+    },
+    .python = "scaled_dot_product_attention_backward({0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8})",
+    .python_definition =
+        "def scaled_dot_product_attention_backward(g, q, k, v, mask, out, rows, is_causal, scale):\n"
+        "  dtype = torch.float32 if q.dtype in (torch.bfloat16, torch.float16) else q.dtype\n"
+        "  scores = (q.to(dtype) * scale) @ k.to(dtype).transpose(-2, -1)\n"
+        "  if mask is not None:\n"
+        "    scores = scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask.to(dtype)\n"
+        "  if is_causal:\n"
+        "    scores = scores.masked_fill(~torch.ones(scores.shape[-2:], dtype=torch.bool).tril(), -torch.inf)\n"
+        "  weights = torch.exp(scores - torch.where(rows == -torch.inf, 0, rows).unsqueeze(-1))\n"
+        "  g = g.to(dtype)\n"
+        "  dweights = g @ v.to(dtype).transpose(-2, -1)\n"
+        "  dscores = weights * (dweights - (weights * dweights).sum(-1, keepdim=True)) * scale\n"
+        "  dq, dk, dv = dscores @ k.to(dtype), dscores.transpose(-2, -1) @ q.to(dtype), weights.transpose(-2, -1) @ g\n"
+        "  return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype)\n",
+};
+
+constinit const Symbol scaled_dot_product_attention_symbol{
+    .signature =
+        "torch.nn.functional.scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
+        "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
+    .documentation =
+        "softmax(query · keyᵀ · scale + mask) · value. With enable_gqa, heads of key and value serve several of query.",
+    .decompose = [](Arguments a, Results& out, SourceLocation at) {
+      Tensor query = a[0].tensor(), key = a[1].tensor(), value = a[2].tensor();
+      Tensor mask = a[3].tensor_or_none();
+      const Float dropout = a[4].floating();
+      const bool is_causal = a[5].boolean();
+      check_attention(query, key, value, mask);
+      require(!(mask.defined() && is_causal), "attn_mask and is_causal exclude each other");
+      require(dropout >= 0.0 && dropout <= 1.0, "dropout_p must be from 0 to 1, got ", dropout.hint());
+      if (a[7].boolean()) {
+        key = match_heads(query, key, at);
+        value = match_heads(query, value, at);
+      }
+      const Float scale = a[6].is_none() ? 1.0 / sqrt(query.size(-1)) : a[6].floating();
+      const Shape key_batch = broadcast_shapes(batch_of(query), batch_of(key));
+      Shape batch = broadcast_shapes(key_batch, batch_of(value));
+      if (mask.defined() && mask.ndim() > 2) batch = broadcast_shapes(batch, batch_of(mask));
+      query = with_batch(query, batch, at);
+      key = with_batch(key, batch, at);
+      value = with_batch(value, batch, at);
+      if (dropout == 0.0) {
+        const auto [result, logsumexp] =
+            prims::scaled_dot_product_attention(query, key, value, mask, is_causal, scale, at);
+        out.push_back(result);
+        return;
+      }
+      const Tensor scores = masked_scores(query, key, mask, is_causal, scale, at);
+      const Tensor logsumexp = fulgurite::logsumexp(scores, Dims(-1), false, at);
+      const Tensor weights = weights_of(scores, logsumexp, at);
+      const Tensor kept = nn::dropout(weights, dropout, true, false, at);
+      const Tensor v = as_dtype(value, weights.dtype(), at);
+      const Tensor result = matmul(kept, v, at);
+      out.push_back(as_dtype(result, query.dtype(), at));
+    },
+};
+
+std::span<const Symbol* const> attention_symbols() {
+  static constexpr const Symbol* all[] = {&prims_scaled_dot_product_attention_symbol,
+                                          &prims_scaled_dot_product_attention_backward_symbol,
+                                          &scaled_dot_product_attention_symbol};
+  return all;
+}
+
+}  // namespace fulgurite

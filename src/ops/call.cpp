@@ -1,0 +1,147 @@
+// Operators by name.
+#include <algorithm>
+
+#include <fulgurite/error.h>
+
+#include "ops/call_arguments.h"
+#include "ops/in_place.h"
+#include "ops/symbols.h"
+
+namespace fulgurite {
+
+namespace {
+
+// What else a PyTorch name may mean, by its arguments, in the order tried.
+struct Overloads {
+  const Symbol* first;
+  const Symbol* others[2];
+};
+constexpr Overloads overloads[] = {
+    {&max_symbol, {&prims_max_with_indices_symbol, &maximum_symbol}},
+    {&min_symbol, {&prims_min_with_indices_symbol, &minimum_symbol}},
+};
+
+/// The number of letters to insert, remove or change to turn one word into the other.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t changed = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, changed});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string_view last_part(std::string_view name) {
+  const size_t dot = name.rfind('.');
+  return dot == std::string_view::npos ? name : name.substr(dot + 1);
+}
+
+[[noreturn]] void unknown_operator(std::string_view name, SourceLocation at) {
+  const std::string_view wanted = last_part(name);
+  std::vector<std::pair<size_t, std::string_view>> close;
+  for (const Symbol* symbol : symbols()) {
+    if (symbol->traits.structural) continue;
+    const size_t distance = edit_distance(wanted, symbol->name());
+    if (distance <= 1 + wanted.size() / 4) close.emplace_back(distance, symbol->qualified_name());
+  }
+  std::sort(close.begin(), close.end());
+  if (close.size() > 3) close.resize(3);
+  std::string message = text::cat("there is no operator '", name, "'");
+  if (!close.empty())
+    message += text::cat("; did you mean ", text::join(close, [](const auto& c) { return c.second; }, " or "), "?");
+  throw UserError(message, at);
+}
+
+/// PyTorch's older spelling of the variances: unbiased=False for correction=0, by name or in the place behind dim.
+void translate_unbiased(const Symbol& symbol, std::vector<Value>& args, std::map<std::string, Value>& kwargs) {
+  if (&symbol != &var_symbol && &symbol != &std_symbol && &symbol != &var_mean_symbol && &symbol != &std_mean_symbol) return;
+  const auto set = [&](const Value& unbiased) { kwargs["correction"] = Value(unbiased.boolean().hint() ? 1 : 0); };
+  if (const auto named = kwargs.find("unbiased"); named != kwargs.end() && named->second.is_bool()) {
+    set(named->second);
+    kwargs.erase("unbiased");
+  }
+  if (args.size() == 2 && args[1].is_bool()) {
+    set(args[1]);
+    args.pop_back();
+  } else if (args.size() >= 3 && args[2].is_bool()) {
+    set(args[2]);
+    if (args.size() == 4) kwargs["keepdim"] = args[3];
+    args.resize(2);
+  }
+}
+
+/// Takes requires_grad out of a creator's arguments.
+bool take_requires_grad(const Symbol& symbol, std::map<std::string, Value>& kwargs) {
+  const auto parameters = symbol.signature.params();
+  if (parameters.empty() || parameters.back().name != "device") return false;
+  const auto found = kwargs.find("requires_grad");
+  if (found == kwargs.end() || !found->second.is_bool()) return false;
+  const bool wanted = found->second.boolean();
+  kwargs.erase(found);
+  return wanted;
+}
+
+Value as_value(const Symbol& symbol, const Results& results) {
+  if (symbol.signature.result_count == 1) return Value(results[0]);
+  if (symbol.signature.result_count == 0) return {};
+  return Value(std::vector<Tensor>(results.begin(), results.end()));
+}
+
+}  // namespace
+
+Value call(std::string_view op, const std::vector<Value>& given, const std::map<std::string, Value>& named, SourceLocation at) {
+  const Symbol* symbol = find_symbol(op);
+  bool in_place = false;
+  if (!symbol && op.ends_with('_')) {
+    symbol = find_symbol(op.substr(0, op.size() - 1));
+    in_place = symbol && symbol->traits.pointwise;
+    if (!in_place) symbol = nullptr;
+  }
+  if (!symbol) unknown_operator(op, at);
+
+  std::vector<Value> args = given;
+  std::map<std::string, Value> kwargs = named;
+  translate_unbiased(*symbol, args, kwargs);
+  const bool requires_grad = take_requires_grad(*symbol, kwargs);
+
+  CallArguments bound;
+  if (!bound.bind(*symbol, args, kwargs)) {
+    const std::string first_error = bound.error();
+    bool found = false;
+    for (const Overloads& o : overloads) {
+      if (o.first != symbol) continue;
+      for (const Symbol* other : o.others) {
+        CallArguments attempt;
+        if (!attempt.bind(*other, args, kwargs)) continue;
+        bound = std::move(attempt);
+        symbol = other;
+        found = true;
+        break;
+      }
+      break;
+    }
+    if (!found) throw UserError(text::cat(op, ": ", first_error), at);
+  }
+  if (in_place) return Value(apply_in_place(*symbol, bound.arguments(), at));
+  Results results;
+  dispatch(*symbol, bound.arguments(), at, results);
+  if (requires_grad) results[0].requires_grad_();
+  return as_value(*symbol, results);
+}
+
+Value call(std::string_view op, std::initializer_list<Arg> args, std::initializer_list<std::pair<std::string, Arg>> kwargs,
+           SourceLocation at) {
+  std::vector<Value> values;
+  for (const Arg& arg : args) values.push_back(arg.value);
+  std::map<std::string, Value> named;
+  for (const auto& [name, arg] : kwargs) named.emplace(name, arg.value);
+  return call(op, values, named, at);
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,75 @@
+// Operators that write into their first tensor.
+#include "ops/in_place.h"
+
+#include <fulgurite/error.h>
+#include <fulgurite/operators.h>
+
+#include "ops/symbols.h"
+
+namespace fulgurite {
+
+namespace {
+
+int category(Dtype dtype) { return is_floating(dtype) ? 2 : is_integer(dtype) ? 1 : 0; }
+
+void check_destination(const Tensor& destination, const Shape& source, std::string_view operation, SourceLocation at) {
+  if (!destination.defined()) throw UserError(text::cat(operation, ": the tensor is undefined"), at);
+  Shape common;
+  try {
+    common = broadcast_shapes(destination.shape(), source);
+  } catch (const RuleError& error) {
+    throw UserError(text::cat(operation, ": ", error.message), at);
+  }
+  if (!(common == destination.shape()))
+    throw UserError(text::cat(operation, ": the value has shape ", source, ", which does not fit into ",
+                              type_text(destination)), at);
+  if (!innermost_interpreter() && grad_enabled() && destination.requires_grad() && destination.is_leaf())
+    throw UserError(text::cat("a leaf tensor that requires grad is written in place: ", operation, " on ",
+                              type_text(destination), "; wrap it in NoGrad, or write into a copy"), at);
+}
+
+}  // namespace
+
+Tensor write_in_place(const Tensor& destination, const Tensor& source, std::string_view operation, SourceLocation at) {
+  check_destination(destination, source.shape(), operation, at);
+  Tensor value = source;
+  if (value.dtype() != destination.dtype()) value = prims::convert_element_type(value, destination.dtype(), at);
+  if (!(value.shape() == destination.shape())) value = expand(value, destination.shape(), at);
+  const Argument arguments[] = {value, destination};
+  Results results;
+  dispatch(prims_copy__symbol, arguments, at, results);
+  return destination;
+}
+
+Tensor apply_in_place(const Symbol& symbol, Arguments arguments, SourceLocation at) {
+  const Tensor& destination = arguments[0].tensor_or_none();
+  std::string operation(symbol.name());
+  operation += '_';
+  check_destination(destination, {}, operation, at);
+  const Tensor value = dispatch(symbol, arguments, at);
+  if (category(value.dtype()) > category(destination.dtype()) && value.dtype() != Dtype::boolean)
+    throw UserError(text::cat(operation, ": the result is ", name(value.dtype()), " and cannot be stored in ",
+                              type_text(destination), "; convert the tensor first"), at);
+  return write_in_place(destination, value, operation, at);
+}
+
+Tensor copy_(const Tensor& input, const Operand& source, SourceLocation at) {
+  if (source.is_tensor()) return write_in_place(input, source.tensor(), "copy_", at);
+  return fill_(input, source, at);
+}
+
+Tensor fill_(const Tensor& input, const Operand& value, SourceLocation at) {
+  if (value.is_tensor()) return write_in_place(input, value.tensor(), "fill_", at);
+  if (value.kind() == Operand::Kind::none) throw UserError("fill_: there is no value", at);
+  check_destination(input, {}, "fill_", at);
+  const Tensor filled = full_like(input, value, {}, at);
+  return write_in_place(input, filled, "fill_", at);
+}
+
+Tensor zero_(const Tensor& input, SourceLocation at) {
+  check_destination(input, {}, "zero_", at);
+  const Tensor zeros = zeros_like(input, {}, at);
+  return write_in_place(input, zeros, "zero_", at);
+}
+
+}  // namespace fulgurite

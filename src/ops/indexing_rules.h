@@ -1,0 +1,15 @@
+#pragma once
+#include "ops/rules.h"
+
+namespace fulgurite {
+
+/// The shape of prims.index(input, indices); checks the indices.
+Shape indexed_shape(const Tensor& input, std::span<const Tensor> indices);
+/// Index tensors as prims.index takes them: masks become the places of their true elements, which asks for the masks' values.
+std::vector<Tensor> integer_indices(const Tensor& input, const std::vector<Tensor>& indices, SourceLocation at);
+/// x[indices…] in terms of select, slice, unsqueeze and prims.index.
+Tensor index_with(const Tensor& input, std::span<const Argument> indices, SourceLocation at);
+/// Whether the indices are only full slices and an ellipsis: x[indices…] is then the whole of x.
+bool is_whole(std::span<const Argument> indices);
+
+}  // namespace fulgurite

@@ -1,0 +1,56 @@
+#pragma once
+#include <string_view>
+
+namespace fulgurite {
+
+/// PyTorch functions that draw the numbers that the random kernels draw, bit for bit (normal numbers but for the last bits of
+/// the logarithm and cosine).
+inline constexpr std::string_view random_python = R"(random_seed, random_offset = 0, 0  # the generator's state; set it to repeat a run
+
+def random_state(increment):
+  global random_offset
+  state = torch.tensor([random_seed, random_offset])
+  random_offset += increment
+  return state
+
+def philox(state, count):
+  # Philox4x32-10: key = seed, counter = offset + element; the first two words of each element's output
+  mask = 0xFFFFFFFF
+  def words(a, constant):  # the high and low word of a product of two words; no step leaves 63 bits
+    first, second = (a & 0xFFFF) * constant, (a >> 16) * constant
+    rest = first + ((second & 0xFFFF) << 16)
+    return (second >> 16) + (rest >> 32), rest & mask
+  counter = state[1] + torch.arange(count)
+  key0, key1 = state[0] & mask, (state[0] >> 32) & mask
+  c0, c1 = counter & mask, (counter >> 32) & mask
+  c2 = c3 = torch.zeros_like(c0)
+  for _ in range(10):
+    high0, low0 = words(c0, 0xD2511F53)
+    high1, low1 = words(c2, 0xCD9E8D57)
+    c0, c1, c2, c3 = high1 ^ c1 ^ key0, low1, high0 ^ c3 ^ key1, low0
+    key0, key1 = (key0 + 0x9E3779B9) & mask, (key1 + 0xBB67AE85) & mask
+  return c0, c1
+
+def random_count(size):
+  count = 1
+  for n in size:
+    count *= n
+  return count
+
+def random_uniform(state, size, low, high, dtype):
+  x0, _ = philox(state, random_count(size))
+  unit = (x0 >> 8).to(torch.float64) * 2.0**-24
+  return (low + unit * (high - low)).to(dtype).reshape(size)
+
+def random_normal(state, size, mean, std, dtype):
+  x0, x1 = philox(state, random_count(size))
+  u0, u1 = (x0 >> 8).to(torch.float64) * 2.0**-24, (x1 >> 8).to(torch.float64) * 2.0**-24
+  drawn = torch.sqrt(-2.0 * torch.log(1.0 - u0)) * torch.cos(2.0 * torch.pi * u1)
+  return (mean + std * drawn).to(dtype).reshape(size)
+
+def random_integers(state, size, low, high, dtype):
+  x0, _ = philox(state, random_count(size))
+  return (low + x0 % (high - low)).to(dtype).reshape(size)
+)";
+
+}  // namespace fulgurite

@@ -1,0 +1,225 @@
+// Variance, norms and the like: composites of sums.
+#include <cmath>
+
+#include <fulgurite/operators.h>
+
+#include "ops/families.h"
+#include "ops/pointwise_rules.h"
+#include "ops/reduction_rules.h"
+#include "ops/symbols.h"
+
+namespace fulgurite {
+
+namespace {
+
+void infer_variance(Arguments a, InferredTypes& types) {
+  const Tensor& x = a[0].tensor();
+  require(is_floating(x.dtype()), "needs a floating dtype, not ", x.dtype());
+  types.push_back({reduced_shape(x.shape(), a[1], a[3].boolean()), x.dtype(), x.device()});
+}
+
+void infer_variance_and_mean(Arguments a, InferredTypes& types) {
+  infer_variance(a, types);
+  types.push_back(types[0]);
+}
+
+Int correction_of(Arguments a) { return a[2].is_none() ? Int(1) : a[2].integer(); }
+
+/// The cotangent of x from that of its variance.
+Tensor variance_backward(const Tensor& cotangent, Arguments a) {
+  const Tensor& x = a[0].tensor();
+  const Shape shape = x.shape();
+  const Float denominator = reduced_count(shape, a[1]) - correction_of(a);
+  const Tensor full = with_reduced_dims(cotangent, shape, a[1], a[3].boolean());
+  const Tensor average = mean(x, as_dims(a[1]), true);
+  const Tensor centered = sub(x, average);
+  const Tensor slope = mul(centered, 2 / denominator);
+  return mul(full, slope);
+}
+
+/// The cotangent of a square root's operand; zero where the root is, as there is no slope.
+Tensor root_backward(const Tensor& cotangent, const Tensor& root) {
+  const Tensor twice = mul(root, 2);
+  const Tensor quotient = div(cotangent, twice);
+  const Tensor flat = eq(root, 0);
+  return masked_fill(quotient, flat, 0);
+}
+
+void decompose_norm(Arguments a, Results& results, SourceLocation at) {
+  Tensor x = a[0].tensor();
+  const Float order = a[1].floating();
+  const Dims dims = as_dims(a[2]);
+  const bool keepdim = a[3].boolean();
+  if (!a[4].is_none() && a[4].dtype() != x.dtype()) x = prims::convert_element_type(x, a[4].dtype(), at);
+  if (order == 2) {
+    const Tensor squares = mul(x, x, at);
+    const Tensor total = sum(squares, dims, keepdim, {}, at);
+    results.push_back(sqrt(total, at));
+    return;
+  }
+  if (order == 0) {
+    const Tensor nonzero = ne(x, 0, at);
+    results.push_back(sum(nonzero, dims, keepdim, x.dtype(), at));
+    return;
+  }
+  const Tensor magnitude = abs(x, at);
+  if (order == INFINITY) return results.push_back(amax(magnitude, dims, keepdim, at));
+  if (order == -INFINITY) return results.push_back(amin(magnitude, dims, keepdim, at));
+  if (order == 1) return results.push_back(sum(magnitude, dims, keepdim, {}, at));
+  const Tensor powers = pow(magnitude, order, at);
+  const Tensor total = sum(powers, dims, keepdim, {}, at);
+  results.push_back(pow(total, 1 / order, at));
+}
+
+// As PyTorch: zero where the norm is, whatever its order.
+void gradient_of_norm(Gradient& g) {
+  Tensor x = g.tensor(0);
+  if (x.dtype() != g.result().dtype()) x = prims::convert_element_type(x, g.result().dtype());
+  const Shape shape = x.shape();
+  const Float order = g.argument(1).floating();
+  const bool keepdim = g.argument(3).boolean();
+  const Tensor cotangent = with_reduced_dims(g.cotangent(), shape, g.argument(2), keepdim);
+  const Tensor norm = with_reduced_dims(g.result(), shape, g.argument(2), keepdim);
+  if (order == 0) {
+    const Tensor zero = zeros_like(x);
+    return g.set(0, zero);
+  }
+  if (order == 1) {
+    const Tensor direction = sign(x);
+    return g.set(0, mul(cotangent, direction));
+  }
+  if (order == INFINITY || order == -INFINITY) {
+    const Tensor magnitude = abs(x);
+    const Tensor chosen = eq(magnitude, norm);
+    const Tensor chosen_number = prims::convert_element_type(chosen, x.dtype());
+    const Tensor count = sum(chosen_number, as_dims(g.argument(2)), true);
+    const Tensor share = div(cotangent, count);
+    const Tensor direction = sign(x);
+    const Tensor signed_choice = mul(direction, chosen_number);
+    return g.set(0, mul(signed_choice, share));
+  }
+  const Tensor flat = eq(norm, 0);
+  if (order == 2) {
+    const Tensor quotient = div(cotangent, norm);
+    const Tensor scale = masked_fill(quotient, flat, 0);
+    return g.set(0, mul(x, scale));
+  }
+  const Tensor norm_power = pow(norm, order - 1);
+  const Tensor quotient = div(cotangent, norm_power);
+  const Tensor scale = masked_fill(quotient, flat, 0);
+  const Tensor magnitude = abs(x);
+  const Tensor power = pow(magnitude, order - 1);
+  const Tensor direction = sign(x);
+  const Tensor slope = mul(direction, power);
+  // Below order 1 the slope at zero is infinite; PyTorch gives zero.
+  const Tensor at_zero = eq(x, 0);
+  const Tensor finite = masked_fill(slope, at_zero, 0);
+  g.set(0, mul(finite, scale));
+}
+
+void decompose_logsumexp(Arguments a, Results& results, SourceLocation at) {
+  Tensor x = a[0].tensor();
+  if (!is_floating(x.dtype())) x = prims::convert_element_type(x, default_dtype(), at);
+  const Dims dims = as_dims(a[1]);
+  const Tensor largest = amax(x, dims, true, at);
+  const Tensor infinite = isinf(largest, at);
+  const Tensor shift = masked_fill(largest, infinite, 0, at);
+  const Tensor shifted = sub(x, shift, 1, at);
+  const Tensor exponentials = exp(shifted, at);
+  const Tensor total = sum(exponentials, dims, a[2].boolean(), {}, at);
+  const Tensor logarithm = log(total, at);
+  const Tensor shift_reduced = a[2].boolean() ? shift : reshape(shift, logarithm.shape(), at);
+  results.push_back(add(logarithm, shift_reduced, 1, at));
+}
+
+}  // namespace
+
+constinit const Symbol var_symbol{
+    .signature = "torch.var(Tensor input, int[]? dim=None, *, int? correction=1, bool keepdim=False) -> Tensor",
+    .documentation = "The variance of all elements, or along dimensions, divided by the count less correction.",
+    .infer = infer_variance,
+    .gradient = [](Gradient& g) { g.set(0, variance_backward(g.cotangent(), g.arguments())); },
+    .traits = {.reduction = true},
+};
+
+constinit const Symbol std_symbol{
+    .signature = "torch.std(Tensor input, int[]? dim=None, *, int? correction=1, bool keepdim=False) -> Tensor",
+    .documentation = "The standard deviation: the square root of var.",
+    .infer = infer_variance,
+    .decompose = [](Arguments a, Results& results, SourceLocation at) {
+      const Tensor variance = var(a[0].tensor(), as_dims(a[1]), correction_of(a), a[3].boolean(), at);
+      results.push_back(sqrt(variance, at));
+    },
+    .gradient = [](Gradient& g) {
+      const Tensor cotangent = root_backward(g.cotangent(), g.result());
+      g.set(0, variance_backward(cotangent, g.arguments()));
+    },
+    .traits = {.reduction = true},
+};
+
+constinit const Symbol var_mean_symbol{
+    .signature = "torch.var_mean(Tensor input, int[]? dim=None, *, int? correction=1, bool keepdim=False) -> (Tensor, Tensor)",
+    .documentation = "The variance and the mean of all elements, or along dimensions.",
+    .infer = infer_variance_and_mean,
+    .decompose = [](Arguments a, Results& results, SourceLocation at) {
+      const Dims dims = as_dims(a[1]);
+      results.push_back(var(a[0].tensor(), dims, correction_of(a), a[3].boolean(), at));
+      results.push_back(mean(a[0].tensor(), dims, a[3].boolean(), {}, at));
+    },
+    .traits = {.reduction = true},
+};
+
+constinit const Symbol std_mean_symbol{
+    .signature = "torch.std_mean(Tensor input, int[]? dim=None, *, int? correction=1, bool keepdim=False) -> (Tensor, Tensor)",
+    .documentation = "The standard deviation and the mean of all elements, or along dimensions.",
+    .infer = infer_variance_and_mean,
+    .decompose = [](Arguments a, Results& results, SourceLocation at) {
+      const Dims dims = as_dims(a[1]);
+      results.push_back(std(a[0].tensor(), dims, correction_of(a), a[3].boolean(), at));
+      results.push_back(mean(a[0].tensor(), dims, a[3].boolean(), {}, at));
+    },
+    .traits = {.reduction = true},
+};
+
+constinit const Symbol logsumexp_symbol{
+    .signature = "torch.logsumexp(Tensor input, int[] dim, bool keepdim=False) -> Tensor",
+    .documentation = "The logarithm of the sum of exponentials along dimensions, without overflow.",
+    .infer = [](Arguments a, InferredTypes& types) {
+      const Tensor& x = a[0].tensor();
+      types.push_back({reduced_shape(x.shape(), a[1], a[2].boolean()), floating_or_default(x.dtype()), x.device()});
+    },
+    .decompose = decompose_logsumexp,
+    .gradient = [](Gradient& g) {
+      const Shape shape = g.tensor(0).shape();
+      const bool keepdim = g.argument(2).boolean();
+      const Tensor result = with_reduced_dims(g.result(), shape, g.argument(1), keepdim);
+      const Tensor cotangent = with_reduced_dims(g.cotangent(), shape, g.argument(1), keepdim);
+      const Tensor difference = sub(g.tensor(0), result);
+      const Tensor weight = exp(difference);
+      g.set(0, mul(cotangent, weight));
+    },
+    .traits = {.reduction = true},
+};
+
+constinit const Symbol vector_norm_symbol{
+    .signature = "torch.linalg.vector_norm(Tensor x, float ord=2, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor",
+    .documentation = "The norm of order ord of all elements, or along dimensions.",
+    .infer = [](Arguments a, InferredTypes& types) {
+      const Tensor& x = a[0].tensor();
+      require(is_floating(x.dtype()), "needs a floating dtype, not ", x.dtype());
+      const Dtype dtype = a[4].is_none() ? x.dtype() : a[4].dtype();
+      types.push_back({reduced_shape(x.shape(), a[2], a[3].boolean()), dtype, x.device()});
+    },
+    .decompose = decompose_norm,
+    .gradient = gradient_of_norm,
+    .traits = {.reduction = true},
+};
+
+SymbolList statistics_symbols() {
+  static constexpr const Symbol* list[] = {
+      &var_symbol, &std_symbol, &var_mean_symbol, &std_mean_symbol, &logsumexp_symbol, &vector_norm_symbol,
+  };
+  return list;
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,120 @@
+// Asking a tensor for its elements. While a function is traced this goes through the tracer, which can refuse.
+#include <algorithm>
+
+#include <fulgurite/error.h>
+#include <fulgurite/tensor.h>
+
+#include "ops/dispatch.h"
+#include "ops/tensor_values.h"
+#include "support/text.h"
+#include "tensor/element.h"
+
+namespace fulgurite {
+
+namespace {
+
+std::string_view cpp_type(Dtype dtype) {
+  static constexpr std::string_view types[dtype_count] = {
+      "double", "float", "float after to(Dtype::f32)", "float after to(Dtype::f32)", "int64_t", "int32_t", "int16_t", "int8_t",
+      "uint8_t", "bool"};
+  return types[static_cast<int>(dtype)];
+}
+
+template <class T>
+constexpr Dtype dtype_for() {
+  if constexpr (std::is_same_v<T, double>) return Dtype::f64;
+  else if constexpr (std::is_same_v<T, float>) return Dtype::f32;
+  else if constexpr (std::is_same_v<T, int64_t>) return Dtype::i64;
+  else if constexpr (std::is_same_v<T, int32_t>) return Dtype::i32;
+  else if constexpr (std::is_same_v<T, int16_t>) return Dtype::i16;
+  else if constexpr (std::is_same_v<T, int8_t>) return Dtype::i8;
+  else if constexpr (std::is_same_v<T, uint8_t>) return Dtype::u8;
+  else return Dtype::boolean;
+}
+
+const TensorImpl& element_of(const Tensor& tensor, SourceLocation at) {
+  const TensorImpl& impl = demand_elements(tensor, "item()", at);
+  if (impl.numel() != 1)
+    throw UserError(text::cat("item() of ", type_text(tensor), ": it needs a tensor of exactly one element"), at);
+  return impl;
+}
+
+void check_type(const Tensor& tensor, Dtype wanted, const char* what, SourceLocation at) {
+  if (!tensor.defined() || tensor.dtype() == wanted) return;
+  throw UserError(text::cat(what, "<", cpp_type(wanted), ">() of ", type_text(tensor), ": its elements are ",
+                            cpp_type(tensor.dtype())), at);
+}
+
+}  // namespace
+
+const TensorImpl& demand_elements(const Tensor& tensor, const char* what, SourceLocation at) {
+  if (!tensor.defined()) throw UserError(text::cat(what, " of an undefined tensor"), at);
+  if (Interpreter* interpreter = innermost_interpreter()) [[unlikely]]
+    interpreter->demand_value(tensor, what, at);
+  const TensorImpl& impl = *tensor.impl();
+  if (impl.proxy) {
+    std::string_view file = impl.born.file;
+    if (const size_t slash = file.rfind('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
+    throw UserError(text::cat(what, " of ", type_text(tensor), ": this tensor is a value of a trace that has ended",
+                              impl.born.line > 0 ? text::cat(" (made at ", file, ":", impl.born.line, ")") : std::string(),
+                              "; return it from the traced function instead"), at);
+  }
+  return impl;
+}
+
+double Tensor::item_as_double(SourceLocation at) const {
+  const TensorImpl& impl = element_of(*this, at);
+  return read_floating(impl.data(), impl.dtype);
+}
+
+int64_t Tensor::item_as_integer(SourceLocation at) const {
+  const TensorImpl& impl = element_of(*this, at);
+  return read_integer(impl.data(), impl.dtype);
+}
+
+Tensor::operator bool() const {
+  const TensorImpl& impl = demand_elements(*this, "a condition", {});
+  if (impl.numel() != 1)
+    throw UserError(text::cat("a condition on ", type_text(*this), " is ambiguous: use any() or all()"));
+  return read_floating(impl.data(), impl.dtype) != 0;
+}
+
+void* Tensor::data_pointer(SourceLocation at) const { return demand_elements(*this, "data_pointer()", at).data(); }
+
+template <class T>
+T* Tensor::data(SourceLocation at) const {
+  check_type(*this, dtype_for<T>(), "data", at);
+  return reinterpret_cast<T*>(demand_elements(*this, "data()", at).data());
+}
+
+template <class T>
+std::vector<T> Tensor::to_vector(SourceLocation at) const {
+  check_type(*this, dtype_for<T>(), "to_vector", at);
+  const TensorImpl& impl = demand_elements(*this, "to_vector()", at);
+  const auto* first = reinterpret_cast<const T*>(impl.data());
+  const int64_t count = impl.numel();
+  if (impl.is_contiguous) return std::vector<T>(first, first + count);
+  std::vector<T> out;
+  out.reserve(static_cast<size_t>(count));
+  for_each_offset(impl.sizes, impl.strides, [&](int64_t offset) { out.push_back(first[offset]); });
+  return out;
+}
+
+template double* Tensor::data<double>(SourceLocation) const;
+template float* Tensor::data<float>(SourceLocation) const;
+template int64_t* Tensor::data<int64_t>(SourceLocation) const;
+template int32_t* Tensor::data<int32_t>(SourceLocation) const;
+template int16_t* Tensor::data<int16_t>(SourceLocation) const;
+template int8_t* Tensor::data<int8_t>(SourceLocation) const;
+template uint8_t* Tensor::data<uint8_t>(SourceLocation) const;
+template bool* Tensor::data<bool>(SourceLocation) const;
+template std::vector<double> Tensor::to_vector<double>(SourceLocation) const;
+template std::vector<float> Tensor::to_vector<float>(SourceLocation) const;
+template std::vector<int64_t> Tensor::to_vector<int64_t>(SourceLocation) const;
+template std::vector<int32_t> Tensor::to_vector<int32_t>(SourceLocation) const;
+template std::vector<int16_t> Tensor::to_vector<int16_t>(SourceLocation) const;
+template std::vector<int8_t> Tensor::to_vector<int8_t>(SourceLocation) const;
+template std::vector<uint8_t> Tensor::to_vector<uint8_t>(SourceLocation) const;
+template std::vector<bool> Tensor::to_vector<bool>(SourceLocation) const;
+
+}  // namespace fulgurite

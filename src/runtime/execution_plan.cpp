@@ -1,0 +1,311 @@
+#include "runtime/execution_plan.h"
+
+#include <algorithm>
+
+#include <fulgurite/error.h>
+#include <fulgurite/symbol.h>
+
+#include "ir/trace_values.h"
+#include "ops/symbols.h"
+#include "runtime/memory_plan.h"
+#include "support/text.h"
+#include "tracing/argument_pack.h"
+
+namespace fulgurite {
+
+namespace {
+
+Sizes concrete_sizes(const TensorProxy& proxy) {
+  Sizes sizes;
+  for (const Int size : proxy.shape) {
+    if (size.is_symbolic() && size.proxy()->constraint != NumberProxy::Constraint::fixed)
+      throw InternalError(text::cat("a program needs sizes that are fixed, and ", proxy.name, " has ", proxy.type_text()));
+    sizes.push_back(size.hint());
+  }
+  return sizes;
+}
+
+/// Walks a trace once and lays it out; afterwards decides where each root's memory lies.
+class PlanBuilder final : public ArgumentPack::Resolver {
+ public:
+  explicit PlanBuilder(const Trace& trace) {
+    plan_.trace = trace;
+    slot_of_.resize(static_cast<size_t>(trace.next_id), -1);
+  }
+
+  ExecutionPlan build() {
+    for (const Value& input : input_values(plan_.trace)) {
+      plan_.inputs.push_back(input.is_tensor() ? add_slot(input.tensor(), Place::input) : -1);
+      if (input.is_tensor()) slot_of_[id_of(input)] = plan_.inputs.back();
+    }
+    const std::vector<BoundSymbol>& symbols = plan_.trace.bound_symbols;
+    for (size_t i = 0; i < symbols.size(); ++i) add(symbols[i], i);
+    for (const Value& result : returned_values(plan_.trace)) plan_.results.push_back(result.is_tensor() ? slot(result) : -1);
+    place_results();
+    write_into_inputs();
+    drop_arena_views();
+    place_arena();
+    return std::move(plan_);
+  }
+
+  Tensor tensor(const detail::Ref<TensorProxy>& proxy) override { return geometry_only(plan_.slots[slot(Value(proxy))]); }
+
+ private:
+  size_t id_of(const Value& value) {
+    const auto id = static_cast<size_t>(value.tensor().id);
+    if (id >= slot_of_.size()) slot_of_.resize(id + 1, -1);
+    return id;
+  }
+  int slot(const Value& value) {
+    const int found = slot_of_[id_of(value)];
+    if (found < 0) throw InternalError(text::cat(plan_.trace.name, " uses ", value.tensor().name, ", which nothing before makes"));
+    return found;
+  }
+  int step_index() const { return static_cast<int>(plan_.steps.size()); }
+
+  int add_slot(Dtype dtype, Sizes sizes, Place place) {
+    const int index = static_cast<int>(plan_.slots.size());
+    Slot& slot = plan_.slots.emplace_back();
+    slot.place = place;
+    slot.dtype = dtype;
+    slot.strides = contiguous_strides(sizes);
+    slot.sizes = std::move(sizes);
+    slot.root = index;
+    slot.first = slot.last = step_index();
+    return index;
+  }
+  int add_slot(const TensorProxy& proxy, Place place) { return add_slot(proxy.dtype, concrete_sizes(proxy), place); }
+
+  void add_step(Step step) {
+    for (const int operand : step.operands) {
+      Slot& root = plan_.slots[plan_.slots[operand].root];
+      root.last = step_index();
+    }
+    plan_.steps.push_back(std::move(step));
+  }
+
+  std::vector<int> operands(const BoundSymbol& bound) {
+    std::vector<int> out;
+    for_each_argument(bound, [&](const Value& value) {
+      if (value.is_tensor()) out.push_back(slot(value));
+    });
+    return out;
+  }
+
+  void add(const BoundSymbol& bound, size_t position) {
+    const Symbol* symbol = bound.symbol;
+    if (symbol == &prims_return_symbol || symbol == &prims_del_symbol || symbol == &prims_clear_collection_symbol) return;
+    if (symbol == &prims_unpack_sequence_symbol) add_unpack(bound);
+    else if (symbol == &prims_copy__symbol) add_write(bound, position);
+    else if (bound.implementation != nullptr) add_kernel(bound);
+    else if (symbol->view != nullptr) add_view(bound);
+    else
+      throw InternalError(text::cat(symbol->qualified_name(), " has no implementation in the execution trace ", plan_.trace.name));
+  }
+
+  // The items of a collection are inputs of the program already; an item may have got another name.
+  void add_unpack(const BoundSymbol& bound) {
+    std::vector<Value> from, to;
+    for_each_argument(bound, [&](const Value& value) { from.push_back(value); });
+    for_each_output(bound, [&](const Value& value) { to.push_back(value); });
+    if (from.size() != to.size()) throw InternalError("prims.unpack_sequence gives another number of items than it takes");
+    for (size_t i = 0; i < to.size(); ++i)
+      if (to[i].is_tensor()) slot_of_[id_of(to[i])] = slot(from[i]);
+  }
+
+  void add_kernel(const BoundSymbol& bound) {
+    Step step;
+    step.kind = Step::Kind::kernel;
+    step.bound = &bound;
+    step.operands = operands(bound);
+    step.result = static_cast<int>(plan_.slots.size());
+    for_each_output(bound, [&](const Value& output) {
+      if (!output.is_tensor()) throw InternalError(text::cat(bound.symbol->qualified_name(), " gives something else than tensors"));
+      slot_of_[id_of(output)] = add_slot(output.tensor(), Place::arena);
+      ++step.result_count;
+    });
+    add_step(std::move(step));
+  }
+
+  int add_clone(int source) {
+    Step step;
+    step.kind = Step::Kind::clone;
+    step.source = source;
+    step.operands = {source};
+    step.result = add_slot(plan_.slots[source].dtype, plan_.slots[source].sizes, Place::arena);
+    step.result_count = 1;
+    const int result = step.result;
+    add_step(std::move(step));
+    return result;
+  }
+
+  void add_view(const BoundSymbol& bound) {
+    int base = operands(bound).at(0);
+    const Place place = plan_.slots[base].place;
+    if (place == Place::input || place == Place::input_view) {
+      add_view_step(bound, Step::Kind::input_view, base, concrete_sizes(bound.outputs.at(0).tensor()));
+      plan_.slots.back().place = Place::input_view;
+      return;
+    }
+    ViewGeometry geometry;
+    const ArgumentPack pack(bound, *this);
+    if (!bound.symbol->view(pack.arguments(), geometry)) {
+      base = add_clone(base);
+      geometry = ViewGeometry();
+      const Tensor clone = geometry_only(plan_.slots[base]);
+      SmallVector<Argument, 10> arguments(pack.arguments().begin(), pack.arguments().end());
+      arguments[0] = Argument(clone);
+      if (!bound.symbol->view({arguments.data(), arguments.size()}, geometry))
+        throw InternalError(text::cat(bound.symbol->qualified_name(), " is no view of a contiguous tensor"));
+    }
+    add_view_step(bound, Step::Kind::view, base, std::move(geometry.sizes));
+    plan_.slots.back().strides = std::move(geometry.strides);
+    plan_.slots.back().offset = geometry.offset;
+  }
+
+  void add_view_step(const BoundSymbol& bound, Step::Kind kind, int base, Sizes sizes) {
+    Step step;
+    step.kind = kind;
+    step.bound = &bound;
+    step.source = base;
+    step.operands = {base};
+    step.result = add_slot(plan_.slots[base].dtype, std::move(sizes), Place::arena);
+    step.result_count = 1;
+    plan_.slots.back().root = plan_.slots[base].root;
+    slot_of_[id_of(bound.outputs.at(0))] = step.result;
+    add_step(std::move(step));
+  }
+
+  void add_write(const BoundSymbol& bound, size_t position) {
+    Step step;
+    step.kind = Step::Kind::write;
+    step.result = slot(bound.args.at(1));
+    step.result_count = 1;
+    keep_old_values(plan_.slots[step.result].root, position);
+    step.source = slot(bound.args.at(0));  // not before: the source may be one of the values kept
+    step.operands = {step.source};
+    const Slot &from = plan_.slots[step.source], &to = plan_.slots[step.result];
+    if (from.dtype != to.dtype || !(from.sizes == to.sizes))
+      throw InternalError("prims.copy_ between tensors of different types or sizes");
+    plan_.slots[to.root].last = step_index();
+    const int destination = step.result;
+    add_step(std::move(step));
+    for_each_output(bound, [&](const Value& output) {
+      if (output.is_tensor()) slot_of_[id_of(output)] = destination;
+    });
+  }
+
+  // Values are functional: what later symbols read of memory that is about to be overwritten is copied away first.
+  void keep_old_values(int root, size_t position) {
+    const std::vector<BoundSymbol>& symbols = plan_.trace.bound_symbols;
+    for (size_t i = position + 1; i < symbols.size(); ++i) {
+      const Symbol* symbol = symbols[i].symbol;
+      if (symbol == &prims_return_symbol || symbol == &prims_del_symbol || symbol == &prims_clear_collection_symbol ||
+          symbol == &prims_unpack_sequence_symbol)
+        continue;
+      const auto keep = [&](const Value& value) {
+        if (!value.is_tensor()) return;
+        const int read = slot_of_[id_of(value)];
+        if (read >= 0 && plan_.slots[read].root == root) slot_of_[id_of(value)] = add_clone(read);
+      };
+      if (symbol == &prims_copy__symbol) keep(symbols[i].args.at(0));
+      else for_each_argument(symbols[i], keep);
+    }
+  }
+
+  void place_results() {
+    for (const int result : plan_.results) {
+      if (result < 0) continue;
+      plan_.slots[result].escapes = true;
+      Slot& root = plan_.slots[plan_.slots[result].root];
+      if (root.place == Place::arena) root.place = Place::fresh;
+    }
+  }
+
+  // A write whose source a pointwise kernel makes for it alone goes straight into the input, where nothing reads the old value
+  // later. (That inputs do not share memory is guarded before a program runs.)
+  void write_into_inputs() {
+    std::vector<std::vector<int>> readers(plan_.slots.size());  // steps, by root
+    std::vector<int> writes(plan_.slots.size(), 0), producer(plan_.slots.size(), -1);
+    for (size_t i = 0; i < plan_.steps.size(); ++i) {
+      const Step& step = plan_.steps[i];
+      for (const int operand : step.operands) readers[plan_.slots[operand].root].push_back(static_cast<int>(i));
+      if (step.kind == Step::Kind::write) ++writes[plan_.slots[step.result].root];
+      else for (int k = 0; k < step.result_count; ++k) producer[step.result + k] = static_cast<int>(i);
+    }
+    for (const Step& write : plan_.steps) {
+      if (write.kind != Step::Kind::write) continue;
+      Slot& source = plan_.slots[write.source];
+      const Slot& destination = plan_.slots[write.result];
+      if (source.place != Place::arena || source.root != write.source || destination.place != Place::input) continue;
+      if (readers[write.source].size() != 1 || writes[write.result] != 1) continue;
+      const int made = producer[write.source];
+      const Step& maker = plan_.steps[made];
+      if (maker.kind != Step::Kind::kernel) continue;
+      if (!maker.bound->symbol->traits.pointwise && maker.bound->symbol != &prims_adamw_symbol) continue;
+      const bool is_read_later = std::any_of(readers[write.result].begin(), readers[write.result].end(),
+                                             [&](int reader) { return reader > made; });
+      const bool is_read_through_view = std::any_of(maker.operands.begin(), maker.operands.end(), [&](int operand) {
+        return plan_.slots[operand].root == write.result && operand != write.result;
+      });
+      if (is_read_later || is_read_through_view) continue;
+      source.place = Place::input_memory;
+      source.destination = write.result;
+    }
+  }
+
+  // A view of memory in the arena is known beforehand: nothing is left to do for it in a run.
+  void drop_arena_views() {
+    std::vector<char> is_dropped(plan_.steps.size());
+    for (size_t i = 0; i < plan_.steps.size(); ++i) {
+      const Step& step = plan_.steps[i];
+      if (step.kind != Step::Kind::view) continue;
+      Slot& view = plan_.slots[step.result];
+      const Slot& root = plan_.slots[view.root];
+      view.place = root.place;
+      is_dropped[i] = root.place == Place::arena;
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < plan_.steps.size(); ++i)
+      if (!is_dropped[i]) {
+        if (kept != i) plan_.steps[kept] = std::move(plan_.steps[i]);
+        ++kept;
+      }
+    plan_.steps.resize(kept);
+  }
+
+  // first and last still count all steps: only their order matters here.
+  void place_arena() {
+    std::vector<PlannedBuffer> buffers;
+    std::vector<int> roots;
+    for (size_t i = 0; i < plan_.slots.size(); ++i) {
+      const Slot& slot = plan_.slots[i];
+      if (slot.place != Place::arena || slot.root != static_cast<int>(i)) continue;
+      int64_t bytes = size_of(slot.dtype);
+      for (const int64_t size : slot.sizes) bytes *= size;
+      buffers.push_back({bytes, slot.first, slot.last});
+      roots.push_back(static_cast<int>(i));
+    }
+    plan_.arena_bytes = plan_memory(buffers);
+    for (size_t i = 0; i < roots.size(); ++i) plan_.slots[roots[i]].arena_offset = buffers[i].offset;
+  }
+
+  ExecutionPlan plan_;
+  std::vector<int> slot_of_;  // by proxy id, as things stand at the symbol being laid out; -1: none
+};
+
+}  // namespace
+
+ExecutionPlan make_execution_plan(const Trace& trace) { return PlanBuilder(trace).build(); }
+
+Tensor geometry_only(const Slot& slot) {
+  TensorImplRef impl(new TensorImpl);
+  impl->sizes = slot.sizes;
+  impl->strides = slot.strides;
+  impl->offset = slot.offset;
+  impl->dtype = slot.dtype;
+  update_contiguity(*impl);
+  return Tensor(std::move(impl));
+}
+
+}  // namespace fulgurite

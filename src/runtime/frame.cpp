@@ -1,0 +1,169 @@
+#include "runtime/frame.h"
+
+#include <fulgurite/error.h>
+#include <fulgurite/symbol.h>
+
+#include "executors/eager/copy.h"
+#include "support/text.h"
+
+namespace fulgurite {
+
+Frame::Frame(const ExecutionPlan& plan) : plan_(plan), arena_(allocate_storage(plan.arena_bytes)) {
+  slots_.reserve(plan.slots.size());
+  for (size_t i = 0; i < plan.slots.size(); ++i) {
+    const Slot& slot = plan.slots[i];
+    if (slot.place == Place::arena) {
+      const int64_t start = plan.slots[slot.root].arena_offset / size_of(slot.dtype);
+      slots_.push_back(make_view(arena_, slot.sizes, slot.strides, start + slot.offset, slot.dtype));
+      continue;
+    }
+    // Defined from the start, because arguments remember whether there is a tensor.
+    slots_.push_back(geometry_only(slot));
+    const bool is_view = slot.place == Place::input_view || slot.root != static_cast<int>(i);
+    (is_view && !slot.escapes ? borrowing_ : transient_).push_back(static_cast<int>(i));
+  }
+  steps_.reserve(plan.steps.size());
+  for (const Step& step : plan.steps) {
+    int view = -1;
+    if (step.kind == Step::Kind::input_view) {
+      view = static_cast<int>(input_views_.size());
+      input_views_.emplace_back();
+    }
+    steps_.push_back({StepArguments(plan, step, slots_), view});
+  }
+  input_records_.resize(plan.inputs.size());
+}
+
+void Frame::run(std::span<const Tensor> inputs, std::vector<Tensor>& results) {
+  take_inputs(inputs);
+  for (size_t i = 0; i < steps_.size(); ++i) run_step(plan_.steps[i], steps_[i]);
+  results.clear();
+  for (const int slot : plan_.results) {
+    if (slot < 0) results.emplace_back();
+    else results.push_back(slots_[slot]);
+  }
+}
+
+void Frame::release() {
+  for (const int slot : transient_) slots_[slot] = Tensor();
+  for (const int slot : borrowing_) slots_[slot].impl()->storage = StorageRef();
+  for (FrameStep& step : steps_) step.arguments.release();
+}
+
+void Frame::take_inputs(std::span<const Tensor> inputs) {
+  if (inputs.size() != plan_.inputs.size())
+    throw InternalError(text::cat(plan_.trace.name, " takes ", plan_.inputs.size(), " inputs, got ", inputs.size()));
+  input_records_.resize(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    InputRecord& record = input_records_[i];
+    const int slot = plan_.inputs[i];
+    if (!inputs[i].defined()) {
+      if (slot >= 0) throw InternalError(text::cat(plan_.trace.name, ": input ", i, " is not given"));
+      record = InputRecord();
+      continue;
+    }
+    const TensorImpl& impl = *inputs[i].impl();
+    record.sizes = impl.sizes;
+    record.strides = impl.strides;
+    record.offset = impl.offset;
+    record.dtype = impl.dtype;
+    if (slot < 0) continue;
+    if (impl.dtype != plan_.slots[slot].dtype || !(impl.sizes == plan_.slots[slot].sizes) || impl.proxy)
+      throw InternalError(text::cat(plan_.trace.name, ": input ", i, " is ", type_text(inputs[i]),
+                                    ", but the program was made for ", type_text(geometry_only(plan_.slots[slot]))));
+    slots_[slot] = inputs[i];
+  }
+}
+
+void Frame::run_step(const Step& step, FrameStep& frame_step) {
+  switch (step.kind) {
+    case Step::Kind::kernel:
+      frame_step.arguments.refresh();
+      for (int k = 0; k < step.result_count; ++k) prepare_result(step.result + k);
+      step.bound->implementation->kernel(frame_step.arguments.arguments(),
+                                         {slots_.data() + step.result, static_cast<size_t>(step.result_count)});
+      return;
+    case Step::Kind::clone:
+      prepare_result(step.result);
+      copy_elements(slots_[step.source], slots_[step.result]);
+      return;
+    case Step::Kind::view: run_view(step); return;
+    case Step::Kind::input_view: run_input_view(step, frame_step); return;
+    case Step::Kind::write: run_write(step); return;
+  }
+}
+
+void Frame::prepare_result(int index) {
+  const Slot& slot = plan_.slots[index];
+  if (slot.place == Place::arena) return;
+  if (slot.place == Place::input_memory) {
+    const TensorImpl& destination = *slots_[slot.destination].impl();
+    if (destination.is_contiguous) {
+      slots_[index] = make_view(destination.storage, slot.sizes, slot.strides, destination.offset, slot.dtype);
+      return;
+    }
+  }
+  slots_[index] = make_tensor(slot.sizes, slot.dtype);
+}
+
+void Frame::place_view(int index, const StorageRef& storage, const Sizes& sizes, const Sizes& strides, int64_t offset) {
+  const Slot& slot = plan_.slots[index];
+  if (slot.escapes) {
+    slots_[index] = make_view(storage, sizes, strides, offset, slot.dtype);
+    return;
+  }
+  TensorImpl& impl = *slots_[index].impl();
+  impl.storage = storage;
+  impl.offset = offset;
+  if (!(impl.strides == strides)) {
+    impl.strides = strides;
+    update_contiguity(impl);
+  }
+}
+
+void Frame::run_view(const Step& step) {
+  const Slot& slot = plan_.slots[step.result];
+  place_view(step.result, slots_[slot.root].impl()->storage, slot.sizes, slot.strides, slot.offset);
+}
+
+void Frame::run_input_view(const Step& step, FrameStep& frame_step) {
+  const Tensor& base = slots_[step.source];
+  const TensorImpl& impl = *base.impl();
+  InputView& known = input_views_[frame_step.input_view];
+  Tensor copy;
+  const auto copy_base = [&] {
+    copy = make_tensor(impl.sizes, impl.dtype);
+    copy_elements(base, copy);
+  };
+  if (!known.is_known || !(known.base_strides == impl.strides) || known.base_offset != impl.offset) {
+    known.is_known = false;
+    known.geometry = ViewGeometry();
+    const Arguments arguments = frame_step.arguments.arguments();
+    known.is_copied = !step.bound->symbol->view(arguments, known.geometry);
+    if (known.is_copied) {
+      copy_base();
+      known.geometry = ViewGeometry();
+      SmallVector<Argument, 10> with_copy(arguments.begin(), arguments.end());
+      with_copy[0] = Argument(copy);
+      if (!step.bound->symbol->view({with_copy.data(), with_copy.size()}, known.geometry))
+        throw InternalError(text::cat(step.bound->symbol->qualified_name(), " is no view of a contiguous tensor"));
+    }
+    known.base_strides = impl.strides;
+    known.base_offset = impl.offset;
+    known.is_known = true;
+  } else if (known.is_copied) {
+    copy_base();
+  }
+  const StorageRef storage = known.is_copied ? copy.impl()->storage : impl.storage;
+  place_view(step.result, storage, known.geometry.sizes, known.geometry.strides, known.geometry.offset);
+}
+
+void Frame::run_write(const Step& step) {
+  const Tensor &source = slots_[step.source], &destination = slots_[step.result];
+  const StorageRef& memory = destination.impl()->storage;
+  const bool is_there = plan_.slots[step.source].place == Place::input_memory && source.impl()->storage == memory;
+  if (!is_there) copy_elements(source, destination);
+  memory->version.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,56 @@
+#pragma once
+#include <span>
+#include <vector>
+
+#include "runtime/execution_plan.h"
+#include "runtime/program.h"
+#include "runtime/step_arguments.h"
+
+namespace fulgurite {
+
+/// What one run of a program at a time works in: the arena, a tensor for each slot, the arguments of each step. Kept between
+/// runs, so that a run allocates nothing but its results.
+class Frame {
+ public:
+  explicit Frame(const ExecutionPlan&);
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+
+  void run(std::span<const Tensor> inputs, std::vector<Tensor>& results);
+  /// Lets go of everything that belongs to the caller; also after a run that threw.
+  void release();
+  /// How the inputs of the last run looked.
+  std::vector<InputRecord>& input_records() { return input_records_; }
+
+ private:
+  /// What an input's view came to, as long as the input looks the same.
+  struct InputView {
+    bool is_known = false, is_copied = false;
+    Sizes base_strides;
+    int64_t base_offset = 0;
+    ViewGeometry geometry;
+  };
+  struct FrameStep {
+    StepArguments arguments;
+    int input_view = -1;  // index of its InputView
+  };
+
+  void take_inputs(std::span<const Tensor> inputs);
+  void run_step(const Step&, FrameStep&);
+  void prepare_result(int slot);
+  void run_view(const Step&);
+  void run_input_view(const Step&, FrameStep&);
+  void run_write(const Step&);
+  void place_view(int slot, const StorageRef& storage, const Sizes& sizes, const Sizes& strides, int64_t offset);
+
+  const ExecutionPlan& plan_;
+  StorageRef arena_;
+  std::vector<Tensor> slots_;
+  std::vector<FrameStep> steps_;
+  std::vector<InputView> input_views_;
+  std::vector<InputRecord> input_records_;
+  std::vector<int> transient_;  // slots whose tensors are new in each run
+  std::vector<int> borrowing_;  // slots whose tensors stay, over memory of one run
+};
+
+}  // namespace fulgurite

@@ -1,0 +1,51 @@
+#pragma once
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ops/argument.h"
+#include "runtime/execution_plan.h"
+
+namespace fulgurite {
+
+struct Parameter;
+
+/// One step's arguments in one frame, made once: tensors point to the frame's slots, so a run changes nothing here but the handles
+/// in lists of tensors.
+class StepArguments {
+ public:
+  /// `slots` are the frame's, all defined by now, and stay where they are.
+  StepArguments(const ExecutionPlan&, const Step&, std::span<const Tensor> slots);
+  Arguments arguments() const { return {arguments_.get(), count_}; }
+  /// Lists hold copies of handles: takes those of this run, and lets go of them.
+  void refresh() {
+    for (const Copy& copy : copies_) *copy.to = *copy.from;
+  }
+  void release() {
+    for (const Copy& copy : copies_) *copy.to = Tensor();
+  }
+
+ private:
+  struct Copy {
+    Tensor* to;
+    const Tensor* from;
+  };
+  struct Context {
+    const ExecutionPlan& plan;
+    const Step& step;
+    std::span<const Tensor> slots;
+    size_t next_operand = 0;
+  };
+  Argument convert(const Value&, Context&, const Parameter*);
+
+  std::unique_ptr<Argument[]> arguments_;
+  size_t count_ = 0;
+  std::vector<Copy> copies_;
+  // What the arguments point to.
+  std::vector<std::unique_ptr<Tensor[]>> tensors_;
+  std::vector<std::unique_ptr<Int[]>> integers_;
+  std::vector<std::unique_ptr<Argument[]>> lists_;
+  std::vector<std::unique_ptr<Slice>> slices_;
+};
+
+}  // namespace fulgurite

@@ -1,0 +1,99 @@
+// Tensors from braces and vectors.
+#include <fulgurite/error.h>
+#include <fulgurite/tensor.h>
+
+#include "support/text.h"
+#include "tensor/element.h"
+#include "tensor/tensor_impl.h"
+
+namespace fulgurite {
+
+namespace {
+
+template <class T>
+constexpr Dtype dtype_of() {
+  if constexpr (std::is_same_v<T, bool>) return Dtype::boolean;
+  else if constexpr (std::is_same_v<T, float>) return Dtype::f32;
+  else if constexpr (std::is_floating_point_v<T>) return Dtype::f64;
+  else if constexpr (std::is_same_v<T, uint8_t>) return Dtype::u8;
+  else if constexpr (sizeof(T) == 1) return Dtype::i8;
+  else if constexpr (sizeof(T) == 2 && std::is_signed_v<T>) return Dtype::i16;
+  else if constexpr (sizeof(T) == 4 && std::is_signed_v<T>) return Dtype::i32;
+  else return Dtype::i64;  // also of unsigned types, which have no dtype of their own
+}
+
+}  // namespace
+
+TensorData::TensorData(std::initializer_list<TensorData> rows) {
+  shape_.push_back(static_cast<int64_t>(rows.size()));
+  if (rows.size() == 0) {
+    is_default_floating_ = true;
+    return;
+  }
+  const TensorData& first = *rows.begin();
+  for (const Int size : first.shape_) shape_.push_back(size);
+  // Plain floating numbers adapt to a std::vector's floating type beside them.
+  bool any_floating = false, any_fixed = false;
+  Dtype fixed = Dtype::f32, exact = Dtype::boolean;
+  for (const TensorData& row : rows) {
+    if (!(row.shape_ == first.shape_))
+      throw UserError(text::cat("tensor: braces of different lengths: ", row.shape_, " beside ", first.shape_));
+    any_floating = any_floating || row.is_floating();
+    if (!row.is_floating()) {
+      exact = promote_types(exact, row.dtype_);
+    } else if (!row.is_default_floating_) {
+      fixed = any_fixed ? promote_types(fixed, row.dtype_) : row.dtype_;
+      any_fixed = true;
+    }
+  }
+  is_default_floating_ = any_floating && !any_fixed;
+  dtype_ = any_fixed ? fixed : any_floating ? Dtype::f32 : exact;
+  for (const TensorData& row : rows) {
+    if (!any_floating) integers_.insert(integers_.end(), row.integers_.begin(), row.integers_.end());
+    else if (row.is_floating()) doubles_.insert(doubles_.end(), row.doubles_.begin(), row.doubles_.end());
+    else doubles_.insert(doubles_.end(), row.integers_.begin(), row.integers_.end());
+  }
+}
+
+template <class T>
+TensorData::TensorData(const std::vector<T>& values) : dtype_(dtype_of<T>()) {
+  shape_.push_back(static_cast<int64_t>(values.size()));
+  if constexpr (std::is_floating_point_v<T>) doubles_.assign(values.begin(), values.end());
+  else integers_.assign(values.begin(), values.end());
+}
+
+template TensorData::TensorData(const std::vector<double>&);
+template TensorData::TensorData(const std::vector<float>&);
+template TensorData::TensorData(const std::vector<long>&);
+template TensorData::TensorData(const std::vector<long long>&);
+template TensorData::TensorData(const std::vector<int32_t>&);
+template TensorData::TensorData(const std::vector<int16_t>&);
+template TensorData::TensorData(const std::vector<int8_t>&);
+template TensorData::TensorData(const std::vector<uint8_t>&);
+template TensorData::TensorData(const std::vector<uint16_t>&);
+template TensorData::TensorData(const std::vector<uint32_t>&);
+template TensorData::TensorData(const std::vector<unsigned long>&);
+template TensorData::TensorData(const std::vector<bool>&);
+
+Tensor tensor(const TensorData& data, const TensorOptions& options, SourceLocation at) {
+  const Dtype dtype = options.dtype.value_or(data.dtype());
+  Sizes sizes;
+  for (const Int size : data.shape()) sizes.push_back(size);
+  if (options.requires_grad && !is_floating(dtype))
+    throw UserError(text::cat("tensor: requires_grad with dtype ", dtype, ": only floating tensors have a gradient"), at);
+  const Tensor out = make_tensor(sizes, dtype, options.device);
+  char* element = out.impl()->data();
+  const int64_t step = size_of(dtype);
+  for (const double value : data.doubles()) {
+    write_floating(element, dtype, value);
+    element += step;
+  }
+  for (const int64_t value : data.integers()) {
+    write_integer(element, dtype, value);
+    element += step;
+  }
+  out.impl()->requires_grad = options.requires_grad;
+  return out;
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,231 @@
+#include <algorithm>
+#include <string>
+
+#include <fulgurite/symbol.h>
+
+#include "ir/substitution.h"
+#include "ir/uses.h"
+#include "ops/symbols.h"
+#include "support/text.h"
+
+namespace fulgurite {
+
+namespace {
+
+// Positions of the symbols in their new order; the return stays last.
+class Order {
+ public:
+  explicit Order(const Trace& trace) : trace_(trace), uses_(trace), state_(trace.bound_symbols.size(), State::unseen) {
+    int previous = -1;
+    effect_before_.assign(trace.bound_symbols.size(), -1);
+    for (int i = 0; i + 1 < static_cast<int>(trace.bound_symbols.size()); ++i) {
+      if (!has_effect(trace.bound_symbols[i])) continue;
+      if (trace.bound_symbols[i].symbol == &prims_copy__symbol) {
+        copies_.push_back(i);
+        continue;
+      }
+      effect_before_[i] = previous;
+      previous = i;
+    }
+    last_effect_ = previous;
+  }
+
+  std::vector<int> run() {
+    if (trace_.bound_symbols.empty()) return {};
+    const int last = static_cast<int>(trace_.bound_symbols.size()) - 1;
+    for_each_use(trace_.bound_symbols[last], [&](int id) { visit(uses_.producer(id)); });
+    for (int i = 0; i < last; ++i)
+      if (fixes_a_number(trace_.bound_symbols[i])) visit(i);
+    visit(last_effect_);
+    for (const int copy : copies_) visit(copy);
+    order_.push_back(last);
+    return std::move(order_);
+  }
+
+ private:
+  enum class State : char { unseen, open, done };
+
+  // A comparison that has become a guard is not dead.
+  static bool fixes_a_number(const BoundSymbol& bound) {
+    const auto is_fixed = [](const NumberProxy* proxy) {
+      return proxy && proxy->constraint == NumberProxy::Constraint::fixed;
+    };
+    for (const Value& output : bound.outputs) {
+      if (output.is_bool() && is_fixed(output.boolean().proxy())) return true;
+      if (output.is_int() && is_fixed(output.integer().proxy())) return true;
+      if (output.is_float() && is_fixed(output.floating().proxy())) return true;
+    }
+    return false;
+  }
+
+  void visit(int root) {
+    if (root < 0) return;
+    pending_.push_back(root);
+    while (!pending_.empty()) {
+      const int i = pending_.back();
+      if (state_[i] == State::unseen) {
+        state_[i] = State::open;
+        // The first operand must be on top.
+        const size_t first = pending_.size();
+        push(effect_before_[i]);
+        for_each_use(trace_.bound_symbols[i], [&](int id) { push(uses_.producer(id)); });
+        std::reverse(pending_.begin() + static_cast<int64_t>(first), pending_.end());
+      } else {
+        pending_.pop_back();
+        if (state_[i] == State::open) order_.push_back(i);
+        state_[i] = State::done;
+      }
+    }
+  }
+
+  void push(int i) {
+    if (i >= 0 && state_[i] == State::unseen) pending_.push_back(i);
+  }
+
+  const Trace& trace_;
+  Uses uses_;
+  std::vector<State> state_;
+  std::vector<int> effect_before_;  // the symbol with an effect that ran before this one; -1
+  std::vector<int> copies_;         // writes into inputs: after everything else
+  int last_effect_ = -1;
+  std::vector<int> pending_, order_;
+};
+
+// Gives every value that the trace makes a new name and id, in the order in which it is made.
+class Renaming {
+ public:
+  explicit Renaming(const Trace& trace) : trace_(trace), renamed_(trace.next_id) {
+    for (const Value& input : input_values(trace)) {
+      if (proxy_id(input) < 0) continue;
+      taken_.push_back(name_of(input));
+      if (!input.is_tensor()) keep_number(input);
+    }
+    std::ranges::sort(taken_);
+  }
+
+  Trace run(const std::vector<int>& order) {
+    Trace out = trace_;
+    out.bound_symbols.clear();
+    out.bound_symbols.reserve(order.size());
+    for (const int i : order) out.bound_symbols.push_back(trace_.bound_symbols[i]);
+    for (const BoundSymbol& bound : out.bound_symbols) collect_ids(bound);
+    std::ranges::sort(ids_);
+    for (const BoundSymbol& bound : out.bound_symbols) rename(bound);
+    for (BoundSymbol& bound : out.bound_symbols) renamed_.apply(bound);
+    if (trace_.numbers) out.numbers = numbers_;
+    out.next_name = next_name_;
+    return out;
+  }
+
+ private:
+  static const std::string& name_of(const Value& value) {
+    if (value.is_tensor()) return value.tensor().name;
+    if (value.is_int()) return value.integer().proxy()->name;
+    return value.is_float() ? value.floating().proxy()->name : value.boolean().proxy()->name;
+  }
+  static bool is_argument_or_seen(const Value& value, std::vector<char>& seen) {
+    const int id = proxy_id(value);
+    if (id < 0 || seen[id]) return true;
+    seen[id] = true;
+    return false;
+  }
+
+  template <class Visit>
+  void for_each_made(const BoundSymbol& bound, std::vector<char>& seen, Visit&& visit) {
+    for (const BoundSymbol& subsymbol : bound.subsymbols) for_each_made(subsymbol, seen, visit);
+    for_each_output(bound, [&](const Value& output) {
+      if (!is_argument_or_seen(output, seen)) visit(output);
+    });
+  }
+
+  void collect_ids(const BoundSymbol& bound) {
+    if (seen_.empty()) seen_ = inputs();
+    for_each_made(bound, seen_, [&](const Value& value) { ids_.push_back(proxy_id(value)); });
+  }
+
+  std::vector<char> inputs() const {
+    std::vector<char> seen(trace_.next_id, false);
+    for (const Value& input : input_values(trace_))
+      if (const int id = proxy_id(input); id >= 0) seen[id] = true;
+    return seen;
+  }
+
+  void rename(const BoundSymbol& bound) {
+    if (renamed_seen_.empty()) renamed_seen_ = inputs();
+    for_each_made(bound, renamed_seen_, [&](const Value& value) {
+      const int id = ids_[next_id_++];
+      if (value.is_tensor()) {
+        auto* proxy = new TensorProxy(value.tensor());
+        proxy->id = id;
+        proxy->name = fresh_name(value.tensor().name);
+        if (proxy->numbers) {
+          proxy->shape = renamed_.apply(proxy->shape);
+          proxy->numbers = numbers_;
+        }
+        renamed_.set(value.tensor().id, Value(detail::Ref<TensorProxy>(proxy)));
+      } else {
+        rename_number(value, id);
+      }
+    });
+  }
+
+  void keep_number(const Value& value) { numbers_->push_back(ref_to(value)); }
+
+  static detail::Ref<NumberProxy> ref_to(const Value& value) {
+    const NumberProxy* proxy = value.is_int()     ? value.integer().proxy()
+                               : value.is_float() ? value.floating().proxy()
+                                                  : value.boolean().proxy();
+    return detail::Ref<NumberProxy>(const_cast<NumberProxy*>(proxy));
+  }
+
+  void rename_number(const Value& value, int id) {
+    const detail::Ref<NumberProxy> old = ref_to(value);
+    const detail::Ref<NumberProxy> proxy(new NumberProxy(*old));
+    proxy->id = id;
+    proxy->name = fresh_name(old->name);
+    numbers_->push_back(proxy);
+    switch (old->kind) {
+      case NumberProxy::Kind::integer: renamed_.set(old->id, Int(old->integer, proxy.get())); break;
+      case NumberProxy::Kind::floating: renamed_.set(old->id, Float(old->floating, proxy.get())); break;
+      case NumberProxy::Kind::boolean: renamed_.set(old->id, Bool(old->integer != 0, proxy.get())); break;
+    }
+  }
+
+  // Names that the tracer made, a letter and a number, are numbered anew; given names stay.
+  std::string fresh_name(const std::string& old) {
+    const bool is_made = old.size() > 1 && std::string_view("tifb").find(old[0]) != std::string_view::npos &&
+                         std::all_of(old.begin() + 1, old.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (!is_made) return old;
+    std::string name;
+    do name = text::cat(old[0], next_name_++);
+    while (std::ranges::binary_search(taken_, name));
+    return name;
+  }
+
+  const Trace& trace_;
+  Substitution renamed_;
+  std::vector<std::string> taken_;
+  std::vector<int> ids_;  // of the values made, ascending: given out again in the new order
+  std::vector<char> seen_, renamed_seen_;
+  size_t next_id_ = 0;
+  int next_name_ = 0;
+  std::shared_ptr<std::vector<detail::Ref<NumberProxy>>> numbers_ = std::make_shared<std::vector<detail::Ref<NumberProxy>>>();
+};
+
+}  // namespace
+
+/// Brings a recorded trace into an order that does not depend on how the compiler ordered the operands of an expression: depth first from
+/// the results, operands from left to right. Symbols that draw or write keep the order in which they ran, writes into inputs at the end.
+/// Unused symbols are dropped and values renumbered; arguments keep their names.
+///
+///   t0 = cos(t_1)                      t0 = sin(t_0)
+///   t1 = sin(t_0)                      t1 = cos(t_1)
+///   t2 = exp(t0)                ->     t2 = add(t0, t1)
+///   t3 = add(t1, t0)                   return t2
+///   return t3
+Trace canonical_order(const Trace& trace) {
+  const std::vector<int> order = Order(trace).run();
+  return Renaming(trace).run(order);
+}
+
+}  // namespace fulgurite

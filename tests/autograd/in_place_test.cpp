@@ -1,0 +1,70 @@
+#include <fulgurite/autograd.h>
+#include <fulgurite/error.h>
+#include <fulgurite/operators.h>
+
+#include "support/test.h"
+
+using namespace fulgurite;
+
+namespace {
+Tensor leaf(std::vector<float> values) { return tensor(values).requires_grad_(); }
+std::vector<float> values(const Tensor& t) { return t.contiguous().to_vector<float>(); }
+}  // namespace
+
+TEST("a saved tensor that was written is an error") {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = exp(x);
+  y.add_(1);
+  expect_error([&] { sum(y).backward(); }, "a tensor needed for backward was changed in place: cpu f32[2], output 0 of ExpBackward");
+}
+
+TEST("a leaf that requires grad is not written while recording") {
+  const Tensor x = leaf({1});
+  expect_error([&] { x.mul_(2); }, "leaf");
+  const NoGrad no_grad;
+  x.mul_(2);
+  expect_near(values(x), {2});
+}
+
+TEST("an in-place operator gives the tensor a new history") {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = x + 1;
+  y.mul_(x);
+  sum(y).backward();
+  expect_near(values(x.grad()), {3, 5});  // (x + 1) x
+}
+
+TEST("a tensor without history takes that of what is written into it") {
+  const Tensor w = leaf({2, 3}), buffer = zeros({2});
+  buffer.copy_(w * 2);
+  expect(buffer.requires_grad());
+  sum(buffer).backward();
+  expect_near(values(w.grad()), {2, 2});
+}
+
+TEST("a write into a view reaches the gradient of the whole") {
+  const Tensor w = leaf({5}), x = leaf({1, 2, 3});
+  const Tensor y = x * 2;
+  y(Slice(0, 1)) = w;
+  sum(y * y).backward();
+  expect_near(values(y), {5, 4, 6});
+  expect_near(values(w.grad()), {10});
+  expect_near(values(x.grad()), {0, 16, 24});
+}
+
+TEST("a write into a view can be differentiated twice") {
+  const Tensor w = leaf({5});
+  const Tensor y = zeros({3});
+  y(Slice(1, 2)) = w * w;
+  const Tensor first = autograd::grad(sum(y * y), w, {}, {.create_graph = true})[0];
+  expect_near(values(first), {500});
+  expect_near(values(autograd::grad(sum(first), w)[0]), {300});
+}
+
+TEST("a view made before the write is not used after it") {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = x * 2;
+  const Tensor view = y(Slice(0, 1));
+  y.mul_(2);
+  expect_error([&] { sum(view * 2); }, "make the view again");
+}

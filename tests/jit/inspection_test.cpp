@@ -1,0 +1,130 @@
+#include <fulgurite/error.h>
+#include <fulgurite/fulgurite.h>
+
+#include "support/test.h"
+
+namespace fulgurite {
+
+namespace {
+
+struct Model {
+  std::vector<Tensor> weights;
+  int repeats = 2;
+  Tensor operator()(Tensor x) const {
+    for (int i = 0; i < repeats; ++i) x = x * weights[0] + weights[1];
+    return x;
+  }
+};
+
+}  // namespace
+
+TEST("the prologue unpacks the arguments and guards them") {
+  Model model{{ones({2}), ones({2})}};
+  const auto f = jit(std::ref(model));
+  f(ones({2}));
+  const std::vector<Trace> stages = last_prologue_traces(f);
+  expect_equal(stages.size(), 2u);
+  expect_equal(stages[0].provenance, std::string());
+  expect_equal(stages[1].provenance, std::string("Transform for execution"));
+  const std::string text = stages[0].python({.time = false, .source = false});
+  for (const char* line : {"def prologue(t_0, model, modes):", "check_tensor(t_0, (2,), 'cpu', torch.float32, False)",
+                           "check_number(n_repeats, 2)", "return (t_0, t_weights_0, t_weights_1)"})
+    expect(text.find(line) != std::string::npos, std::string("the prologue lacks: ") + line + "\n" + text);
+}
+
+TEST("explain says when, why, how long and what was captured") {
+  const Tensor w = ones({2});
+  const auto f = jit([=](Tensor x) { return x * w; });
+  f(ones({2}));
+  f(ones({3, 2}));
+  f(ones({2}).requires_grad_());
+  f(ones({2}));
+  const std::string text = explain(f);
+  for (const char* part : {"4 calls, 1 hits, 3 compiles", "why: first call", "t_0: cpu f32[3, 2] instead of cpu f32[2]",
+                           "captured: t_1: cpu f32[2]", "inspection_test.cpp:", "forward and backward"})
+    expect(text.find(part) != std::string::npos, std::string("explain lacks: ") + part + "\n" + text);
+}
+
+TEST("statistics count calls and time phases") {
+  const auto f = jit([](Tensor x) { return x + 1; });
+  expect_equal(compile_stats(f).calls, 0);
+  f(ones({2}));
+  f(ones({2}));
+  const CompileStats stats = compile_stats(f);
+  expect_equal(stats.calls, 2);
+  expect_equal(stats.hits, 1);
+  expect_equal(stats.misses, 1);
+  expect(stats.total > 0 && stats.tracing > 0);
+  expect(stats.last_call > 0);
+}
+
+TEST("before the first call there are no traces") {
+  const auto f = jit([](Tensor x) { return x; });
+  expect_error([&] { last_traces(f); }, "has not been called yet");
+}
+
+TEST("transforms of the user's run between the gradient and the executors") {
+  int runs = 0;
+  const auto f = jit([](Tensor x) { return x + 1; });
+  const auto g = with_transforms(f, {[&](const Trace& trace) {
+    ++runs;
+    return trace;
+  }});
+  expect_near(g(ones({1})).to_vector<float>(), {2});
+  expect_equal(runs, 1);
+  expect_equal(cache_misses(f), 0);
+}
+
+TEST("what is not supported yet says so, and what is unknown names what is known") {
+  const auto identity = [](Tensor x) { return x; };
+  expect_error([&] { jit(identity, {.cache = Cache::symbolic_values}); }, "not supported yet");
+  expect_error([&] { jit(identity, {.cache = Cache::same_input}); }, "not supported yet");
+  expect_error([&] { jit(identity, {.autocast = Dtype::bf16}); }, "not supported yet");
+  expect_error([&] { jit(identity, {.compiled_autograd = true}); }, "not supported yet");
+  expect_error([&] { jit(identity, {.memory_budget = 1}); }, "not supported yet");
+  expect_error([&] { jit(identity, {.executors = {"fast"}}); }, "registered are");
+  expect_error(
+      [&] {
+        jit(identity, {.skip_transforms = {{"fusion", "dce"}}});
+      },
+      "those that can be skipped are cse, dce");
+  expect_error([&] { mark_dynamic(ones({2}), 0); }, "not supported yet");
+  graph_break();
+  expect_error(
+      [&] {
+        jit([](Tensor x) {
+          graph_break();
+          return x;
+        })(ones({1}));
+      },
+      "graph breaks are not supported yet");
+  expect_error([&] { jit([](Tensor x) { return x.item<double>() > 0 ? x : -x; })(ones({1})); }, "graph breaks");
+}
+
+TEST("a tensor of a trace that ended is refused with the line of its birth") {
+  Tensor kept;
+  const auto f = jit([&](Tensor x) {
+    kept = x * 2;
+    return x;
+  });
+  f(ones({1}));
+  expect_error([&] { jit([](Tensor x) { return x; })(kept); }, "a trace that has ended");
+}
+
+TEST("check_nan and verify_against_eager find what is wrong") {
+  const auto f = jit([](Tensor x) { return log(x); }, {.debug = {.check_nan = true}});
+  f(ones({2}));
+  expect_error([&] { f(full({2}, -1.0)); }, "is NaN");
+
+  double factor = 1;
+  const auto g = jit([&](Tensor x) { return x * factor; }, {.debug = {.verify_against_eager = true}});
+  g(ones({2}));
+  factor = 2;
+  expect_error([&] { g(ones({2})); }, "element 0 is 1.0 compiled and 2.0 eager");
+
+  const auto draws = jit([](Tensor x) { return x + rand({2}); }, {.debug = {.verify_against_eager = true}});
+  draws(ones({2}));
+  draws(ones({2}));
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,51 @@
+// In-place operators in eager mode.
+#include <fulgurite/fulgurite.h>
+
+#include "support/test.h"
+#include "tensor/tensor_impl.h"
+
+using namespace fulgurite;
+using namespace fulgurite::test;
+
+TEST("in-place operators write into the tensor and advance its version") {
+  const Tensor x = tensor({1.0, 2.0});
+  const Tensor same = x;
+  const uint32_t before = x.impl()->storage->version;
+  x.add_(1).mul_(2);
+  expect_near(same.to_vector<float>(), {4, 6});
+  expect(x.impl()->storage->version > before);
+  Tensor y = x;
+  y += 1;
+  y /= 2;
+  expect_near(x.to_vector<float>(), {2.5, 3.5});
+  x.fill_(3);
+  x.copy_(tensor(7));
+  expect_near(x.to_vector<float>(), {7, 7});
+  x.zero_();
+  expect_near(x.to_vector<float>(), {0, 0});
+}
+
+TEST("in-place operators write through views") {
+  const Tensor x = zeros({2, 3});
+  x.select(0, 1).add_(5);
+  expect_near(x.to_vector<float>(), {0, 0, 0, 5, 5, 5});
+  x(0, Slice(1, 3)) = 2;
+  expect_near(x.to_vector<float>(), {0, 2, 2, 5, 5, 5});
+}
+
+TEST("the value is converted to the tensor's dtype, but not from floating to integer") {
+  const Tensor integers = tensor({1, 2});
+  integers.add_(tensor({1, 1}).to(Dtype::i32));
+  expect_equal(integers.to_vector<int64_t>(), std::vector<int64_t>{2, 3});
+  expect_error([&] { integers.mul_(0.5); }, "mul_: the result is f32 and cannot be stored in cpu i64[2]");
+}
+
+TEST("a result that does not fit is refused") {
+  const Tensor x = zeros({2});
+  expect_error([&] { x.add_(zeros({3, 2})); }, "add_: the value has shape [3, 2], which does not fit into cpu f32[2]");
+}
+
+TEST("a leaf that requires grad is not written in place") {
+  const Tensor x = zeros({2}).requires_grad_();
+  expect_error([&] { x.add_(1); }, "a leaf tensor that requires grad is written in place: add_");
+}

@@ -1,0 +1,31 @@
+#include <fulgurite/error.h>
+
+#include "executors/executor.h"
+#include "support/test.h"
+
+namespace fulgurite {
+
+TEST("eager is always asked last") {
+  const auto names = [](const std::vector<const Executor*>& executors) {
+    std::vector<std::string> out;
+    for (const Executor* executor : executors) out.push_back(executor->name);
+    return out;
+  };
+  expect_equal(names(resolve_executors({})), std::vector<std::string>({"onednn", "eager"}));
+  expect_equal(names(resolve_executors({"eager"})), std::vector<std::string>({"eager"}));
+  expect_equal(names(resolve_executors({"eager", "onednn", "onednn"})), std::vector<std::string>({"onednn", "eager"}));
+}
+
+TEST("an unknown executor is an error that names the registered ones") {
+  expect_error([] { resolve_executors({"cudnn"}); }, "there is no executor \"cudnn\"; registered are onednn, eager");
+  expect_error([] { set_default_executors({"cudnn"}); }, "there is no executor");
+}
+
+TEST("the default order can be changed") {
+  const std::vector<std::string> before = default_executors();
+  set_default_executors({"eager"});
+  expect_equal(resolve_executors({}).size(), 1u);
+  set_default_executors(before);
+}
+
+}  // namespace fulgurite

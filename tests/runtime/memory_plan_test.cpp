@@ -1,0 +1,48 @@
+#include "runtime/memory_plan.h"
+
+#include <random>
+
+#include "support/test.h"
+
+namespace fulgurite {
+
+namespace {
+
+bool overlap(const PlannedBuffer& a, const PlannedBuffer& b) {
+  const bool in_time = a.first <= b.last && b.first <= a.last;
+  const bool in_space = a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+  return in_time && in_space;
+}
+
+}  // namespace
+
+TEST("buffers that follow one another share memory") {
+  PlannedBuffer buffers[] = {{1000, 0, 1}, {1000, 1, 2}, {1000, 2, 3}, {1000, 3, 4}};
+  expect_equal(plan_memory(buffers), 2048);
+  expect_equal(buffers[0].offset, buffers[2].offset);
+  expect_equal(buffers[1].offset, buffers[3].offset);
+}
+
+TEST("an empty plan needs nothing") { expect_equal(plan_memory({}), 0); }
+
+TEST("live buffers never overlap and offsets are aligned") {
+  std::mt19937 random(7);
+  std::vector<PlannedBuffer> buffers(300);
+  int64_t total = 0;
+  for (PlannedBuffer& buffer : buffers) {
+    buffer.bytes = static_cast<int64_t>(random() % 5000);
+    buffer.first = static_cast<int>(random() % 500);
+    buffer.last = buffer.first + static_cast<int>(random() % 40);
+    total += buffer.bytes;
+  }
+  const int64_t arena = plan_memory(buffers);
+  expect(arena < total / 3, "memory is reused");
+  bool is_right = true;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    is_right = is_right && buffers[i].offset % 64 == 0 && buffers[i].offset + buffers[i].bytes <= arena;
+    for (size_t j = 0; j < i; ++j) is_right = is_right && !overlap(buffers[i], buffers[j]);
+  }
+  expect(is_right);
+}
+
+}  // namespace fulgurite

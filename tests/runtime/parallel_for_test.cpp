@@ -1,0 +1,81 @@
+#include "runtime/parallel_for.h"
+
+#include <atomic>
+#include <thread>
+
+#include <fulgurite/error.h>
+#include <fulgurite/tensor.h>
+
+#include "support/test.h"
+
+namespace fulgurite {
+
+namespace {
+
+/// Sets the number of threads for a scope.
+struct Threads {
+  explicit Threads(int count) : before(num_threads()) { set_num_threads(count); }
+  ~Threads() { set_num_threads(before); }
+  int before;
+};
+
+}  // namespace
+
+TEST("every index is visited once, with any number of threads") {
+  for (const int threads : {1, 2, 3, 7}) {
+    const Threads scope(threads);
+    for (const int64_t count : {0, 1, 5, 1000}) {
+      std::vector<std::atomic<int>> visits(static_cast<size_t>(count));
+      parallel_for(count, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) ++visits[static_cast<size_t>(i)];
+      });
+      bool once = true;
+      for (const auto& n : visits) once = once && n == 1;
+      expect(once);
+    }
+  }
+}
+
+TEST("little work is one serial call") {
+  const Threads scope(4);
+  int calls = 0;
+  parallel_for(99, 100, [&](int64_t begin, int64_t end) {
+    ++calls;
+    expect_equal(end - begin, 99);
+  });
+  expect_equal(calls, 1);
+}
+
+TEST("a region inside a region runs serially") {
+  const Threads scope(2);
+  std::atomic<int> total{0}, inner_calls{0};
+  parallel_for(2, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      parallel_for(10, 1, [&](int64_t b, int64_t e) {
+        ++inner_calls;
+        total += static_cast<int>(e - b);
+      });
+  });
+  expect_equal(total.load(), 20);
+  expect_equal(inner_calls.load(), 2);
+}
+
+TEST("an exception comes out of the region") {
+  const Threads scope(2);
+  expect_error([] { parallel_for(2, 1, [](int64_t, int64_t) { throw UserError("index out of range"); }); }, "index out of range");
+}
+
+TEST("several user threads at once") {
+  const Threads scope(2);
+  std::atomic<int64_t> total{0};
+  std::vector<std::thread> users;
+  for (int user = 0; user < 4; ++user)
+    users.emplace_back([&] {
+      for (int round = 0; round < 50; ++round)
+        parallel_for(100, 1, [&](int64_t begin, int64_t end) { total += end - begin; });
+    });
+  for (std::thread& user : users) user.join();
+  expect_equal(total.load(), 4 * 50 * 100);
+}
+
+}  // namespace fulgurite
