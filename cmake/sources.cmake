@@ -32,8 +32,8 @@ function(add_kernel_variant name)
   target_include_directories(fulgurite_kernels_${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include
                              ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(fulgurite_kernels_${name} PRIVATE FULGURITE_KERNELS=kernels_${name})
-  # No fast-math: only that nobody reads errno after a square root.
-  target_compile_options(fulgurite_kernels_${name} PRIVATE -fno-math-errno -Wno-psabi ${ARGN})
+  # No fast-math: these two only say that nobody reads errno or the floating-point exception flags; values are the same.
+  target_compile_options(fulgurite_kernels_${name} PRIVATE -fno-math-errno -fno-trapping-math -Wno-psabi ${ARGN})
   target_link_libraries(fulgurite_kernels_${name} PRIVATE fulgurite_settings)
   list(APPEND fulgurite_kernel_objects $<TARGET_OBJECTS:fulgurite_kernels_${name}>)
   set(fulgurite_kernel_objects ${fulgurite_kernel_objects} PARENT_SCOPE)
@@ -82,5 +82,5 @@ if(fulgurite_cli_sources)
   add_executable(fulgurite_cli ${fulgurite_cli_sources})
   set_target_properties(fulgurite_cli PROPERTIES OUTPUT_NAME fulgurite)
   target_include_directories(fulgurite_cli PRIVATE ${PROJECT_SOURCE_DIR}/src)
-  target_link_libraries(fulgurite_cli PRIVATE fulgurite fulgurite_settings)
+  target_link_libraries(fulgurite_cli PRIVATE fulgurite_internal)
 endif()

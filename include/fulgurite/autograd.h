@@ -43,8 +43,7 @@ class EnableGrad {
 class Hook {
  public:
   template <class F>
-    requires(!std::same_as<std::remove_cvref_t<F>, Hook> && std::invocable<F&, Tensor>)
-  Hook(F hook)
+  requires(!std::same_as<std::remove_cvref_t<F>, Hook> && std::invocable<F&, Tensor>) Hook(F hook)
       : run_([hook = std::move(hook)](const Tensor& gradient) mutable -> Tensor {
           using Result = std::invoke_result_t<F&, Tensor>;
           if constexpr (std::is_void_v<Result>) {
@@ -57,7 +56,8 @@ class Hook {
             const std::optional<Tensor> replaced = hook(gradient);
             return replaced ? *replaced : Tensor();
           } else {
-            static_assert(std::is_void_v<Result>, "a hook returns a Tensor, std::optional<Tensor>, std::nullopt or nothing");
+            static_assert(std::is_void_v<Result>,
+                          "a hook returns a Tensor, std::optional<Tensor>, std::nullopt or nothing");
           }
         }) {}
 
@@ -110,8 +110,8 @@ class Node : public std::enable_shared_from_this<Node> {
   /// Counts the nodes of a thread in the order made; backward runs the latest first.
   uint64_t sequence_nr() const { return sequence_nr_; }
 
-  /// The gradients of the inputs, one for each edge. `gradients` has one for each output; undefined where there is none.
-  /// With `create_graph` the computation is recorded itself.
+  /// The gradients of the inputs, one for each edge. `gradients` has one for each output; undefined where there is
+  /// none. With `create_graph` the computation is recorded itself.
   virtual std::vector<Tensor> apply(std::vector<Tensor> gradients, bool create_graph) = 0;
   virtual size_t output_count() const = 0;
   /// Drops what was saved; apply() is an error afterwards.
@@ -152,11 +152,12 @@ class TensorList {
 struct GradOptions {
   std::optional<bool> retain_graph = {};  // as create_graph when not given
   bool create_graph = false;
-  bool allow_unused = false;              // an input that the outputs do not depend on has an undefined gradient
-  bool materialize_grads = false;         // … or zeros
+  bool allow_unused = false;       // an input that the outputs do not depend on has an undefined gradient
+  bool materialize_grads = false;  // … or zeros
 };
 
-/// The gradients of the sum of `outputs`, each weighed with its gradient, with respect to `inputs`; nothing is accumulated.
+/// The gradients of the sum of `outputs`, each weighed with its gradient, with respect to `inputs`; nothing is
+/// accumulated.
 std::vector<Tensor> grad(const TensorList& outputs, const TensorList& inputs, const TensorList& gradients = {},
                          const GradOptions& = {}, SourceLocation at = SourceLocation::here());
 /// Tensor::backward for several outputs at once.
@@ -164,4 +165,4 @@ void backward(const TensorList& outputs, const TensorList& gradients = {}, const
               SourceLocation at = SourceLocation::here());
 
 }  // namespace autograd
-}  // namespace fulgurite
+}  // namespace gnu::visibility("default")]]fulgurite

@@ -133,9 +133,8 @@ std::map<std::string, Tensor> state_of(const NamedTensors& all);
 template <class Model>
 NamedTensors named_tensors(const Model& model) {
   NamedTensors out;
-  fulgurite::detail::for_each_named_tensor(model, [&out](const std::string& path, const Tensor& tensor) {
-    out.emplace_back(path, tensor);
-  });
+  fulgurite::detail::for_each_named_tensor(
+      model, [&out](const std::string& path, const Tensor& tensor) { out.emplace_back(path, tensor); });
   return out;
 }
 
@@ -167,10 +166,11 @@ template <class Model>
 std::map<std::string, Tensor> state_dict(const Model& model) {
   return model_detail::state_of(model_detail::named_tensors(model));
 }
-/// Copies the values in, converted to the model's dtypes. Throws UserError when a name is missing or unknown or a shape differs; the
-/// model is then unchanged.
+/// Copies the values in, converted to the model's dtypes. Throws UserError when a name is missing or unknown or a shape
+/// differs; the model is then unchanged.
 template <class Model>
-void load_state_dict(const Model& model, const std::map<std::string, Tensor>& state, SourceLocation at = SourceLocation::here()) {
+void load_state_dict(const Model& model, const std::map<std::string, Tensor>& state,
+                     SourceLocation at = SourceLocation::here()) {
   model_detail::load_state(model_detail::named_tensors(model), state, at);
 }
 
@@ -193,4 +193,4 @@ void to(const Model& model, Dtype dtype) {
 }
 
 }  // namespace nn
-}  // namespace fulgurite
+}  // namespace gnu::visibility("default")]]fulgurite

@@ -17,8 +17,8 @@ struct ParameterGroup {
   Options options = {};
 };
 
-/// What optimizers have in common. All state lies in tensors made when the optimizer is: the learning rate and the count of steps too,
-/// so a traced step is compiled once and follows a schedule.
+/// What optimizers have in common. All state lies in tensors made when the optimizer is: the learning rate and the
+/// count of steps too, so a traced step is compiled once and follows a schedule.
 class Optimizer {
  public:
   virtual ~Optimizer();
@@ -28,7 +28,8 @@ class Optimizer {
 
   /// Changes the parameters by their grad(); those without one stay as they are.
   void step(SourceLocation at = SourceLocation::here());
-  /// The same with gradients given, in the order of parameters(): for a traced step with value_and_grad. Undefined ones count as none.
+  /// The same with gradients given, in the order of parameters(): for a traced step with value_and_grad. Undefined ones
+  /// count as none.
   void step(const std::vector<Tensor>& gradients, SourceLocation at = SourceLocation::here());
   /// The same for gradients in the order of these parameters, which are the optimizer's in another order.
   void step(const std::vector<Tensor>& parameters, const std::vector<Tensor>& gradients,
@@ -57,7 +58,8 @@ class Optimizer {
   };
   Optimizer() = default;
   void add_group(double learning_rate);
-  /// Adds a parameter to the last group. Named state starts at zero; `like_parameter` has its sizes and dtype, otherwise a 0-d f32.
+  /// Adds a parameter to the last group. Named state starts at zero; `like_parameter` has its sizes and dtype,
+  /// otherwise a 0-d f32.
   struct StateSpec {
     const char* name;
     bool like_parameter;
@@ -128,10 +130,12 @@ class AdamW final : public Optimizer {
 };
 
 /// Two groups: tensors of two dimensions or more decay, the others (biases, norms) do not.
-std::vector<ParameterGroup<AdamWOptions>> decay_matrices_only(const std::vector<Tensor>& parameters, const AdamWOptions& options);
+std::vector<ParameterGroup<AdamWOptions>> decay_matrices_only(const std::vector<Tensor>& parameters,
+                                                              const AdamWOptions& options);
 
 /// Scales the gradients so that the norm of all of them together is at most `max_norm`; gives the norm before.
-Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, SourceLocation at = SourceLocation::here());
+Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,
+                       SourceLocation at = SourceLocation::here());
 /// The same as a function of gradients, for traced steps: the scaled gradients and the norm before.
 std::pair<std::vector<Tensor>, Tensor> clip_grad_norm(const std::vector<Tensor>& gradients, double max_norm,
                                                       SourceLocation at = SourceLocation::here());
@@ -142,8 +146,8 @@ struct CosineOptions {
   int64_t steps = 1;
   double min_lr = 0;
 };
-/// A linear rise over `warmup` steps, then half a cosine down to `min_lr` at `steps`. Sets the rate of step 0 at once; call step()
-/// after each of the optimizer's.
+/// A linear rise over `warmup` steps, then half a cosine down to `min_lr` at `steps`. Sets the rate of step 0 at once;
+/// call step() after each of the optimizer's.
 class CosineSchedule {
  public:
   CosineSchedule(Optimizer& optimizer, const CosineOptions& options);
@@ -162,4 +166,4 @@ class CosineSchedule {
 };
 
 }  // namespace optim
-}  // namespace fulgurite
+}  // namespace gnu::visibility("default")]]fulgurite

@@ -242,7 +242,7 @@ Tensor operator+(const Operand&, const Operand&);
 Tensor operator-(const Operand&, const Operand&);
 Tensor operator*(const Operand&, const Operand&);
 Tensor operator/(const Operand&, const Operand&);
-Tensor operator-(const Tensor&);
+Tensor operator-(const Operand&);
 Tensor operator==(const Operand&, const Operand&);
 Tensor operator!=(const Operand&, const Operand&);
 Tensor operator<(const Operand&, const Operand&);

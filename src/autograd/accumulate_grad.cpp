@@ -14,8 +14,8 @@ namespace {
 // Whether nobody else can see the tensor's elements, so that it may become a leaf's gradient as it is.
 bool is_ours_alone(const Tensor& gradient) {
   const TensorImpl& impl = *gradient.impl();
-  return impl.owners.load(std::memory_order_acquire) == 1 && impl.storage->owners.load(std::memory_order_acquire) == 1 &&
-         impl.is_contiguous && !impl.requires_grad;
+  return impl.owners.load(std::memory_order_acquire) == 1 &&
+         impl.storage->owners.load(std::memory_order_acquire) == 1 && impl.is_contiguous && !impl.requires_grad;
 }
 
 Tensor own_copy(const Tensor& gradient) {
@@ -60,7 +60,8 @@ std::vector<Tensor> AccumulateGrad::apply(std::vector<Tensor> gradients, bool cr
   {
     // One thread at a time adds to a leaf; the gradient itself is written outside the short lock above.
     static std::mutex accumulation[64];
-    const std::lock_guard lock(accumulation[reinterpret_cast<uintptr_t>(variable_.impl().get()) / sizeof(TensorImpl) % 64]);
+    const std::lock_guard lock(
+        accumulation[reinterpret_cast<uintptr_t>(variable_.impl().get()) / sizeof(TensorImpl) % 64]);
     accumulate_gradient(variable_, std::move(gradient), create_graph);
   }
   for (const auto& hook : after) hook(variable_);

@@ -13,13 +13,16 @@ namespace {
 
 void check_no_trace(const char* what, SourceLocation at) {
   if (innermost_interpreter())
-    throw UserError(text::cat(what, " inside a traced function is not supported yet: use value_and_grad() there, or call backward() "
-                                    "outside on the function's result"),
-                    at);
+    throw UserError(
+        text::cat(what,
+                  " inside a traced function is not supported yet: use value_and_grad() there, or call backward() "
+                  "outside on the function's result"),
+        at);
 }
 
 // The gradients that backward starts from, checked against the outputs.
-BackwardCall start(const char* what, const std::vector<Tensor>& outputs, const std::vector<Tensor>& gradients, SourceLocation at) {
+BackwardCall start(const char* what, const std::vector<Tensor>& outputs, const std::vector<Tensor>& gradients,
+                   SourceLocation at) {
   check_no_trace(what, at);
   if (!gradients.empty() && gradients.size() != outputs.size())
     throw UserError(text::cat(what, ": got ", outputs.size(), " tensors and ", gradients.size(), " gradients"), at);
@@ -29,19 +32,21 @@ BackwardCall start(const char* what, const std::vector<Tensor>& outputs, const s
     if (!output.defined()) throw UserError(text::cat(what, ": tensor ", i, " is undefined"), at);
     Edge root = gradient_edge(output);
     if (!root.node)
-      throw UserError(text::cat(what, ": tensor ", i, ", ", type_text(output),
-                                ", does not require grad and was not made from one that does; call requires_grad_() on what the "
-                                "gradient is wanted of"),
-                      at);
+      throw UserError(
+          text::cat(what, ": tensor ", i, ", ", type_text(output),
+                    ", does not require grad and was not made from one that does; call requires_grad_() on what the "
+                    "gradient is wanted of"),
+          at);
     Tensor gradient = gradients.empty() ? Tensor() : gradients[i];
     if (!gradient.defined()) {
       if (output.impl()->numel() != 1)
-        throw UserError(text::cat(what, ": a gradient can be made implicitly only for a scalar, this is ", type_text(output),
-                                  "; reduce it, with sum() or mean(), or give the gradient"),
+        throw UserError(text::cat(what, ": a gradient can be made implicitly only for a scalar, this is ",
+                                  type_text(output), "; reduce it, with sum() or mean(), or give the gradient"),
                         at);
       gradient = ones_like(output);
     } else if (!same_sizes(gradient, output) || gradient.dtype() != output.dtype()) {
-      throw UserError(text::cat(what, ": the gradient is ", type_text(gradient), ", the tensor ", type_text(output)), at);
+      throw UserError(text::cat(what, ": the gradient is ", type_text(gradient), ", the tensor ", type_text(output)),
+                      at);
     }
     call.roots.push_back(std::move(root));
     call.gradients.push_back(std::move(gradient));
@@ -59,7 +64,8 @@ void check_input(const char* what, const Tensor& input, size_t index, SourceLoca
 
 namespace autograd {
 
-void backward(const TensorList& outputs, const TensorList& gradients, const BackwardOptions& options, SourceLocation at) {
+void backward(const TensorList& outputs, const TensorList& gradients, const BackwardOptions& options,
+              SourceLocation at) {
   BackwardCall call = start("backward()", outputs.tensors(), gradients.tensors(), at);
   call.create_graph = options.create_graph;
   call.keep_graph = options.retain_graph.value_or(options.create_graph);
@@ -73,11 +79,12 @@ void backward(const TensorList& outputs, const TensorList& gradients, const Back
   const std::vector<char> captures = call.captures;
   std::vector<Tensor> captured = run_backward(std::move(call));
   for (size_t i = 0; i < captured.size(); ++i)
-    if (captures[i] && captured[i].defined()) accumulate_gradient(options.inputs[i], std::move(captured[i]), options.create_graph);
+    if (captures[i] && captured[i].defined())
+      accumulate_gradient(options.inputs[i], std::move(captured[i]), options.create_graph);
 }
 
-std::vector<Tensor> grad(const TensorList& outputs, const TensorList& inputs, const TensorList& gradients, const GradOptions& options,
-                         SourceLocation at) {
+std::vector<Tensor> grad(const TensorList& outputs, const TensorList& inputs, const TensorList& gradients,
+                         const GradOptions& options, SourceLocation at) {
   BackwardCall call = start("grad()", outputs.tensors(), gradients.tensors(), at);
   if (inputs.tensors().empty()) throw UserError("grad(): no inputs were given", at);
   call.create_graph = options.create_graph;
@@ -93,9 +100,11 @@ std::vector<Tensor> grad(const TensorList& outputs, const TensorList& inputs, co
     const Tensor& input = inputs.tensors()[i];
     if (options.materialize_grads) found[i] = make_zeros({input.shape(), input.dtype(), input.device()});
     else if (!options.allow_unused)
-      throw UserError(text::cat("grad(): the outputs do not depend on input ", i, ", ", type_text(input),
-                                "; give {.allow_unused = true} to get an undefined gradient, or {.materialize_grads = true} for zeros"),
-                      at);
+      throw UserError(
+          text::cat(
+              "grad(): the outputs do not depend on input ", i, ", ", type_text(input),
+              "; give {.allow_unused = true} to get an undefined gradient, or {.materialize_grads = true} for zeros"),
+          at);
   }
   return found;
 }

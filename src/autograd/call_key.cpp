@@ -28,8 +28,9 @@ void add_tensor(Words& words, const Tensor& tensor) {
     return;
   }
   const TensorImpl& impl = *tensor.impl();
-  words.push_back(uint64_t{1} << 32 | static_cast<uint64_t>(impl.dtype) << 24 | static_cast<uint64_t>(impl.device.kind) << 20 |
-                  static_cast<uint64_t>(impl.requires_grad) << 16 | impl.sizes.size());
+  words.push_back(uint64_t{1} << 32 | static_cast<uint64_t>(impl.dtype) << 24 |
+                  static_cast<uint64_t>(impl.device.kind) << 20 | static_cast<uint64_t>(impl.requires_grad) << 16 |
+                  impl.sizes.size());
   for (const int64_t size : impl.sizes) words.push_back(static_cast<uint64_t>(size));
 }
 
@@ -50,7 +51,10 @@ void add(Words& words, const Argument& argument) {
     case Kind::boolean: words.push_back(argument.boolean().hint()); break;
     case Kind::string: add_text(words, argument.string()); break;
     case Kind::dtype: words.push_back(static_cast<uint64_t>(argument.dtype())); break;
-    case Kind::device: words.push_back(static_cast<uint64_t>(argument.device().kind) << 16 | static_cast<uint16_t>(argument.device().index)); break;
+    case Kind::device:
+      words.push_back(static_cast<uint64_t>(argument.device().kind) << 16 |
+                      static_cast<uint16_t>(argument.device().index));
+      break;
     case Kind::tensors:
       words.push_back(argument.tensors().size());
       for (const Tensor& tensor : argument.tensors()) add_tensor(words, tensor);

@@ -17,7 +17,8 @@ namespace {
 
 bool is_same_memory(const Tensor& a, const Tensor& b) {
   const TensorImpl &x = *a.impl(), &y = *b.impl();
-  return x.storage == y.storage && x.offset == y.offset && x.sizes == y.sizes && x.strides == y.strides && x.dtype == y.dtype;
+  return x.storage == y.storage && x.offset == y.offset && x.sizes == y.sizes && x.strides == y.strides &&
+         x.dtype == y.dtype;
 }
 
 /// Finds out which saved tensors are inputs or outputs of the call.
@@ -27,7 +28,8 @@ class Origins {
     known_.reserve(inputs.size() + outputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) add(inputs[i], SavedTensor::Origin::input, i);
     for (size_t i = 0; i < outputs.size(); ++i) add(outputs[i], SavedTensor::Origin::output, i);
-    std::sort(known_.begin(), known_.end(), [](const Known& a, const Known& b) { return std::less<>()(a.storage, b.storage); });
+    std::sort(known_.begin(), known_.end(),
+              [](const Known& a, const Known& b) { return std::less<>()(a.storage, b.storage); });
   }
   SavedTensor saved(const Tensor& tensor) const {
     if (!tensor.defined()) return {};
@@ -86,7 +88,8 @@ class CompiledNode final : public Node {
     if (is_released_) throw_already_freed(name_);
     const std::vector<Value> expected = input_values(trace_);
     if (expected.size() != saved_.size() + gradients.size())
-      throw InternalError(text::cat(name_, " takes ", expected.size(), " inputs, got ", saved_.size() + gradients.size()));
+      throw InternalError(
+          text::cat(name_, " takes ", expected.size(), " inputs, got ", saved_.size() + gradients.size()));
     for (size_t i = 0; i < gradients.size(); ++i) {
       const bool is_read = !expected[saved_.size() + i].is_none();
       if (!is_read) gradients[i] = Tensor();
@@ -109,7 +112,8 @@ class CompiledNode final : public Node {
     if (inputs_.empty()) {
       for (const SavedTensor& saved : saved_) {
         if (saved.is_floating_inside())
-          throw UserError(text::cat(name_, " cannot be differentiated a second time: it saved a value made inside the call"));
+          throw UserError(
+              text::cat(name_, " cannot be differentiated a second time: it saved a value made inside the call"));
         arguments.push_back(saved.with_history(*this));
       }
       arguments.insert(arguments.end(), gradients.begin(), gradients.end());
@@ -134,8 +138,8 @@ class CompiledNode final : public Node {
 void attach_compiled_node(std::span<const Tensor> inputs, std::vector<Tensor>& outputs, std::vector<Tensor> saved,
                           std::shared_ptr<const Program> backward, const Trace& backward_trace, std::string name,
                           std::shared_ptr<const Program> forward) {
-  const auto node = std::make_shared<CompiledNode>(inputs, outputs, saved, std::move(backward), backward_trace, std::move(name),
-                                                   std::move(forward));
+  const auto node = std::make_shared<CompiledNode>(inputs, outputs, saved, std::move(backward), backward_trace,
+                                                   std::move(name), std::move(forward));
   for (size_t i = 0; i < outputs.size(); ++i)
     if (outputs[i].defined() && is_floating(outputs[i].dtype())) set_history(outputs[i], node, static_cast<int>(i));
 }

@@ -32,9 +32,17 @@ int place_of(const std::vector<Value>& values, const Value& value) {
   return -1;
 }
 
+// The results of the one operator in a trace of it.
+std::vector<Value> results_of(const Symbol& symbol, const Trace& trace) {
+  for (const BoundSymbol& bound : trace.bound_symbols)
+    if (bound.symbol == &symbol) return bound.flat_outs();
+  return {};
+}
+
 }  // namespace
 
-EagerFunction::EagerFunction(const Symbol& symbol, Arguments arguments, SourceLocation at) : node_name_(node_name_of(symbol.name())) {
+EagerFunction::EagerFunction(const Symbol& symbol, Arguments arguments, SourceLocation at)
+    : symbol_(&symbol), node_name_(node_name_of(symbol.name())) {
   const GradModeScope grad_mode(true);
   Tracer tracer(std::string(symbol.name()));
   const InterpreterScope scope(&tracer);
@@ -42,7 +50,8 @@ EagerFunction::EagerFunction(const Symbol& symbol, Arguments arguments, SourceLo
   for (const Tensor* tensor : tensors_of(arguments)) {
     inputs.emplace_back();
     if (!tensor->defined()) continue;
-    inputs.back() = tracer.add_argument({tensor->shape(), tensor->dtype(), tensor->device()}, tensor->impl()->requires_grad, {}, at);
+    inputs.back() = tracer.add_argument({tensor->shape(), tensor->dtype(), tensor->device()},
+                                        tensor->impl()->requires_grad, {}, at);
     input_places_.push_back(inputs.size() - 1);
   }
   const ReplacedArguments replaced(arguments, inputs.data());
@@ -58,7 +67,8 @@ EagerFunction::EagerFunction(const Symbol& symbol, Arguments arguments, SourceLo
     if (only.saves_inside) forward_program_ = &only;
     return;
   }
-  // Which results will have a cotangent is not known yet, so everything is saved; the results are mostly views or small.
+  // Which results will have a cotangent is not known yet, so everything is saved; the results are mostly views or
+  // small.
   for (const size_t place : input_places_) saves_.push_back({SavedTensor::Origin::input, place});
   for (size_t i = 0; i < outputs_.size(); ++i) saves_.push_back({SavedTensor::Origin::output, i});
 }
@@ -81,7 +91,7 @@ std::unique_ptr<EagerFunction::Backward> EagerFunction::make_backward(uint64_t o
   const Trace& forward = out->compiled.forward_traces.back();
   const BoundSymbol& last = forward.bound_symbols.back();
   const std::vector<Value> inputs = input_values(forward);
-  const std::vector<Value>& outputs = keyword(last, "flat_output").list();
+  const std::vector<Value> outputs = results_of(*symbol_, out->compiled.forward_traces.front());
   const std::vector<Value>& saved = keyword(last, "saved_tensors").list();
   for (const Value& value : saved) {
     SavedTensor::Origin origin = SavedTensor::Origin::input;
@@ -91,22 +101,24 @@ std::unique_ptr<EagerFunction::Backward> EagerFunction::make_backward(uint64_t o
     } else {
       origin = SavedTensor::Origin::output;
       place = place_of(outputs, value);
-      if (place >= 0) place = static_cast<int>(chosen[place]);
     }
     if (place < 0) {
-      if (outputs_.size() > 1) throw InternalError(text::cat(node_name_, " saves a value made inside an operator of several results"));
+      if (outputs_.size() > 1)
+        throw InternalError(text::cat(node_name_, " saves a value made inside an operator of several results"));
       out->saves_inside = true;
       break;
     }
     size_t slot = 0;
-    while (slot < saves_.size() && !(saves_[slot].origin == origin && saves_[slot].index == static_cast<size_t>(place))) ++slot;
+    while (slot < saves_.size() && !(saves_[slot].origin == origin && saves_[slot].index == static_cast<size_t>(place)))
+      ++slot;
     if (slot == saves_.size()) saves_.push_back({origin, static_cast<size_t>(place)});
     out->saved.push_back(static_cast<int>(slot));
   }
   const std::vector<Value> expected = input_values(out->trace());
   for (size_t i = saved.size(); i < expected.size(); ++i) out->reads.push_back(!expected[i].is_none());
   if (out->reads.size() != chosen.size())
-    throw InternalError(text::cat(node_name_, " takes ", out->reads.size(), " cotangents for ", chosen.size(), " results"));
+    throw InternalError(
+        text::cat(node_name_, " takes ", out->reads.size(), " cotangents for ", chosen.size(), " results"));
   return out;
 }
 
@@ -124,7 +136,8 @@ struct Hash {
   size_t operator()(const CallKey& key) const { return key.hash; }
 };
 
-// Sharded, so that threads rarely wait for each other. A full shard starts over: programs whose shapes never repeat must not grow.
+// Sharded, so that threads rarely wait for each other. A full shard starts over: programs whose shapes never repeat
+// must not grow.
 struct Shard {
   std::mutex mutex;
   std::unordered_map<CallKey, std::shared_ptr<EagerFunction>, Hash> functions;

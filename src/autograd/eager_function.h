@@ -13,8 +13,8 @@
 
 namespace fulgurite {
 
-/// How calls of one operator with one kind of arguments are differentiated: the operator recorded alone, and the backward halves of its
-/// gradient rule.
+/// How calls of one operator with one kind of arguments are differentiated: the operator recorded alone, and the
+/// backward halves of its gradient rule.
 class EagerFunction {
  public:
   EagerFunction(const Symbol&, Arguments, SourceLocation);
@@ -27,9 +27,9 @@ class EagerFunction {
   /// The backward for one choice of results that have a cotangent.
   struct Backward {
     CompiledFunction compiled;
-    std::vector<int> saved;          // the program's first inputs, as places in saves()
-    std::vector<char> reads;         // for each cotangent given: whether it is an input of the program
-    bool saves_inside = false;       // it saves values made inside the call: the forward program must make them
+    std::vector<int> saved;     // the program's first inputs, as places in saves()
+    std::vector<char> reads;    // for each cotangent given: whether it is an input of the program
+    bool saves_inside = false;  // it saves values made inside the call: the forward program must make them
     const Trace& trace() const { return compiled.backward_traces.front(); }
   };
 
@@ -49,6 +49,7 @@ class EagerFunction {
 
  private:
   std::unique_ptr<Backward> make_backward(uint64_t outputs_with_cotangent);
+  const Symbol* symbol_;
   std::string node_name_;
   Trace recorded_;
   std::vector<size_t> input_places_;

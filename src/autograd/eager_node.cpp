@@ -4,17 +4,22 @@
 
 namespace fulgurite {
 
-EagerNode::EagerNode(std::shared_ptr<EagerFunction> function, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs)
+EagerNode::EagerNode(std::shared_ptr<EagerFunction> function, std::span<const Tensor* const> inputs,
+                     std::span<const Tensor> outputs)
     : function_(std::move(function)) {
   for (const Tensor* input : inputs) add_edge(gradient_edge(*input));
   for (const EagerFunction::Source& source : function_->saves())
-    saved_.push_back({source.origin == SavedTensor::Origin::input ? *inputs[source.index] : outputs[source.index], source.origin,
-                      source.index});
+    saved_.push_back({source.origin == SavedTensor::Origin::input ? *inputs[source.index] : outputs[source.index],
+                      source.origin, source.index});
 }
 
 void EagerNode::release_saved() {
   is_released_ = is_released_ || !saved_.empty();
   saved_.clear();
+}
+
+void EagerNode::keep_elements_of(const Storage& storage) {
+  for (SavedTensor& saved : saved_) saved.keep_elements_of(storage);
 }
 
 std::vector<Tensor> EagerNode::apply(std::vector<Tensor> gradients, bool create_graph) {
@@ -32,7 +37,8 @@ std::vector<Tensor> EagerNode::apply(std::vector<Tensor> gradients, bool create_
   std::vector<Tensor> arguments, results;
   arguments.reserve(backward.saved.size() + gradients.size());
   for (const int place : backward.saved)
-    arguments.push_back(create_graph ? saved_[place].with_history(*this) : saved_[place].elements(function_->node_name()));
+    arguments.push_back(create_graph ? saved_[place].with_history(*this)
+                                     : saved_[place].elements(function_->node_name()));
   size_t cotangent = 0;
   for (Tensor& gradient : gradients)
     if (gradient.defined()) arguments.push_back(backward.reads[cotangent++] ? std::move(gradient) : Tensor());

@@ -13,6 +13,8 @@ class EagerNode final : public Node {
   size_t output_count() const override { return function_->output_count(); }
   std::vector<Tensor> apply(std::vector<Tensor> gradients, bool create_graph) override;
   void release_saved() override;
+  /// Of y.mul_(x): the node of y * x keeps y as it was before the write.
+  void keep_elements_of(const Storage&);
 
  private:
   std::shared_ptr<EagerFunction> function_;

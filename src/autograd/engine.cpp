@@ -15,9 +15,9 @@ namespace fulgurite {
 namespace {
 
 struct Task {
-  std::vector<Tensor> gradients;  // of the node's outputs, summed as they arrive
-  int dependencies = 0;           // edges into the node that have not delivered yet
-  bool is_needed = true;          // leads to an input, or there are none
+  std::vector<Tensor> gradients;                 // of the node's outputs, summed as they arrive
+  int dependencies = 0;                          // edges into the node that have not delivered yet
+  bool is_needed = true;                         // leads to an input, or there are none
   std::vector<std::pair<int, size_t>> captures;  // output, place among the inputs
 };
 
@@ -30,8 +30,7 @@ class Engine {
     const GradModeScope grad_mode(call_.create_graph);
     count_dependencies();
     if (!call_.inputs.empty()) find_needed();
-    for (size_t i = 0; i < call_.roots.size(); ++i)
-      deliver(call_.roots[i], std::move(call_.gradients[i]));
+    for (size_t i = 0; i < call_.roots.size(); ++i) deliver(call_.roots[i], std::move(call_.gradients[i]));
     for (const Edge& root : call_.roots) make_ready(root.node);
     while (!ready_.empty()) {
       const std::shared_ptr<Node> node = ready_.top().node;
@@ -62,8 +61,8 @@ class Engine {
     }
   }
 
-  // A node is needed when an edge of it leads to an input. Nodes are settled in the order in which nothing waits for them any more,
-  // from the leaves back.
+  // A node is needed when an edge of it leads to an input. Nodes are settled in the order in which nothing waits for
+  // them any more, from the leaves back.
   void find_needed() {
     for (auto& [node, task] : tasks_) task.is_needed = false;
     for (size_t i = 0; i < call_.inputs.size(); ++i) {
@@ -112,12 +111,14 @@ class Engine {
     run_output_hooks(node, task.gradients);
     for (const auto& [output, place] : task.captures) captured_[place] = task.gradients[static_cast<size_t>(output)];
     std::vector<Tensor> gradients;
-    const bool any = std::any_of(task.gradients.begin(), task.gradients.end(), [](const Tensor& t) { return t.defined(); });
+    const bool any =
+        std::any_of(task.gradients.begin(), task.gradients.end(), [](const Tensor& t) { return t.defined(); });
     if (task.is_needed && any) {
       gradients = node.apply(std::move(task.gradients), call_.create_graph);
       if (!call_.keep_graph) node.release_saved();
       if (gradients.size() != node.next_edges().size())
-        throw InternalError(text::cat(node.name(), " gave ", gradients.size(), " gradients for ", node.next_edges().size(), " inputs"));
+        throw InternalError(
+            text::cat(node.name(), " gave ", gradients.size(), " gradients for ", node.next_edges().size(), " inputs"));
     }
     for (size_t i = 0; i < node.next_edges().size(); ++i) {
       const Edge& edge = node.next_edges()[i];

@@ -18,7 +18,8 @@ struct BackwardCall {
   std::vector<char> captures;
 };
 
-/// Runs the nodes that the roots lead to, the latest made first. Gives the captured gradients, in the order of `inputs`.
+/// Runs the nodes that the roots lead to, the latest made first. Gives the captured gradients, in the order of
+/// `inputs`.
 std::vector<Tensor> run_backward(BackwardCall);
 
 }  // namespace fulgurite

@@ -41,10 +41,8 @@ void execute(const Symbol& symbol, Arguments arguments, SourceLocation at, Resul
   const Implementation* implementation = find_eager_implementation(symbol);
   if (implementation && implementation->kernel && (!implementation->checker || implementation->checker(arguments)))
     run_kernel(symbol, *implementation, arguments, results);
-  else if (symbol.decompose)
-    symbol.decompose(arguments, results, at);
-  else
-    throw InternalError(text::cat(symbol.qualified_name(), " has no kernel"));
+  else if (symbol.decompose) symbol.decompose(arguments, results, at);
+  else throw InternalError(text::cat(symbol.qualified_name(), " has no kernel"));
 }
 
 }  // namespace fulgurite

@@ -7,7 +7,8 @@ namespace fulgurite {
 bool execute_into(const Symbol& symbol, Arguments arguments, std::span<const Tensor> results) {
   if (innermost_interpreter()) return false;
   const Implementation* implementation = find_eager_implementation(symbol);
-  if (!implementation || !implementation->kernel || (implementation->checker && !implementation->checker(arguments))) return false;
+  if (!implementation || !implementation->kernel || (implementation->checker && !implementation->checker(arguments)))
+    return false;
   for (const Tensor& result : results)
     if (!result.impl()->is_contiguous) return false;
   InferredTypes types;

@@ -2,7 +2,7 @@
 
 #include <fulgurite/operators.h>
 
-#include "autograd/tensor_autograd.h"
+#include "autograd/eager_node.h"
 #include "executors/eager/copy.h"
 #include "ops/dispatch.h"
 
@@ -50,7 +50,8 @@ class RegionNode final : public Node {
   Region region_;
 };
 
-/// The base of a view that was written: inside the region the gradient is the source's, elsewhere that of the base before.
+/// The base of a view that was written: inside the region the gradient is the source's, elsewhere that of the base
+/// before.
 class WriteRegionNode final : public Node {
  public:
   WriteRegionNode(Edge base, Edge source, Region region) : region_(std::move(region)) {
@@ -63,7 +64,8 @@ class WriteRegionNode final : public Node {
     if (!gradients[0].defined()) return {Tensor(), Tensor()};
     const Tensor whole = clone(gradients[0]);
     const Tensor part = region_.of(whole);
-    if (create_graph && whole.requires_grad()) set_history(part, std::make_shared<RegionNode>(gradient_edge(whole), region_), 0);
+    if (create_graph && whole.requires_grad())
+      set_history(part, std::make_shared<RegionNode>(gradient_edge(whole), region_), 0);
     const Tensor of_source = clone(part);
     const Tensor zeros = make_zeros({Shape(region_.sizes.data(), region_.sizes.size()), region_.dtype, {}});
     write_eagerly(zeros, region_.of(whole), {});
@@ -79,6 +81,13 @@ void write_elements(const Tensor& source, const Tensor& destination) {
   destination.impl()->storage->version.fetch_add(1, std::memory_order_relaxed);
 }
 
+// An in-place operator writes a value that may have been computed from what is overwritten.
+void write_recorded(const Tensor& source, const Tensor& destination) {
+  const std::shared_ptr<Node> maker = node_of(source);
+  if (auto* node = dynamic_cast<EagerNode*>(maker.get())) node->keep_elements_of(*destination.impl()->storage);
+  write_elements(source, destination);
+}
+
 void write_view(const Tensor& source, const Tensor& view) {
   const Tensor base(view.impl()->base);
   check_view_is_current(view);
@@ -89,7 +98,7 @@ void write_view(const Tensor& source, const Tensor& view) {
   const TensorImpl &from = *base.impl(), &to = *view.impl();
   const Region region{from.sizes, to.sizes, to.strides, to.offset - from.offset, to.dtype};
   auto node = std::make_shared<WriteRegionNode>(gradient_edge(base), gradient_edge(source), region);
-  write_elements(source, view);
+  write_recorded(source, view);
   set_history(base, node, 0);
   view.impl()->base_history = ++base.impl()->history;
   set_history(view, std::make_shared<RegionNode>(Edge{node, 0}, region), 0);
@@ -98,8 +107,8 @@ void write_view(const Tensor& source, const Tensor& view) {
 }  // namespace
 
 void write_eagerly(const Tensor& source, const Tensor& destination, SourceLocation) {
-  require(source.dtype() == destination.dtype() && same_sizes(source, destination), "the new value is ", type_text(source),
-          ", the tensor ", type_text(destination));
+  require(source.dtype() == destination.dtype() && same_sizes(source, destination), "the new value is ",
+          type_text(source), ", the tensor ", type_text(destination));
   const bool has_history = source.requires_grad() || destination.requires_grad() ||
                            (destination.impl()->base && destination.impl()->base->requires_grad);
   if (!grad_enabled() || !has_history || !is_floating(destination.dtype())) return write_elements(source, destination);
@@ -107,7 +116,7 @@ void write_eagerly(const Tensor& source, const Tensor& destination, SourceLocati
   require(!(destination.requires_grad() && node_of(destination) == nullptr),
           "the tensor written is a leaf that requires grad; wrap the write in NoGrad, or write into a copy");
   auto node = std::make_shared<CopyNode>(gradient_edge(source));
-  write_elements(source, destination);
+  write_recorded(source, destination);
   set_history(destination, std::move(node), 0);
   ++destination.impl()->history;
 }

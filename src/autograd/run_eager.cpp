@@ -50,9 +50,10 @@ void run_forward_program(const EagerFunction& function, std::span<const Tensor* 
   for (const Tensor& output : outputs) results.push_back(output);
   separate_from_arguments(inputs, results);
   outputs.assign(results.begin(), results.end());
-  // The traces live in the program's owner, which the table may drop: the program's own trace lives as long as the program.
-  attach_compiled_node(arguments, outputs, std::move(saved), compiled.backward, compiled.backward->trace(), function.node_name(),
-                       compiled.forward);
+  // The traces live in the program's owner, which the table may drop: the program's own trace lives as long as the
+  // program.
+  attach_compiled_node(arguments, outputs, std::move(saved), compiled.backward, compiled.backward->trace(),
+                       function.node_name(), compiled.forward);
 }
 
 void run_recorded(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
@@ -65,7 +66,8 @@ void run_recorded(const Symbol& symbol, Arguments arguments, SourceLocation at, 
     execute(symbol, arguments, at, results);
   }
   separate_from_arguments(input_span, results);
-  const auto node = std::make_shared<EagerNode>(function, input_span, std::span<const Tensor>(results.data(), results.size()));
+  const auto node =
+      std::make_shared<EagerNode>(function, input_span, std::span<const Tensor>(results.data(), results.size()));
   for (size_t i = 0; i < results.size(); ++i)
     if (is_floating(results[i].dtype())) set_history(results[i], node, static_cast<int>(i));
 }

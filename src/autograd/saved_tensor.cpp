@@ -3,6 +3,7 @@
 #include <fulgurite/error.h>
 
 #include "autograd/tensor_autograd.h"
+#include "executors/eager/copy.h"
 #include "support/text.h"
 
 namespace fulgurite {
@@ -18,9 +19,18 @@ const Tensor& SavedTensor::elements(const std::string& saved_by) const {
   const uint32_t version = elements_.impl()->storage->version.load(std::memory_order_relaxed);
   if (version == version_) return elements_;
   const char* role = origin_ == Origin::input ? "input " : origin_ == Origin::output ? "output " : "intermediate ";
-  throw UserError(text::cat("a tensor needed for backward was changed in place: ", type_text(elements_), ", ", role, index_, " of ",
-                            saved_by, ", is at version ", version, " but was saved at version ", version_,
-                            "; write into a clone, or after backward()"));
+  throw UserError(text::cat("a tensor needed for backward was changed in place: ", type_text(elements_), ", ", role,
+                            index_, " of ", saved_by, ", is at version ", version, " but was saved at version ",
+                            version_, "; write into a clone, or after backward()"));
+}
+
+void SavedTensor::keep_elements_of(const Storage& storage) {
+  if (!elements_.defined() || elements_.impl()->storage.get() != &storage) return;
+  if (storage.version.load(std::memory_order_relaxed) != version_) return;  // too late: elements() will say so
+  const Tensor copy = make_tensor(elements_.impl()->sizes, elements_.dtype(), elements_.device());
+  copy_elements(elements_, copy);
+  elements_ = copy;
+  version_ = 0;
 }
 
 Tensor SavedTensor::with_history(Node& node) const {

@@ -5,8 +5,8 @@
 
 namespace fulgurite {
 
-/// A tensor that a node keeps for backward: the elements without history, and where the history is. Nodes must not own tensors
-/// whose history leads to the node itself.
+/// A tensor that a node keeps for backward: the elements without history, and where the history is. Nodes must not own
+/// tensors whose history leads to the node itself.
 class SavedTensor {
  public:
   enum class Origin : uint8_t { input, output, inside };
@@ -20,6 +20,8 @@ class SavedTensor {
   bool is_floating_inside() const { return defined() && origin_ == Origin::inside && is_floating(elements_.dtype()); }
   /// The elements; fails when they were written since. `saved_by` is the node's name.
   const Tensor& elements(const std::string& saved_by) const;
+  /// Copies the elements away where they lie in `storage`, which is about to be written.
+  void keep_elements_of(const Storage& storage);
   /// The elements with the history that they have as an input or an output of `node`.
   Tensor with_history(Node& node) const;
 

@@ -41,7 +41,8 @@ Trace backward_from_inputs(const Trace& augmented_forward, const Trace& backward
   const auto walk = [&](const Trace& trace) {
     for (size_t i = trace.bound_symbols.size(); i-- > 0;) {
       const BoundSymbol& bound = trace.bound_symbols[i];
-      if (bound.symbol == &prims_return_symbol || bound.symbol == &prims_del_symbol || bound.symbol == &prims_unpack_sequence_symbol)
+      if (bound.symbol == &prims_return_symbol || bound.symbol == &prims_del_symbol ||
+          bound.symbol == &prims_unpack_sequence_symbol)
         continue;
       bool makes_needed = false;
       for_each_output(bound, [&](const Value& v) {

@@ -11,8 +11,9 @@ namespace {
 const TensorImpl& concrete_impl(const Tensor& tensor, const char* what) {
   if (!tensor.defined()) throw UserError(text::cat(what, " of an undefined tensor"));
   if (is_proxy(tensor))
-    throw UserError(text::cat(what, " of ", type_text(tensor), " inside a traced function: a value of a trace has no gradient of its "
-                                    "own; use value_and_grad()"));
+    throw UserError(text::cat(what, " of ", type_text(tensor),
+                              " inside a traced function: a value of a trace has no gradient of its "
+                              "own; use value_and_grad()"));
   return *tensor.impl();
 }
 
@@ -62,7 +63,8 @@ HookHandle Tensor::register_post_accumulate_grad_hook(std::function<void(Tensor)
   const std::lock_guard lock(autograd_mutex(impl));
   TensorAutograd& state = autograd_of(impl);
   if (state.grad_fn)
-    throw UserError(text::cat("register_post_accumulate_grad_hook() of ", type_text(*this), ", which is not a leaf; use register_hook()"));
+    throw UserError(text::cat("register_post_accumulate_grad_hook() of ", type_text(*this),
+                              ", which is not a leaf; use register_hook()"));
   return state.post_accumulate_hooks.add(std::move(hook));
 }
 

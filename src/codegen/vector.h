@@ -1,6 +1,6 @@
-// Sixteen numbers at a time, for kernels written by hand and kernels that are generated. Includes nothing, so that a generated
-// kernel compiles in milliseconds; the same source gives AVX-512, AVX2, SSE2 and plain code. Lanes are the same on all of them:
-// a reduction adds the same numbers in the same order whatever the registers' width.
+// Sixteen numbers at a time, for kernels written by hand and kernels that are generated. Includes nothing, so that a
+// generated kernel compiles in milliseconds; the same source gives AVX-512, AVX2, SSE2 and plain code. Lanes are the
+// same on all of them: a reduction adds the same numbers in the same order whatever the registers' width.
 #pragma once
 
 #ifndef FULGURITE_KERNELS
@@ -25,10 +25,15 @@ inline constexpr int part_lanes = part_bytes / 4;
 typedef float FloatPart __attribute__((vector_size(part_bytes)));
 typedef int IntPart __attribute__((vector_size(part_bytes)));
 typedef unsigned UnsignedPart __attribute__((vector_size(part_bytes)));
+typedef unsigned long long LongPart __attribute__((vector_size(part_bytes)));
 typedef unsigned short HalfPart __attribute__((vector_size(part_bytes / 2)));
 
-struct BFloat16 { unsigned short bits; };
-struct Float16 { unsigned short bits; };
+struct BFloat16 {
+  unsigned short bits;
+};
+struct Float16 {
+  unsigned short bits;
+};
 
 #define FULGURITE_EACH_PART _Pragma("GCC unroll 4") for (int p = 0; p < parts; ++p)
 
@@ -45,11 +50,11 @@ struct Floats {
   __attribute__((always_inline)) Floats(float value) { FULGURITE_EACH_PART part[p] = value - FloatPart{}; }
 };
 
-#define FULGURITE_LANES_OPERATOR(Type, op)                                             \
-  FULGURITE_INLINE Type operator op(const Type& a, const Type& b) {                    \
-    Type result;                                                                       \
-    FULGURITE_EACH_PART result.part[p] = a.part[p] op b.part[p];                       \
-    return result;                                                                     \
+#define FULGURITE_LANES_OPERATOR(Type, op)                          \
+  FULGURITE_INLINE Type operator op(const Type& a, const Type& b) { \
+    Type result;                                                    \
+    FULGURITE_EACH_PART result.part[p] = a.part[p] op b.part[p];    \
+    return result;                                                  \
   }
 FULGURITE_LANES_OPERATOR(Floats, +)
 FULGURITE_LANES_OPERATOR(Floats, -)
@@ -62,16 +67,16 @@ FULGURITE_LANES_OPERATOR(Ints, |)
 FULGURITE_LANES_OPERATOR(Ints, ^)
 #undef FULGURITE_LANES_OPERATOR
 
-#define FULGURITE_LANES_COMPARISON(op)                                                 \
-  FULGURITE_INLINE Ints operator op(const Floats& a, const Floats& b) {                \
-    Ints result;                                                                       \
-    FULGURITE_EACH_PART result.part[p] = a.part[p] op b.part[p];                       \
-    return result;                                                                     \
-  }                                                                                    \
-  FULGURITE_INLINE Ints operator op(const Ints& a, const Ints& b) {                    \
-    Ints result;                                                                       \
-    FULGURITE_EACH_PART result.part[p] = a.part[p] op b.part[p];                       \
-    return result;                                                                     \
+#define FULGURITE_LANES_COMPARISON(op)                                  \
+  FULGURITE_INLINE Ints operator op(const Floats& a, const Floats& b) { \
+    Ints result;                                                        \
+    FULGURITE_EACH_PART result.part[p] = a.part[p] op b.part[p];        \
+    return result;                                                      \
+  }                                                                     \
+  FULGURITE_INLINE Ints operator op(const Ints& a, const Ints& b) {     \
+    Ints result;                                                        \
+    FULGURITE_EACH_PART result.part[p] = a.part[p] op b.part[p];        \
+    return result;                                                      \
   }
 FULGURITE_LANES_COMPARISON(==)
 FULGURITE_LANES_COMPARISON(!=)
@@ -165,7 +170,7 @@ FULGURITE_INLINE Floats load(const float* from) {
 }
 FULGURITE_INLINE void store(float* to, const Floats& value) {
   typedef float Part __attribute__((vector_size(part_bytes), aligned(4), may_alias));
-  FULGURITE_EACH_PART *(Part*)(to + p * part_lanes) = value.part[p];
+  FULGURITE_EACH_PART*(Part*)(to + p * part_lanes) = value.part[p];
 }
 FULGURITE_INLINE Ints load(const int* from) {
   typedef int Part __attribute__((vector_size(part_bytes), aligned(4), may_alias));
@@ -175,18 +180,19 @@ FULGURITE_INLINE Ints load(const int* from) {
 }
 FULGURITE_INLINE void store(int* to, const Ints& value) {
   typedef int Part __attribute__((vector_size(part_bytes), aligned(4), may_alias));
-  FULGURITE_EACH_PART *(Part*)(to + p * part_lanes) = value.part[p];
+  FULGURITE_EACH_PART*(Part*)(to + p * part_lanes) = value.part[p];
 }
 /// Sixteen 16-bit numbers, widened.
 FULGURITE_INLINE Ints load_halves(const unsigned short* from) {
   typedef unsigned short Part __attribute__((vector_size(part_bytes / 2), aligned(2), may_alias));
   Ints result;
-  FULGURITE_EACH_PART result.part[p] = (IntPart)__builtin_convertvector(*(const Part*)(from + p * part_lanes), UnsignedPart);
+  FULGURITE_EACH_PART result.part[p] =
+      (IntPart) __builtin_convertvector(*(const Part*)(from + p * part_lanes), UnsignedPart);
   return result;
 }
 FULGURITE_INLINE void store_halves(unsigned short* to, const Ints& value) {
   typedef unsigned short Part __attribute__((vector_size(part_bytes / 2), aligned(2), may_alias));
-  FULGURITE_EACH_PART *(Part*)(to + p * part_lanes) = __builtin_convertvector((UnsignedPart)value.part[p], HalfPart);
+  FULGURITE_EACH_PART*(Part*)(to + p * part_lanes) = __builtin_convertvector((UnsignedPart)value.part[p], HalfPart);
 }
 /// Sixteen bytes, zero-extended.
 FULGURITE_INLINE Ints load_bytes(const unsigned char* from) {
@@ -195,7 +201,8 @@ FULGURITE_INLINE Ints load_bytes(const unsigned char* from) {
 #if defined(__AVX2__)
   FULGURITE_EACH_PART asm("vpmovzxbd %1, %0" : "=v"(result.part[p]) : "m"(*(const Part*)(from + p * part_lanes)));
 #else
-  FULGURITE_EACH_PART result.part[p] = (IntPart)__builtin_convertvector(*(const Part*)(from + p * part_lanes), UnsignedPart);
+  FULGURITE_EACH_PART result.part[p] =
+      (IntPart) __builtin_convertvector(*(const Part*)(from + p * part_lanes), UnsignedPart);
 #endif
   return result;
 }
@@ -203,12 +210,11 @@ FULGURITE_INLINE Ints load_bytes(const unsigned char* from) {
 FULGURITE_INLINE void store_bytes(unsigned char* to, const Ints& value) {
   typedef unsigned char Bytes __attribute__((vector_size(part_bytes / 4)));
   typedef unsigned char Part __attribute__((vector_size(part_bytes / 4), aligned(1), may_alias));
-  FULGURITE_EACH_PART *(Part*)(to + p * part_lanes) = __builtin_convertvector((UnsignedPart)value.part[p], Bytes);
+  FULGURITE_EACH_PART*(Part*)(to + p * part_lanes) = __builtin_convertvector((UnsignedPart)value.part[p], Bytes);
 }
 
 /// Of each pair of lanes the product of the first ones, as 64 bits.
 FULGURITE_INLINE Ints multiply_even(const Ints& a, const Ints& b) {
-  typedef unsigned long long LongPart __attribute__((vector_size(part_bytes)));
   Ints result;
 #if defined(__AVX2__)
   FULGURITE_EACH_PART asm("vpmuludq %2, %1, %0" : "=v"(result.part[p]) : "v"(a.part[p]), "v"(b.part[p]));
@@ -220,7 +226,6 @@ FULGURITE_INLINE Ints multiply_even(const Ints& a, const Ints& b) {
 }
 /// Pairs of lanes shifted right as 64 bits.
 FULGURITE_INLINE Ints shift_right_pairs(const Ints& a, int count) {
-  typedef unsigned long long LongPart __attribute__((vector_size(part_bytes)));
   Ints result;
   FULGURITE_EACH_PART result.part[p] = (IntPart)((LongPart)a.part[p] >> count);
   return result;
@@ -238,7 +243,8 @@ FULGURITE_INLINE Floats load(const Float16* from) {
   const Ints half = load_halves(&from->bits);
   const Ints sign = shift_left(half & Ints(0x8000), 16);
   const Ints magnitude = shift_left(half & Ints(0x7fff), 13);
-  // Moves the exponent by a multiplication with 2^112, which also normalises the small ones; infinities and NaN keep all ones.
+  // Moves the exponent by a multiplication with 2^112, which also normalises the small ones; infinities and NaN keep
+  // all ones.
   const Floats scaled = from_bits(magnitude) * Floats(0x1p112f);
   const Ints special = magnitude >= Ints(0x0f800000);
   const Ints bits = select(special, magnitude | Ints(0x7f800000), bits_of(scaled));
@@ -248,7 +254,8 @@ FULGURITE_INLINE void store(Float16* to, const Floats& value) {
   const Ints bits = bits_of(value);
   const Ints sign = shift_right(bits, 16) & Ints(0x8000);
   const Ints magnitude = bits & Ints(0x7fffffff);
-  const Ints normal = shift_right(magnitude - Ints(112 << 23) + Ints(0xfff) + (shift_right(magnitude, 13) & Ints(1)), 13);
+  const Ints normal =
+      shift_right(magnitude - Ints(112 << 23) + Ints(0xfff) + (shift_right(magnitude, 13) & Ints(1)), 13);
   // Adding 0.5 leaves a small number's rounded bits at the low end.
   const Ints small = bits_of(from_bits(magnitude) + Floats(0.5f)) - Ints(0x3f000000);
   Ints half = select(magnitude < Ints(113 << 23), small, normal);
@@ -336,7 +343,8 @@ FULGURITE_INLINE Floats sqrt(const Floats& x) {
 #elif defined(__SSE2__)
   FULGURITE_EACH_PART asm("sqrtps %1, %0" : "=x"(result.part[p]) : "x"(x.part[p]));
 #else
-  FULGURITE_EACH_PART for (int lane = 0; lane < part_lanes; ++lane) result.part[p][lane] = __builtin_sqrtf(x.part[p][lane]);
+  FULGURITE_EACH_PART for (int lane = 0; lane < part_lanes; ++lane) result.part[p][lane] =
+      __builtin_sqrtf(x.part[p][lane]);
 #endif
   return result;
 }
@@ -357,19 +365,19 @@ FULGURITE_INLINE Floats scale(const Floats& x, const Floats& with_bits) {
 }
 
 // Reductions of the lanes: lane i with lane i + 8, then 4, 2, 1.
-#define FULGURITE_LANES_REDUCTION(name, combine)                                       \
-  FULGURITE_INLINE float name(const Floats& x) {                                       \
-    float value[lanes];                                                                \
-    store(value, x);                                                                   \
-    for (int half = lanes / 2; half > 0; half /= 2)                                    \
-      for (int lane = 0; lane < half; ++lane) {                                        \
-        const float a = value[lane], b = value[lane + half];                           \
-        value[lane] = combine;                                                         \
-      }                                                                                \
-    return value[0];                                                                   \
+#define FULGURITE_LANES_REDUCTION(name, combine)             \
+  FULGURITE_INLINE float name(const Floats& x) {             \
+    float value[lanes];                                      \
+    store(value, x);                                         \
+    for (int half = lanes / 2; half > 0; half /= 2)          \
+      for (int lane = 0; lane < half; ++lane) {              \
+        const float a = value[lane], b = value[lane + half]; \
+        value[lane] = combine;                               \
+      }                                                      \
+    return value[0];                                         \
   }
 FULGURITE_LANES_REDUCTION(sum_of_lanes, a + b)
-FULGURITE_LANES_REDUCTION(product_of_lanes, a * b)
+FULGURITE_LANES_REDUCTION(product_of_lanes, a* b)
 FULGURITE_LANES_REDUCTION(maximum_of_lanes, ((a > b) | (a != a)) ? a : b)
 FULGURITE_LANES_REDUCTION(minimum_of_lanes, ((a < b) | (a != a)) ? a : b)
 #undef FULGURITE_LANES_REDUCTION

@@ -1,5 +1,6 @@
-// The transcendental functions of vector.h's lanes: within 2.5 units in the last place of the true value, right for NaN, infinities,
-// zeros of either sign and denormal numbers. Integers come out of floats by adding 1.5 * 2^23, which is defined for every input.
+// The transcendental functions of vector.h's lanes: within 2.5 units in the last place of the true value, right for
+// NaN, infinities, zeros of either sign and denormal numbers. Integers come out of floats by adding 1.5 * 2^23, which
+// is defined for every input.
 #pragma once
 #include "codegen/vector.h"
 
@@ -42,7 +43,8 @@ FULGURITE_INLINE Floats expm1(const Floats& argument) {
   Floats r = multiply_add(n, Floats(-0.693359375f), x);
   r = multiply_add(n, Floats(2.12194440e-4f), r);
   const Floats small = multiply_add(exp_tail(r) * r, r, r);  // e^r - 1
-  // 2^n (small + 1) - 1 with the ones cancelled before they can hide the small part; halved so that 2^128 does not overflow.
+  // 2^n (small + 1) - 1 with the ones cancelled before they can hide the small part; halved so that 2^128 does not
+  // overflow.
   const Floats half = scale(Floats(0.5f), shifted);
   const Floats large = multiply_add(half, small, half - Floats(0.5f)) * Floats(2.f);
   return select(abs(argument) < Floats(1e-5f), multiply_add(argument * Floats(0.5f), argument, argument), large);
@@ -85,8 +87,10 @@ FULGURITE_INLINE Floats log(const Floats& x) {
   y = multiply_add(square, Floats(-0.5f), y);
   return log_special(x, multiply_add(d.exponent, Floats(0.693359375f), f + y));
 }
-/// ln(1 + f) in two parts, times a factor given in two parts, plus exponent * `unit` (the exponents' part must be exact).
-FULGURITE_INLINE Floats log_in_base(const Floats& x, float factor_high, float factor_low, float unit_high, float unit_low) {
+/// ln(1 + f) in two parts, times a factor given in two parts, plus exponent * `unit` (the exponents' part must be
+/// exact).
+FULGURITE_INLINE Floats log_in_base(const Floats& x, float factor_high, float factor_low, float unit_high,
+                                    float unit_low) {
   const Decomposed d = decompose(x);
   const Floats f = d.fraction, square = f * f;
   const Floats low = multiply_add(square, Floats(-0.5f), (log_tail(f) * f) * square);
@@ -150,7 +154,8 @@ FULGURITE_INLINE Floats sine(const Floats& x, int quarter) {
   if (any(abs(x) > Floats(30000.f))) [[unlikely]] {  // the reduction below would lose digits
     float value[lanes];
     store(value, x);
-    for (int lane = 0; lane < lanes; ++lane) value[lane] = quarter ? __builtin_cosf(value[lane]) : __builtin_sinf(value[lane]);
+    for (int lane = 0; lane < lanes; ++lane)
+      value[lane] = quarter ? __builtin_cosf(value[lane]) : __builtin_sinf(value[lane]);
     return load(value);
   }
   const Floats shifted = multiply_add(x, Floats(0.636619772367581343f), Floats(0x1.8p23f));

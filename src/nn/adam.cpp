@@ -15,18 +15,19 @@ struct AdamStep {
   double beta1, beta2, eps, weight_decay;
 };
 
-// One prims.adamw. In eager mode its kernel writes into the parameter and the moments themselves; in a trace the new values are
-// written back.
-void adam_step(const Tensor& parameter, const Tensor& gradient, const Tensor& count, const Tensor& first, const Tensor& second,
-               const Tensor& learning_rate, const AdamStep& s, SourceLocation at) {
+// One prims.adamw. In eager mode its kernel writes into the parameter and the moments themselves; in a trace the new
+// values are written back.
+void adam_step(const Tensor& parameter, const Tensor& gradient, const Tensor& count, const Tensor& first,
+               const Tensor& second, const Tensor& learning_rate, const AdamStep& s, SourceLocation at) {
   const Tensor next_count = add(count, 1, 1, at);
   copy_(count, next_count, at);
   const Float beta1 = s.beta1, beta2 = s.beta2, eps = s.eps, weight_decay = s.weight_decay;
-  const Argument arguments[] = {parameter, gradient, first, second, next_count, learning_rate, beta1, beta2, eps, weight_decay};
+  const Argument arguments[] = {parameter,     gradient, first, second, next_count,
+                                learning_rate, beta1,    beta2, eps,    weight_decay};
   const Tensor written[] = {parameter, first, second};
   if (execute_into(prims_adamw_symbol, arguments, written)) return;
-  const auto [new_parameter, new_first, new_second] = prims::adamw(parameter, gradient, first, second, next_count, learning_rate,
-                                                                   beta1, beta2, eps, weight_decay, at);
+  const auto [new_parameter, new_first, new_second] =
+      prims::adamw(parameter, gradient, first, second, next_count, learning_rate, beta1, beta2, eps, weight_decay, at);
   copy_(parameter, new_parameter, at);
   copy_(first, new_first, at);
   copy_(second, new_second, at);
@@ -41,7 +42,8 @@ AdamW::AdamW(const std::vector<ParameterGroup<AdamWOptions>>& groups) {
   for (const auto& group : groups) {
     options_.push_back(group.options);
     add_group(group.options.lr);
-    for (const Tensor& parameter : group.parameters) add_parameter(parameter, {{"step", false}, {"exp_avg", true}, {"exp_avg_sq", true}});
+    for (const Tensor& parameter : group.parameters)
+      add_parameter(parameter, {{"step", false}, {"exp_avg", true}, {"exp_avg_sq", true}});
   }
 }
 
@@ -58,7 +60,8 @@ Adam::Adam(const std::vector<ParameterGroup<AdamOptions>>& groups) {
   for (const auto& group : groups) {
     options_.push_back(group.options);
     add_group(group.options.lr);
-    for (const Tensor& parameter : group.parameters) add_parameter(parameter, {{"step", false}, {"exp_avg", true}, {"exp_avg_sq", true}});
+    for (const Tensor& parameter : group.parameters)
+      add_parameter(parameter, {{"step", false}, {"exp_avg", true}, {"exp_avg_sq", true}});
   }
 }
 
@@ -105,7 +108,8 @@ void SGD::update(const Parameter& p, const Tensor& given, SourceLocation at) {
   copy_(p.value, value, at);
 }
 
-std::vector<ParameterGroup<AdamWOptions>> decay_matrices_only(const std::vector<Tensor>& parameters, const AdamWOptions& options) {
+std::vector<ParameterGroup<AdamWOptions>> decay_matrices_only(const std::vector<Tensor>& parameters,
+                                                              const AdamWOptions& options) {
   std::vector<ParameterGroup<AdamWOptions>> groups(2);
   groups[0].options = groups[1].options = options;
   groups[1].options.weight_decay = 0;

@@ -38,7 +38,8 @@ void uniform_(const Tensor& tensor, double low, double high, SourceLocation at) 
   copy_(tensor, drawn, at);
 }
 
-Linear::Linear(int64_t in_features, int64_t out_features, bool has_bias, const TensorOptions& options, SourceLocation at) {
+Linear::Linear(int64_t in_features, int64_t out_features, bool has_bias, const TensorOptions& options,
+               SourceLocation at) {
   const double bound = in_features > 0 ? 1 / std::sqrt(static_cast<double>(in_features)) : 0;
   weight = uniform_parameter({out_features, in_features}, bound, options, at);
   if (has_bias) bias = uniform_parameter({out_features}, bound, options, at);
@@ -46,8 +47,8 @@ Linear::Linear(int64_t in_features, int64_t out_features, bool has_bias, const T
 
 Tensor Linear::operator()(const Tensor& x, SourceLocation at) const { return linear(x, weight, bias, at); }
 
-Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, std::optional<int64_t> padding, const TensorOptions& options,
-                     SourceLocation at)
+Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, std::optional<int64_t> padding,
+                     const TensorOptions& options, SourceLocation at)
     : padding_idx(padding) {
   TensorOptions plain = options;
   plain.requires_grad = false;
@@ -77,8 +78,8 @@ Tensor LayerNorm::operator()(const Tensor& x, SourceLocation at) const {
   return layer_norm(x, dims(normalized_shape), weight, bias, eps, at);
 }
 
-RMSNorm::RMSNorm(const NormalizedShape& shape, std::optional<double> epsilon, bool elementwise_affine, const TensorOptions& options,
-                 SourceLocation at)
+RMSNorm::RMSNorm(const NormalizedShape& shape, std::optional<double> epsilon, bool elementwise_affine,
+                 const TensorOptions& options, SourceLocation at)
     : normalized_shape(shape.sizes), eps(epsilon) {
   if (elementwise_affine) weight = constant_parameter(shape.sizes, 1, options, at);
 }

@@ -21,12 +21,14 @@ void Optimizer::add_parameter(const Tensor& value, std::initializer_list<StateSp
   if (!value.defined() || !is_floating(value.dtype()) || !value.is_leaf())
     throw UserError(text::cat("an optimizer takes floating leaf tensors, not ", type_text(value)));
   for (const Parameter& known : parameters_)
-    if (known.value.is_same(value)) throw UserError(text::cat("the parameter ", type_text(value), " was given to the optimizer twice"));
+    if (known.value.is_same(value))
+      throw UserError(text::cat("the parameter ", type_text(value), " was given to the optimizer twice"));
   Parameter parameter;
   parameter.value = value;
   parameter.group = learning_rates_.size() - 1;
   for (const StateSpec& spec : state) {
-    const Tensor zero = spec.like_parameter ? zeros(Dims(value.shape()), {.dtype = value.dtype()}) : zeros({}, {.dtype = Dtype::f32});
+    const Tensor zero =
+        spec.like_parameter ? zeros(Dims(value.shape()), {.dtype = value.dtype()}) : zeros({}, {.dtype = Dtype::f32});
     zero.set_name(text::cat(spec.name, "_", parameters_.size()));
     parameter.state.emplace_back(spec.name, zero);
   }
@@ -41,7 +43,8 @@ void Optimizer::step(SourceLocation at) {
 
 void Optimizer::step(const std::vector<Tensor>& gradients, SourceLocation at) {
   if (gradients.size() != parameters_.size())
-    throw UserError(text::cat("step() got ", gradients.size(), " gradients for ", parameters_.size(), " parameters"), at);
+    throw UserError(text::cat("step() got ", gradients.size(), " gradients for ", parameters_.size(), " parameters"),
+                    at);
   const NoGrad no_grad;
   for (size_t i = 0; i < gradients.size(); ++i)
     if (gradients[i].defined()) update(parameters_[i], gradients[i], at);
@@ -49,12 +52,14 @@ void Optimizer::step(const std::vector<Tensor>& gradients, SourceLocation at) {
 
 void Optimizer::step(const std::vector<Tensor>& parameters, const std::vector<Tensor>& gradients, SourceLocation at) {
   if (gradients.size() != parameters.size())
-    throw UserError(text::cat("step() got ", gradients.size(), " gradients for ", parameters.size(), " parameters"), at);
+    throw UserError(text::cat("step() got ", gradients.size(), " gradients for ", parameters.size(), " parameters"),
+                    at);
   std::vector<Tensor> ordered(parameters_.size());
   for (size_t i = 0; i < parameters.size(); ++i) {
     const auto found = std::find_if(parameters_.begin(), parameters_.end(),
                                     [&](const Parameter& known) { return known.value.is_same(parameters[i]); });
-    if (found == parameters_.end()) throw UserError(text::cat("step(): tensor ", i, " is not a parameter of this optimizer"), at);
+    if (found == parameters_.end())
+      throw UserError(text::cat("step(): tensor ", i, " is not a parameter of this optimizer"), at);
     ordered[static_cast<size_t>(found - parameters_.begin())] = gradients[i];
   }
   step(ordered, at);
@@ -92,7 +97,8 @@ std::vector<std::pair<std::string, Tensor>> Optimizer::named_state() const {
   std::vector<std::pair<std::string, Tensor>> out;
   for (size_t i = 0; i < parameters_.size(); ++i)
     for (const auto& [name, tensor] : parameters_[i].state) out.emplace_back(text::cat(i, ".", name), tensor);
-  for (size_t i = 0; i < learning_rates_.size(); ++i) out.emplace_back(text::cat("groups.", i, ".lr"), learning_rates_[i]);
+  for (size_t i = 0; i < learning_rates_.size(); ++i)
+    out.emplace_back(text::cat("groups.", i, ".lr"), learning_rates_[i]);
   return out;
 }
 
@@ -108,10 +114,12 @@ void Optimizer::load_state_dict(const std::map<std::string, Tensor>& state, Sour
     const auto found = state.find(name);
     if (found == state.end()) throw UserError(text::cat("optimizer state ", name, " is missing"), at);
     if (!found->second.defined() || !(found->second.shape() == tensor.shape()))
-      throw UserError(text::cat("optimizer state ", name, " is ", type_text(found->second), " instead of ", type_text(tensor)), at);
+      throw UserError(
+          text::cat("optimizer state ", name, " is ", type_text(found->second), " instead of ", type_text(tensor)), at);
   }
   for (const auto& [name, tensor] : state) {
-    const bool is_known = std::any_of(mine.begin(), mine.end(), [&, &name = name](const auto& known) { return known.first == name; });
+    const bool is_known =
+        std::any_of(mine.begin(), mine.end(), [&, &name = name](const auto& known) { return known.first == name; });
     if (!is_known) throw UserError(text::cat("optimizer state ", name, " is unknown"), at);
   }
   const NoGrad no_grad;

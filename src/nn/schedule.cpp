@@ -39,7 +39,8 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, S
   return norm;
 }
 
-std::pair<std::vector<Tensor>, Tensor> clip_grad_norm(const std::vector<Tensor>& gradients, double max_norm, SourceLocation at) {
+std::pair<std::vector<Tensor>, Tensor> clip_grad_norm(const std::vector<Tensor>& gradients, double max_norm,
+                                                      SourceLocation at) {
   std::vector<Tensor> present, out;
   for (const Tensor& gradient : gradients)
     if (gradient.defined()) present.push_back(gradient);
@@ -56,7 +57,8 @@ std::pair<std::vector<Tensor>, Tensor> clip_grad_norm(const std::vector<Tensor>&
   return {std::move(out), norm};
 }
 
-CosineSchedule::CosineSchedule(Optimizer& optimizer, const CosineOptions& options) : optimizer_(optimizer), options_(options) {
+CosineSchedule::CosineSchedule(Optimizer& optimizer, const CosineOptions& options)
+    : optimizer_(optimizer), options_(options) {
   if (options.warmup < 0 || options.steps < options.warmup)
     throw UserError("CosineSchedule: steps must be at least warmup, and both not negative");
   for (size_t i = 0; i < optimizer.group_count(); ++i) peaks_.push_back(optimizer.learning_rate(i));
@@ -73,7 +75,8 @@ double CosineSchedule::learning_rate(int64_t iteration, size_t group) const {
   if (iteration < options_.warmup) return peak * static_cast<double>(iteration + 1) / (warmup + 1);
   if (iteration >= options_.steps) return options_.min_lr;
   constexpr double pi = 3.14159265358979323846;
-  const double progress = (static_cast<double>(iteration) - warmup) / static_cast<double>(options_.steps - options_.warmup);
+  const double progress =
+      (static_cast<double>(iteration) - warmup) / static_cast<double>(options_.steps - options_.warmup);
   return options_.min_lr + 0.5 * (1 + std::cos(pi * progress)) * (peak - options_.min_lr);
 }
 

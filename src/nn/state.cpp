@@ -13,8 +13,8 @@ NamedTensors keep_parameters(NamedTensors all) {
   NamedTensors out;
   for (auto& [name, tensor] : all) {
     if (!tensor.defined() || !tensor.requires_grad()) continue;
-    const bool is_known =
-        std::any_of(out.begin(), out.end(), [&tensor = tensor](const auto& known) { return known.second.is_same(tensor); });
+    const bool is_known = std::any_of(out.begin(), out.end(),
+                                      [&tensor = tensor](const auto& known) { return known.second.is_same(tensor); });
     if (!is_known) out.emplace_back(std::move(name), std::move(tensor));
   }
   return out;

@@ -15,8 +15,8 @@ constexpr double tanh_scale = 0.7978845608028654;       // sqrt(2 / pi)
 constexpr double tanh_cubic = 0.044715;
 
 bool is_tanh_approximation(const Argument& approximate) {
-  require(approximate.string() == "none" || approximate.string() == "tanh", "approximate must be \"none\" or \"tanh\", not \"",
-          approximate.string(), "\"");
+  require(approximate.string() == "none" || approximate.string() == "tanh",
+          "approximate must be \"none\" or \"tanh\", not \"", approximate.string(), "\"");
   return approximate.string() == "tanh";
 }
 

@@ -22,14 +22,15 @@ std::vector<const Symbol*> concatenated() {
   return all;
 }
 
-// Every spelling of an operator's name. A full name always means its operator; of the short ones "softmax", the first of these
-// modules has it.
+// Every spelling of an operator's name. A full name always means its operator; of the short ones "softmax", the first
+// of these modules has it.
 using Names = std::unordered_map<std::string_view, const Symbol*>;
 
 Names make_names() {
   Names names;
   for (const Symbol* symbol : symbols()) names.emplace(symbol->qualified_name(), symbol);
-  for (const std::string_view module : {"torch.", "torch.Tensor.", "torch.nn.functional.", "torch.special.", "torch.linalg."})
+  for (const std::string_view module :
+       {"torch.", "torch.Tensor.", "torch.nn.functional.", "torch.special.", "torch.linalg."})
     for (const Symbol* symbol : symbols()) {
       const std::string_view qualified = symbol->qualified_name();
       if (qualified.substr(0, qualified.size() - symbol->name().size()) != module) continue;
@@ -57,7 +58,8 @@ const std::vector<const Symbol*>& symbols() {
 const Symbol* find_symbol(std::string_view name) {
   if (const Symbol* found = look_up(name)) return found;
   // A primitive of torch's is one of prims' too; what torch has in two modules is declared in one of them.
-  for (const std::string_view prefix : {"prims.", "torch.nn.functional.", "nn.functional.", "torch.", "special.", "linalg."})
+  for (const std::string_view prefix :
+       {"prims.", "torch.nn.functional.", "nn.functional.", "torch.", "special.", "linalg."})
     if (name.starts_with(prefix) && name.size() > prefix.size()) {
       const std::string_view rest = name.substr(prefix.size());
       if (rest.find('.') != std::string_view::npos) continue;

@@ -19,7 +19,8 @@ bool is_one(const Argument& a) {
 void infer_with_alpha(Arguments a, InferredTypes& types) {
   infer_promoted(a, types);
   require(a[2].is_number(), "alpha must be a number");
-  require(is_floating(types[0].dtype) || !a[2].is_floating(), "alpha must be an integer for operands of ", types[0].dtype);
+  require(is_floating(types[0].dtype) || !a[2].is_floating(), "alpha must be an integer for operands of ",
+          types[0].dtype);
 }
 
 /// Zero where `condition` holds.
@@ -133,8 +134,8 @@ constinit const Symbol div_symbol{
     .documentation = "input / other; with rounding_mode \"floor\" or \"trunc\" the rounded quotient, in the operands' type.",
     .infer = [](Arguments a, InferredTypes& types) {
       if (a[2].is_none()) return infer_promoted_floating(a, types);
-      require(a[2].string() == "floor" || a[2].string() == "trunc", "rounding_mode must be None, \"floor\" or \"trunc\", not \"",
-              a[2].string(), "\"");
+      require(a[2].string() == "floor" || a[2].string() == "trunc",
+              "rounding_mode must be None, \"floor\" or \"trunc\", not \"", a[2].string(), "\"");
       infer_promoted(a, types);
     },
     .gradient = [](Gradient& g) {
@@ -158,7 +159,8 @@ constinit const Symbol pow_symbol{
     .infer = [](Arguments a, InferredTypes& types) {
       infer_promoted(a, types);
       if (!is_floating(types[0].dtype) && a[1].is_integer())
-        require(a[1].integer() >= 0, "integers to negative integer powers are not integers; convert to a floating dtype first");
+        require(a[1].integer() >= 0,
+                "integers to negative integer powers are not integers; convert to a floating dtype first");
     },
     .gradient = gradient_of_power,
     .scalar = "pow({0}, {1})",

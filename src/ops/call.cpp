@@ -54,13 +54,17 @@ std::string_view last_part(std::string_view name) {
   if (close.size() > 3) close.resize(3);
   std::string message = text::cat("there is no operator '", name, "'");
   if (!close.empty())
-    message += text::cat("; did you mean ", text::join(close, [](const auto& c) { return c.second; }, " or "), "?");
+    message += text::cat("; did you mean ",
+                         text::join(
+                             close, [](const auto& c) { return c.second; }, " or "),
+                         "?");
   throw UserError(message, at);
 }
 
 /// PyTorch's older spelling of the variances: unbiased=False for correction=0, by name or in the place behind dim.
 void translate_unbiased(const Symbol& symbol, std::vector<Value>& args, std::map<std::string, Value>& kwargs) {
-  if (&symbol != &var_symbol && &symbol != &std_symbol && &symbol != &var_mean_symbol && &symbol != &std_mean_symbol) return;
+  if (&symbol != &var_symbol && &symbol != &std_symbol && &symbol != &var_mean_symbol && &symbol != &std_mean_symbol)
+    return;
   const auto set = [&](const Value& unbiased) { kwargs["correction"] = Value(unbiased.boolean().hint() ? 1 : 0); };
   if (const auto named = kwargs.find("unbiased"); named != kwargs.end() && named->second.is_bool()) {
     set(named->second);
@@ -95,7 +99,8 @@ Value as_value(const Symbol& symbol, const Results& results) {
 
 }  // namespace
 
-Value call(std::string_view op, const std::vector<Value>& given, const std::map<std::string, Value>& named, SourceLocation at) {
+Value call(std::string_view op, const std::vector<Value>& given, const std::map<std::string, Value>& named,
+           SourceLocation at) {
   const Symbol* symbol = find_symbol(op);
   bool in_place = false;
   if (!symbol && op.ends_with('_')) {
@@ -135,8 +140,8 @@ Value call(std::string_view op, const std::vector<Value>& given, const std::map<
   return as_value(*symbol, results);
 }
 
-Value call(std::string_view op, std::initializer_list<Arg> args, std::initializer_list<std::pair<std::string, Arg>> kwargs,
-           SourceLocation at) {
+Value call(std::string_view op, std::initializer_list<Arg> args,
+           std::initializer_list<std::pair<std::string, Arg>> kwargs, SourceLocation at) {
   std::vector<Value> values;
   for (const Arg& arg : args) values.push_back(arg.value);
   std::map<std::string, Value> named;

@@ -171,13 +171,15 @@ Argument CallArguments::default_of(const Parameter& parameter) {
   }
 }
 
-bool CallArguments::bind(const Symbol& symbol, const std::vector<Value>& args, const std::map<std::string, Value>& kwargs) {
+bool CallArguments::bind(const Symbol& symbol, const std::vector<Value>& args,
+                         const std::map<std::string, Value>& kwargs) {
   const std::span<const Parameter> parameters = symbol.signature.params();
   size_t positional = 0;
   while (positional < parameters.size() && !parameters[positional].keyword_only) ++positional;
   if (args.size() > positional)
-    return fail(text::cat("takes at most ", positional, positional == 1 ? " positional argument" : " positional arguments", ", not ",
-                          args.size(), "; its signature is ", symbol.signature.text));
+    return fail(text::cat("takes at most ", positional,
+                          positional == 1 ? " positional argument" : " positional arguments", ", not ", args.size(),
+                          "; its signature is ", symbol.signature.text));
   for (const auto& [keyword, value] : kwargs) {
     bool known = false;
     for (size_t i = 0; i < parameters.size(); ++i) {

@@ -6,8 +6,8 @@
 
 namespace fulgurite {
 
-/// The arguments of a call by name: values matched with a signature's parameters, checked, defaults filled in. Owns what the
-/// arguments refer to.
+/// The arguments of a call by name: values matched with a signature's parameters, checked, defaults filled in. Owns
+/// what the arguments refer to.
 class CallArguments {
  public:
   /// False with a message in error() where the values do not fit the signature.

@@ -18,10 +18,12 @@ std::string argument_text(const Argument& a) {
     case Argument::Kind::slice: {
       const auto end = [](const std::optional<Int>& n) { return n ? text::cat(n->hint()) : std::string(); };
       const Slice& slice = a.slice();
-      return text::cat(end(slice.start), ":", end(slice.stop), slice.step ? text::cat(":", slice.step->hint()) : std::string());
+      return text::cat(end(slice.start), ":", end(slice.stop),
+                       slice.step ? text::cat(":", slice.step->hint()) : std::string());
     }
     case Argument::Kind::tensors:
-      return text::cat("[", text::join(a.tensors(), [](const Tensor& t) { return t.defined() ? type_text(t) : "None"; }), "]");
+      return text::cat(
+          "[", text::join(a.tensors(), [](const Tensor& t) { return t.defined() ? type_text(t) : "None"; }), "]");
     case Argument::Kind::integers:
       return text::cat("[", text::join(a.integers(), [](Int n) { return text::cat(n.hint()); }), "]");
     case Argument::Kind::list: return text::cat("[", text::join(a.list(), argument_text), "]");

@@ -103,8 +103,9 @@ constinit const Symbol bitwise_xor_symbol{
 
 SymbolList comparison_symbols() {
   static constexpr const Symbol* list[] = {
-      &eq_symbol,          &ne_symbol,         &lt_symbol,          &le_symbol,          &gt_symbol,         &ge_symbol,
-      &logical_and_symbol, &logical_or_symbol, &logical_xor_symbol, &bitwise_and_symbol, &bitwise_or_symbol, &bitwise_xor_symbol,
+      &eq_symbol,          &ne_symbol,          &lt_symbol,          &le_symbol,
+      &gt_symbol,          &ge_symbol,          &logical_and_symbol, &logical_or_symbol,
+      &logical_xor_symbol, &bitwise_and_symbol, &bitwise_or_symbol,  &bitwise_xor_symbol,
   };
   return list;
 }

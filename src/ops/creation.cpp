@@ -24,7 +24,9 @@ void require_sizes(const Shape& size) {
     if (!n.is_symbolic()) require(n.hint() >= 0, "a size is negative: ", size);
 }
 
-TensorOptions options_of(Dtype dtype, const Argument& device) { return {.dtype = dtype, .device = device_or_default(device)}; }
+TensorOptions options_of(Dtype dtype, const Argument& device) {
+  return {.dtype = dtype, .device = device_or_default(device)};
+}
 
 // Arguments (size, dtype, device).
 void infer_sized(Arguments a, InferredTypes& types) {
@@ -70,7 +72,8 @@ Int count_of_steps(const Argument& start, const Argument& end, const Argument& s
 }
 
 void infer_arange(Arguments a, InferredTypes& types) {
-  for (size_t i = 0; i < 3; ++i) require(a[i].is_number() || (i == 1 && a[i].is_none()), "start, end and step must be numbers");
+  for (size_t i = 0; i < 3; ++i)
+    require(a[i].is_number() || (i == 1 && a[i].is_none()), "start, end and step must be numbers");
   const Argument start = a[1].is_none() ? Argument(Int(0)) : a[0];
   const Argument end = a[1].is_none() ? a[0] : a[1];
   const bool floating = start.is_floating() || end.is_floating() || a[2].is_floating();

@@ -132,7 +132,13 @@ constinit const Symbol prims_min_with_indices_symbol{
 
 SymbolList extremum_symbols() {
   static constexpr const Symbol* list[] = {
-      &amax_symbol, &amin_symbol, &argmax_symbol, &argmin_symbol, &max_symbol, &min_symbol, &prims_max_with_indices_symbol,
+      &amax_symbol,
+      &amin_symbol,
+      &argmax_symbol,
+      &argmin_symbol,
+      &max_symbol,
+      &min_symbol,
+      &prims_max_with_indices_symbol,
       &prims_min_with_indices_symbol,
   };
   return list;

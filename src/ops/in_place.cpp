@@ -21,11 +21,13 @@ void check_destination(const Tensor& destination, const Shape& source, std::stri
     throw UserError(text::cat(operation, ": ", error.message), at);
   }
   if (!(common == destination.shape()))
-    throw UserError(text::cat(operation, ": the value has shape ", source, ", which does not fit into ",
-                              type_text(destination)), at);
+    throw UserError(
+        text::cat(operation, ": the value has shape ", source, ", which does not fit into ", type_text(destination)),
+        at);
   if (!innermost_interpreter() && grad_enabled() && destination.requires_grad() && destination.is_leaf())
     throw UserError(text::cat("a leaf tensor that requires grad is written in place: ", operation, " on ",
-                              type_text(destination), "; wrap it in NoGrad, or write into a copy"), at);
+                              type_text(destination), "; wrap it in NoGrad, or write into a copy"),
+                    at);
 }
 
 }  // namespace
@@ -47,9 +49,10 @@ Tensor apply_in_place(const Symbol& symbol, Arguments arguments, SourceLocation 
   operation += '_';
   check_destination(destination, {}, operation, at);
   const Tensor value = dispatch(symbol, arguments, at);
-  if (category(value.dtype()) > category(destination.dtype()) && value.dtype() != Dtype::boolean)
+  if (category(value.dtype()) > category(destination.dtype()))
     throw UserError(text::cat(operation, ": the result is ", name(value.dtype()), " and cannot be stored in ",
-                              type_text(destination), "; convert the tensor first"), at);
+                              type_text(destination), "; convert the tensor first"),
+                    at);
   return write_in_place(destination, value, operation, at);
 }
 

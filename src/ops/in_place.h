@@ -3,12 +3,13 @@
 
 namespace fulgurite {
 
-/// The in-place form of a pointwise operator: its value, converted to the first argument's dtype, written into the first argument.
+/// The in-place form of a pointwise operator: its value, converted to the first argument's dtype, written into the
+/// first argument.
 Tensor apply_in_place(const Symbol&, Arguments, SourceLocation);
 
-/// Writes `source`, converted and broadcast, into `destination` and gives `destination`. While tracing the handle gets the new
-/// value; in eager mode the elements are copied, the storage's version advances and `destination` takes on source's history.
-/// `operation` names the operator in messages: "add_".
+/// Writes `source`, converted and broadcast, into `destination` and gives `destination`. While tracing the handle gets
+/// the new value; in eager mode the elements are copied, the storage's version advances and `destination` takes on
+/// source's history. `operation` names the operator in messages: "add_".
 Tensor write_in_place(const Tensor& destination, const Tensor& source, std::string_view operation, SourceLocation);
 
 }  // namespace fulgurite

@@ -25,7 +25,9 @@ class TypeInterpreter final : public Interpreter {
 
   // Sizes that are symbols belong to the trace being recorded.
   Int integer(detail::NumberOperation operation, Int a, Int b) override { return outer_->integer(operation, a, b); }
-  Float floating(detail::NumberOperation operation, Float a, Float b) override { return outer_->floating(operation, a, b); }
+  Float floating(detail::NumberOperation operation, Float a, Float b) override {
+    return outer_->floating(operation, a, b);
+  }
   Bool comparison(detail::NumberOperation operation, Float a, Float b, bool of_integers) override {
     return outer_->comparison(operation, a, b, of_integers);
   }

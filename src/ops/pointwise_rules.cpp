@@ -17,8 +17,8 @@ TensorType broadcast_type(Arguments operands, Dtype dtype) {
       found = true;
       continue;
     }
-    require(tensor.device() == type.device || tensor.ndim() == 0, "operands are on different devices: ", type.device.name(),
-            " and ", tensor.device().name());
+    require(tensor.device() == type.device || tensor.ndim() == 0,
+            "operands are on different devices: ", type.device.name(), " and ", tensor.device().name());
     type.shape = broadcast_shapes(type.shape, tensor.shape());
   }
   require(found, "at least one operand must be a tensor");
@@ -33,7 +33,8 @@ void infer_same(Arguments a, InferredTypes& types) {
 }
 
 void infer_same_number(Arguments a, InferredTypes& types) {
-  require(!is_boolean(a[0].tensor().dtype()), "not defined for booleans; convert with to(Dtype::i64), or use logical_not");
+  require(!is_boolean(a[0].tensor().dtype()),
+          "not defined for booleans; convert with to(Dtype::i64), or use logical_not");
   infer_same(a, types);
 }
 

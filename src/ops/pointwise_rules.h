@@ -3,7 +3,8 @@
 
 namespace fulgurite {
 
-// The shape and dtype rules that pointwise operators share. Operands are the leading arguments that are tensors or numbers.
+// The shape and dtype rules that pointwise operators share. Operands are the leading arguments that are tensors or
+// numbers.
 
 /// The broadcast shape and the device of the operands, with this dtype. Fails where no operand is a tensor.
 TensorType broadcast_type(Arguments operands, Dtype dtype);

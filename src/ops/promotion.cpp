@@ -49,7 +49,9 @@ Dtype result_dtype(Arguments operands) {
   Rank tensors, scalars, numbers;
   for (const Argument& operand : operands) {
     switch (operand.kind()) {
-      case Argument::Kind::tensor: (operand.tensor().ndim() > 0 ? tensors : scalars).add(operand.tensor().dtype()); break;
+      case Argument::Kind::tensor:
+        (operand.tensor().ndim() > 0 ? tensors : scalars).add(operand.tensor().dtype());
+        break;
       case Argument::Kind::integer: numbers.add(Dtype::i64); break;
       case Argument::Kind::floating: numbers.add(default_dtype()); break;
       case Argument::Kind::boolean: numbers.add(Dtype::boolean); break;
@@ -61,7 +63,8 @@ Dtype result_dtype(Arguments operands) {
 
 int64_t normalize_dim(int64_t dim, int64_t ndim) {
   const int64_t count = ndim > 0 ? ndim : 1;  // a tensor without dimensions takes dim 0 and -1
-  require(dim >= -count && dim < count, "dim ", dim, " is out of range for ", ndim, ndim == 1 ? " dimension" : " dimensions");
+  require(dim >= -count && dim < count, "dim ", dim, " is out of range for ", ndim,
+          ndim == 1 ? " dimension" : " dimensions");
   return dim < 0 ? dim + count : dim;
 }
 

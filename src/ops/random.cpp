@@ -1,5 +1,5 @@
-// Random tensors. A draw is a pure function of a state that is taken from the generator in program order; element i of a draw
-// uses Philox4x32-10 with the state's seed as key and the state's offset plus i as counter.
+// Random tensors. A draw is a pure function of a state that is taken from the generator in program order; element i of
+// a draw uses Philox4x32-10 with the state's seed as key and the state's offset plus i as counter.
 #include <fulgurite/operators.h>
 
 #include "ops/families.h"
@@ -105,6 +105,8 @@ constinit const Symbol rand_symbol{
     .decompose = [](Arguments a, Results& results, SourceLocation at) {
       results.push_back(draw_uniform(a[0].shape(), floating_dtype(a[1], default_dtype()), at));
     },
+    .python = "random_uniform(random_state(random_count({0})), {0}, 0.0, 1.0, {1})",
+    .python_definition = random_python,
     .traits = {.random = true, .not_differentiable = true},
 };
 
@@ -115,6 +117,8 @@ constinit const Symbol randn_symbol{
     .decompose = [](Arguments a, Results& results, SourceLocation at) {
       results.push_back(draw_normal(a[0].shape(), floating_dtype(a[1], default_dtype()), at));
     },
+    .python = "random_normal(random_state(random_count({0})), {0}, 0.0, 1.0, {1})",
+    .python_definition = random_python,
     .traits = {.random = true, .not_differentiable = true},
 };
 
@@ -125,6 +129,8 @@ constinit const Symbol rand_like_symbol{
     .decompose = [](Arguments a, Results& results, SourceLocation at) {
       results.push_back(draw_uniform(a[0].tensor().shape(), floating_dtype(a[1], a[0].tensor().dtype()), at));
     },
+    .python = "random_uniform(random_state({0}.numel()), {0}.shape, 0.0, 1.0, {1} or {0}.dtype)",
+    .python_definition = random_python,
     .traits = {.random = true, .not_differentiable = true},
 };
 
@@ -135,6 +141,8 @@ constinit const Symbol randn_like_symbol{
     .decompose = [](Arguments a, Results& results, SourceLocation at) {
       results.push_back(draw_normal(a[0].tensor().shape(), floating_dtype(a[1], a[0].tensor().dtype()), at));
     },
+    .python = "random_normal(random_state({0}.numel()), {0}.shape, 0.0, 1.0, {1} or {0}.dtype)",
+    .python_definition = random_python,
     .traits = {.random = true, .not_differentiable = true},
 };
 
@@ -152,6 +160,8 @@ constinit const Symbol randint_symbol{
       const Dtype dtype = a[3].is_none() ? Dtype::i64 : a[3].dtype();
       results.push_back(prims::random_integers(state, size, a[0].integer(), a[1].integer(), dtype, at));
     },
+    .python = "random_integers(random_state(random_count({2})), {2}, {0}, {1}, {3} or torch.int64)",
+    .python_definition = random_python,
     .traits = {.random = true, .not_differentiable = true},
 };
 
@@ -171,6 +181,8 @@ constinit const Symbol dropout_symbol{
       const Tensor masked = mul(x, mask, at);
       results.push_back(mul(masked, 1 / (1 - p), at));
     },
+    .python = "random_dropout({0}, {1}, {2})",
+    .python_definition = random_python,
     .traits = {.random = true},
 };
 

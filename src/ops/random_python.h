@@ -3,9 +3,10 @@
 
 namespace fulgurite {
 
-/// PyTorch functions that draw the numbers that the random kernels draw, bit for bit (normal numbers but for the last bits of
-/// the logarithm and cosine).
-inline constexpr std::string_view random_python = R"(random_seed, random_offset = 0, 0  # the generator's state; set it to repeat a run
+/// PyTorch functions that draw the numbers that the random kernels draw, bit for bit (normal numbers but for the last
+/// bits of the logarithm and cosine).
+inline constexpr std::string_view random_python =
+    R"(random_seed, random_offset = 0, 0  # the generator's state; set it to repeat a run
 
 def random_state(increment):
   global random_offset
@@ -40,17 +41,25 @@ def random_count(size):
 def random_uniform(state, size, low, high, dtype):
   x0, _ = philox(state, random_count(size))
   unit = (x0 >> 8).to(torch.float64) * 2.0**-24
-  return (low + unit * (high - low)).to(dtype).reshape(size)
+  return (low + unit * (high - low)).to(dtype or torch.get_default_dtype()).reshape(size)
 
 def random_normal(state, size, mean, std, dtype):
   x0, x1 = philox(state, random_count(size))
   u0, u1 = (x0 >> 8).to(torch.float64) * 2.0**-24, (x1 >> 8).to(torch.float64) * 2.0**-24
   drawn = torch.sqrt(-2.0 * torch.log(1.0 - u0)) * torch.cos(2.0 * torch.pi * u1)
-  return (mean + std * drawn).to(dtype).reshape(size)
+  return (mean + std * drawn).to(dtype or torch.get_default_dtype()).reshape(size)
 
 def random_integers(state, size, low, high, dtype):
   x0, _ = philox(state, random_count(size))
   return (low + x0 % (high - low)).to(dtype).reshape(size)
+
+def random_dropout(input, p, training):
+  if not training or p == 0:
+    return input
+  if p == 1:
+    return input * 0
+  drawn = random_uniform(random_state(input.numel()), input.shape, 0.0, 1.0, torch.float32)
+  return input * (drawn >= p).to(input.dtype) * (1 / (1 - p))
 )";
 
 }  // namespace fulgurite

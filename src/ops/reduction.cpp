@@ -27,8 +27,8 @@ void infer_truth(Arguments a, InferredTypes& types) {
   types.push_back({reduced_shape(x.shape(), a[1], a[2].boolean()), dtype, x.device()});
 }
 
-/// Of each element along `dim`, the product of those before it (behind it, if `behind`). log2(n) steps, and right at zeros, unlike
-/// a division by the element.
+/// Of each element along `dim`, the product of those before it (behind it, if `behind`). log2(n) steps, and right at
+/// zeros, unlike a division by the element.
 Tensor product_of_others(const Tensor& x, int64_t dim, bool behind) {
   const int64_t count = x.shape()[dim];
   Tensor product = x;

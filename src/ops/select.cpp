@@ -34,7 +34,8 @@ void gradient_between_numbers(Gradient& g) {
   g.set(0, where(inside, g.cotangent(), 0));
 }
 
-// With a tensor among the bounds: an element on a bound shares with it, unless the bounds meet; where they cross, max wins.
+// With a tensor among the bounds: an element on a bound shares with it, unless the bounds meet; where they cross, max
+// wins.
 void gradient_between_tensors(Gradient& g) {
   const Tensor x = g.tensor(0);
   const bool has_low = !g.argument(1).is_none(), has_high = !g.argument(2).is_none();
@@ -86,7 +87,8 @@ void infer_three(Arguments a, InferredTypes& types) {
 
 void infer_lerp(Arguments a, InferredTypes& types) {
   const Dtype dtype = a[0].tensor().dtype();
-  require(a[1].tensor().dtype() == dtype, "input and end must have the same dtype, not ", dtype, " and ", a[1].tensor().dtype());
+  require(a[1].tensor().dtype() == dtype, "input and end must have the same dtype, not ", dtype, " and ",
+          a[1].tensor().dtype());
   require(is_floating(dtype), "needs a floating dtype, not ", dtype);
   types.push_back(broadcast_type(a, dtype));
 }

@@ -23,7 +23,7 @@ Tensor operator+(const Operand& a, const Operand& b) { return add(a, b, 1, a.at(
 Tensor operator-(const Operand& a, const Operand& b) { return sub(a, b, 1, a.at()); }
 Tensor operator*(const Operand& a, const Operand& b) { return mul(a, b, a.at()); }
 Tensor operator/(const Operand& a, const Operand& b) { return div(a, b, {}, a.at()); }
-Tensor operator-(const Tensor& a) { return neg(a, SourceLocation{}); }
+Tensor operator-(const Operand& a) { return a.is_tensor() ? neg(a.tensor(), a.at()) : sub(0, a, 1, a.at()); }
 
 Tensor operator==(const Operand& a, const Operand& b) { return compare(a, b, eq, eq); }
 Tensor operator!=(const Operand& a, const Operand& b) { return compare(a, b, ne, ne); }

@@ -306,9 +306,10 @@ constinit const Symbol erf_symbol{
 
 SymbolList unary_symbols() {
   static constexpr const Symbol* list[] = {
-      &abs_symbol,  &neg_symbol,   &exp_symbol,        &exp2_symbol,   &expm1_symbol, &log_symbol,  &log2_symbol, &log10_symbol,
-      &log1p_symbol, &sqrt_symbol, &rsqrt_symbol,      &reciprocal_symbol, &square_symbol, &sin_symbol, &cos_symbol, &tan_symbol,
-      &asin_symbol, &acos_symbol,  &atan_symbol,       &sinh_symbol,   &cosh_symbol,  &tanh_symbol, &erf_symbol,
+      &abs_symbol,    &neg_symbol,   &exp_symbol,   &exp2_symbol, &expm1_symbol, &log_symbol,
+      &log2_symbol,   &log10_symbol, &log1p_symbol, &sqrt_symbol, &rsqrt_symbol, &reciprocal_symbol,
+      &square_symbol, &sin_symbol,   &cos_symbol,   &tan_symbol,  &asin_symbol,  &acos_symbol,
+      &atan_symbol,   &sinh_symbol,  &cosh_symbol,  &tanh_symbol, &erf_symbol,
   };
   return list;
 }

@@ -1,6 +1,7 @@
 #include "tracing/tracer.h"
 
 #include <atomic>
+#include <utility>
 
 #include <fulgurite/error.h>
 
@@ -241,6 +242,7 @@ class CurrentArguments {
 }  // namespace
 
 void Tracer::run(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
+  if (location_) at = *location_;
   const CurrentArguments current_arguments(*this, arguments, at);
   const Arguments with_current = current_arguments.arguments();
   if (&symbol == &prims_copy__symbol) {
@@ -255,12 +257,15 @@ void Tracer::run(const Symbol& symbol, Arguments arguments, SourceLocation at, R
 void Tracer::record_composite(const Symbol& symbol, Arguments original, Arguments arguments, SourceLocation at,
                               Results& results) {
   begin_scope();
+  const std::optional<SourceLocation> outside = std::exchange(location_, at);
   try {
     symbol.decompose(arguments, results, at);
   } catch (...) {
+    location_ = outside;
     end_scope();
     throw;
   }
+  location_ = outside;
   std::vector<BoundSymbol> subsymbols = end_scope();
   // A result that is an argument as it came (dropout in evaluation, contiguous) is that argument, not a value of its own.
   const auto argument_that_is = [&](const Tensor& result) -> const Tensor* {

@@ -52,6 +52,9 @@ class Tracer final : public Interpreter {
   detail::Ref<TensorProxy> make_proxy(const TensorType&, bool requires_grad, std::string name = {});
   /// Marks everything recorded from now on as backward of this forward symbol (none: an empty result).
   void set_origin(std::vector<ForwardOrigin> origin) { origin_ = std::move(origin); }
+  /// Where everything recorded from now on comes from, instead of the line that its call passes on: inside a composite or a rule the
+  /// lines are the library's own. None: the calls' own lines again.
+  void set_location(std::optional<SourceLocation> at) { location_ = at; }
   void set_tags(Tags tags) { tags_ = tags; }
   Tags tags() const { return tags_; }
   Trace& trace() { return trace_; }
@@ -98,6 +101,7 @@ class Tracer final : public Interpreter {
   std::vector<WrittenInput> inputs_;
   std::vector<Alias> aliases_;  // by proxy id
   std::vector<ForwardOrigin> origin_;
+  std::optional<SourceLocation> location_;
   Tags tags_;
   Interpreter* outer_;
   uint64_t serial_;

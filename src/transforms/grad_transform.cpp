@@ -102,6 +102,7 @@ class GradTransform final : public ArgumentPack::Resolver {
       if (origin[0].id < 0 && v.is_tensor()) origin[0] = {v.tensor().id, v.tensor().name, origin[0].symbol};
     });
     tracer_.set_origin(std::move(origin));
+    tracer_.set_location(bound->source);
     SmallVector<Tensor, 4> results, cotangents;
     bool any = false;
     for_each_output(*bound, [&](const Value& output) {
@@ -155,6 +156,7 @@ class GradTransform final : public ArgumentPack::Resolver {
 
   Trace finish() {
     tracer_.set_origin({});
+    tracer_.set_location(SourceLocation{});
     const std::vector<Value> inputs = input_values(input_);
     std::vector<Value> gradients;
     for (const Value& input : inputs) {

@@ -15,7 +15,8 @@ TEST("a saved tensor that was written is an error") {
   const Tensor x = leaf({1, 2});
   const Tensor y = exp(x);
   y.add_(1);
-  expect_error([&] { sum(y).backward(); }, "a tensor needed for backward was changed in place: cpu f32[2], output 0 of ExpBackward");
+  expect_error([&] { sum(y).backward(); },
+               "a tensor needed for backward was changed in place: cpu f32[2], output 0 of ExpBackward");
 }
 
 TEST("a leaf that requires grad is not written while recording") {

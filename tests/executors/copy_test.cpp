@@ -8,8 +8,13 @@ using namespace fulgurite::test;
 TEST("contiguous gives the elements of any view in order") {
   for (const Dtype dtype : {Dtype::f64, Dtype::f32, Dtype::bf16, Dtype::u8}) {
     const Tensor x = make({5, 70, 37}, dtype, 0, 200);
-    const Tensor views[] = {transpose(x, 1, 2), permute(x, {2, 1, 0}), permute(x, {1, 0, 2}), permute(x, {2, 0, 1}),
-                            narrow(transpose(x, 0, 2), 1, 5, 33), expand(narrow(x, 0, 2, 1), {4, 70, 37}), select(x, 2, 9)};
+    const Tensor views[] = {transpose(x, 1, 2),
+                            permute(x, {2, 1, 0}),
+                            permute(x, {1, 0, 2}),
+                            permute(x, {2, 0, 1}),
+                            narrow(transpose(x, 0, 2), 1, 5, 33),
+                            expand(narrow(x, 0, 2, 1), {4, 70, 37}),
+                            select(x, 2, 9)};
     for (const Tensor& view : views) {
       const Tensor copy = view.contiguous();
       expect(copy.is_contiguous());

@@ -40,7 +40,8 @@ TEST("tensors from numbers") {
 }
 
 TEST("random numbers are those of Philox4x32-10") {
-  // The vectors published with Random123 have other words in the counter; this checks the reference itself on all zeros.
+  // The vectors published with Random123 have other words in the counter; this checks the reference itself on all
+  // zeros.
   uint32_t words[4];
   philox(0, 0, words);
   expect(words[0] == 0x6627e8d5u && words[1] == 0xe169c58du && words[2] == 0xbc57ac4cu && words[3] == 0x9b00dbd8u);

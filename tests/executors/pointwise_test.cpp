@@ -7,17 +7,21 @@ namespace {
 
 constexpr Dtype floating[] = {Dtype::f64, Dtype::f32, Dtype::bf16, Dtype::f16};
 
-/// Applies an operator and a function of doubles to contiguous, transposed, sliced and 0-d operands of every floating dtype.
-void check_unary(const char* name, const std::function<Tensor(const Tensor&)>& op, double (*reference)(double), double low, double high) {
+/// Applies an operator and a function of doubles to contiguous, transposed, sliced and 0-d operands of every floating
+/// dtype.
+void check_unary(const char* name, const std::function<Tensor(const Tensor&)>& op, double (*reference)(double),
+                 double low, double high) {
   for (const Dtype dtype : floating) {
     const Tensor x = make({7, 33}, dtype, low, high);
-    const Tensor views[] = {x, transpose(x, 0, 1), narrow(x, 1, 3, 19), select(select(x, 0, 2), 0, 5), narrow(x, 0, 0, 0)};
+    const Tensor views[] = {x, transpose(x, 0, 1), narrow(x, 1, 3, 19), select(select(x, 0, 2), 0, 5),
+                            narrow(x, 0, 0, 0)};
     for (const Tensor& view : views) {
       std::vector<double> expected = elements(view);
       for (double& value : expected) value = reference(value);
       const Tensor result = op(view);
       expect_equal(result.dtype(), dtype);
-      if (!expect_near(elements(result), expected, 2 * tolerance_of(dtype))) fail(std::string(name) + " of " + std::string(fulgurite::name(dtype)));
+      if (!expect_near(elements(result), expected, 2 * tolerance_of(dtype)))
+        fail(std::string(name) + " of " + std::string(fulgurite::name(dtype)));
     }
   }
 }
@@ -25,11 +29,12 @@ void check_unary(const char* name, const std::function<Tensor(const Tensor&)>& o
 using Binary = std::function<Tensor(const Operand&, const Operand&)>;
 
 /// Every pair of layouts that broadcast to [6, 5, 40].
-void check_binary(const char* name, const Binary& op, const std::function<double(double, double)>& reference, Dtype dtype, double low,
-                  double high) {
+void check_binary(const char* name, const Binary& op, const std::function<double(double, double)>& reference,
+                  Dtype dtype, double low, double high) {
   const Tensor full = make({6, 5, 40}, dtype, low, high, 1), other = make({6, 5, 40}, dtype, low, high, 2);
   const Tensor permuted = permute(make({40, 6, 5}, dtype, low, high, 3), {1, 2, 0});
-  const Tensor row = make({40}, dtype, low, high, 4), column = make({5, 1}, dtype, low, high, 5), scalar = make({}, dtype, low, high, 6);
+  const Tensor row = make({40}, dtype, low, high, 4), column = make({5, 1}, dtype, low, high, 5),
+               scalar = make({}, dtype, low, high, 6);
   const Tensor stepped = narrow(make({6, 5, 90}, dtype, low, high, 7), 2, 11, 40);
   const Tensor operands[] = {full, other, permuted, row, column, scalar, stepped};
   for (const Tensor& a : operands)
@@ -39,7 +44,8 @@ void check_binary(const char* name, const Binary& op, const std::function<double
       const std::vector<double> x = elements(expand(a, shape)), y = elements(expand(b, shape));
       std::vector<double> expected;
       for (size_t i = 0; i < x.size(); ++i) expected.push_back(reference(x[i], y[i]));
-      if (!expect_near(elements(result), expected, 2 * tolerance_of(dtype))) fail(std::string(name) + " of " + std::string(fulgurite::name(dtype)));
+      if (!expect_near(elements(result), expected, 2 * tolerance_of(dtype)))
+        fail(std::string(name) + " of " + std::string(fulgurite::name(dtype)));
     }
 }
 
@@ -47,7 +53,8 @@ void check_binary(const char* name, const Binary& op, const std::function<double
 
 TEST("functions of one operand") {
 #define CHECK_UNARY(op, low, high) \
-  check_unary(#op, [](const Tensor& x) { return op(x); }, [](double x) { return static_cast<double>(std::op(x)); }, low, high)
+  check_unary(                     \
+      #op, [](const Tensor& x) { return op(x); }, [](double x) { return static_cast<double>(std::op(x)); }, low, high)
   CHECK_UNARY(exp, -3, 3);
   CHECK_UNARY(exp2, -3, 3);
   CHECK_UNARY(expm1, -3, 3);
@@ -71,45 +78,76 @@ TEST("functions of one operand") {
   CHECK_UNARY(ceil, -9, 9);
   CHECK_UNARY(trunc, -9, 9);
 #undef CHECK_UNARY
-  check_unary("round", [](const Tensor& x) { return round(x); }, [](double x) { return std::nearbyint(x); }, -9, 9);
-  check_unary("neg", [](const Tensor& x) { return neg(x); }, [](double x) { return -x; }, -9, 9);
-  check_unary("rsqrt", [](const Tensor& x) { return rsqrt(x); }, [](double x) { return 1 / std::sqrt(x); }, 0.1, 9);
-  check_unary("reciprocal", [](const Tensor& x) { return reciprocal(x); }, [](double x) { return 1 / x; }, 0.1, 9);
-  check_unary("square", [](const Tensor& x) { return square(x); }, [](double x) { return x * x; }, -3, 3);
-  check_unary("sign", [](const Tensor& x) { return sign(x); }, [](double x) { return double(x > 0) - double(x < 0); }, -3, 3);
-  check_unary("sigmoid", [](const Tensor& x) { return sigmoid(x); }, [](double x) { return 1 / (1 + std::exp(-x)); }, -9, 9);
-  check_unary("relu", [](const Tensor& x) { return nn::relu(x); }, [](double x) { return x > 0 ? x : 0; }, -3, 3);
-  check_unary("silu", [](const Tensor& x) { return nn::silu(x); }, [](double x) { return x / (1 + std::exp(-x)); }, -9, 9);
-  check_unary("gelu", [](const Tensor& x) { return nn::gelu(x); },
-              [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }, -6, 6);
-  check_unary("gelu tanh", [](const Tensor& x) { return nn::gelu(x, "tanh"); },
-              [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }, -6, 6);
+  check_unary(
+      "round", [](const Tensor& x) { return round(x); }, [](double x) { return std::nearbyint(x); }, -9, 9);
+  check_unary(
+      "neg", [](const Tensor& x) { return neg(x); }, [](double x) { return -x; }, -9, 9);
+  check_unary(
+      "rsqrt", [](const Tensor& x) { return rsqrt(x); }, [](double x) { return 1 / std::sqrt(x); }, 0.1, 9);
+  check_unary(
+      "reciprocal", [](const Tensor& x) { return reciprocal(x); }, [](double x) { return 1 / x; }, 0.1, 9);
+  check_unary(
+      "square", [](const Tensor& x) { return square(x); }, [](double x) { return x * x; }, -3, 3);
+  check_unary(
+      "sign", [](const Tensor& x) { return sign(x); }, [](double x) { return double(x > 0) - double(x < 0); }, -3, 3);
+  check_unary(
+      "sigmoid", [](const Tensor& x) { return sigmoid(x); }, [](double x) { return 1 / (1 + std::exp(-x)); }, -9, 9);
+  check_unary(
+      "relu", [](const Tensor& x) { return nn::relu(x); }, [](double x) { return x > 0 ? x : 0; }, -3, 3);
+  check_unary(
+      "silu", [](const Tensor& x) { return nn::silu(x); }, [](double x) { return x / (1 + std::exp(-x)); }, -9, 9);
+  check_unary(
+      "gelu", [](const Tensor& x) { return nn::gelu(x); },
+      [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }, -6, 6);
+  check_unary(
+      "gelu tanh", [](const Tensor& x) { return nn::gelu(x, "tanh"); },
+      [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }, -6, 6);
 }
 
 TEST("arithmetic of two operands in every layout") {
-  for (const Dtype dtype : {Dtype::f64, Dtype::f32, Dtype::bf16, Dtype::f16, Dtype::i64, Dtype::i32, Dtype::i16, Dtype::i8}) {
-    check_binary("add", [](const Operand& a, const Operand& b) { return add(a, b); }, [](double a, double b) { return a + b; }, dtype, -9, 9);
-    check_binary("sub", [](const Operand& a, const Operand& b) { return sub(a, b); }, [](double a, double b) { return a - b; }, dtype, -9, 9);
-    check_binary("mul", [](const Operand& a, const Operand& b) { return mul(a, b); }, [](double a, double b) { return a * b; }, dtype, -9, 9);
-    check_binary("maximum", [](const Operand& a, const Operand& b) { return maximum(a.tensor(), b.tensor()); },
-                 [](double a, double b) { return std::fmax(a, b); }, dtype, -9, 9);
-    check_binary("minimum", [](const Operand& a, const Operand& b) { return minimum(a.tensor(), b.tensor()); },
-                 [](double a, double b) { return std::fmin(a, b); }, dtype, -9, 9);
-    check_binary("fmod", [](const Operand& a, const Operand& b) { return fmod(a.tensor(), b); },
-                 [](double a, double b) { return std::fmod(a, b); }, dtype, 1, 9);
-    check_binary("lt", [](const Operand& a, const Operand& b) { return lt(a.tensor(), b); }, [](double a, double b) { return a < b; }, dtype, -9, 9);
-    check_binary("eq", [](const Operand& a, const Operand& b) { return eq(a.tensor(), b); }, [](double a, double b) { return a == b; }, dtype, -2, 2);
+  for (const Dtype dtype :
+       {Dtype::f64, Dtype::f32, Dtype::bf16, Dtype::f16, Dtype::i64, Dtype::i32, Dtype::i16, Dtype::i8}) {
+    check_binary(
+        "add", [](const Operand& a, const Operand& b) { return add(a, b); }, [](double a, double b) { return a + b; },
+        dtype, -9, 9);
+    check_binary(
+        "sub", [](const Operand& a, const Operand& b) { return sub(a, b); }, [](double a, double b) { return a - b; },
+        dtype, -9, 9);
+    check_binary(
+        "mul", [](const Operand& a, const Operand& b) { return mul(a, b); }, [](double a, double b) { return a * b; },
+        dtype, -9, 9);
+    check_binary(
+        "maximum", [](const Operand& a, const Operand& b) { return maximum(a.tensor(), b.tensor()); },
+        [](double a, double b) { return std::fmax(a, b); }, dtype, -9, 9);
+    check_binary(
+        "minimum", [](const Operand& a, const Operand& b) { return minimum(a.tensor(), b.tensor()); },
+        [](double a, double b) { return std::fmin(a, b); }, dtype, -9, 9);
+    check_binary(
+        "fmod", [](const Operand& a, const Operand& b) { return fmod(a.tensor(), b); },
+        [](double a, double b) { return std::fmod(a, b); }, dtype, 1, 9);
+    check_binary(
+        "lt", [](const Operand& a, const Operand& b) { return lt(a.tensor(), b); },
+        [](double a, double b) { return a < b; }, dtype, -9, 9);
+    check_binary(
+        "eq", [](const Operand& a, const Operand& b) { return eq(a.tensor(), b); },
+        [](double a, double b) { return a == b; }, dtype, -2, 2);
   }
   for (const Dtype dtype : {Dtype::f64, Dtype::f32}) {
-    check_binary("div", [](const Operand& a, const Operand& b) { return div(a, b); }, [](double a, double b) { return a / b; }, dtype, 1, 9);
-    check_binary("pow", [](const Operand& a, const Operand& b) { return pow(a, b); }, [](double a, double b) { return std::pow(a, b); }, dtype, 0.5, 3);
-    check_binary("atan2", [](const Operand& a, const Operand& b) { return atan2(a.tensor(), b.tensor()); },
-                 [](double a, double b) { return std::atan2(a, b); }, dtype, -3, 3);
+    check_binary(
+        "div", [](const Operand& a, const Operand& b) { return div(a, b); }, [](double a, double b) { return a / b; },
+        dtype, 1, 9);
+    check_binary(
+        "pow", [](const Operand& a, const Operand& b) { return pow(a, b); },
+        [](double a, double b) { return std::pow(a, b); }, dtype, 0.5, 3);
+    check_binary(
+        "atan2", [](const Operand& a, const Operand& b) { return atan2(a.tensor(), b.tensor()); },
+        [](double a, double b) { return std::atan2(a, b); }, dtype, -3, 3);
   }
 }
 
 TEST("short rows are gathered into blocks") {
-  const Tensor x = make({700, 3}, Dtype::f32, -9, 9), row = make({3}, Dtype::f32, -9, 9, 2), column = make({700, 1}, Dtype::bf16, -9, 9, 3);
+  const Tensor x = make({700, 3}, Dtype::f32, -9, 9), row = make({3}, Dtype::f32, -9, 9, 2),
+               column = make({700, 1}, Dtype::bf16, -9, 9, 3);
   const std::vector<double> a = elements(x), b = elements(row), c = elements(column);
   std::vector<double> expected;
   for (size_t i = 0; i < a.size(); ++i) expected.push_back((a[i] + b[i % 3]) * c[i / 3]);
@@ -153,6 +191,37 @@ TEST("integers to integer powers wrap; common exponents are exact") {
   expect_equal(elements(pow(x, 0.5)), std::vector<double>{2, 3});
   expect_equal(elements(pow(x, 2)), std::vector<double>{16, 81});
   expect_equal(elements(pow(x, -1)), std::vector<double>{0.25, static_cast<double>(1.f / 9.f)});
+}
+
+TEST("powers of floats, special cases included, are those of the C library") {
+  const std::vector<float> values = {0.f,         -0.f,       1.f,      -1.f,      2.f,  -2.f,       0.5f,
+                                     -0.5f,       3.f,        -3.f,     1e-40f,    7.3f, -7.3f,      1e20f,
+                                     -1e20f,      3.4e38f,    INFINITY, -INFINITY, NAN,  16777217.f, -33554433.f,
+                                     0.99999994f, 1.0000001f, 60.f,     -149.f,    127.f};
+  std::vector<float> bases, exponents;
+  for (const float a : values)
+    for (const float b : values) {
+      bases.push_back(a);
+      exponents.push_back(b);
+    }
+  const std::vector<float> result = pow(tensor(bases), tensor(exponents)).to_vector<float>();
+  for (size_t i = 0; i < bases.size(); ++i) {
+    const float expected =
+        static_cast<float>(std::pow(static_cast<double>(bases[i]), static_cast<double>(exponents[i])));
+    const bool equal = std::isnan(expected)
+                           ? std::isnan(result[i])
+                           : result[i] == expected && std::signbit(result[i]) == std::signbit(expected);
+    expect(equal, "pow(" + std::to_string(bases[i]) + ", " + std::to_string(exponents[i]) +
+                      ") = " + std::to_string(result[i]));
+  }
+}
+
+TEST("large transposed operands") {
+  const Tensor a = make({300, 170}, Dtype::f32, -9, 9), b = make({170, 300}, Dtype::bf16, -9, 9, 2);
+  const std::vector<double> x = elements(a), y = elements(transpose(b, 0, 1));
+  std::vector<double> expected;
+  for (size_t i = 0; i < x.size(); ++i) expected.push_back(x[i] + y[i]);
+  expect_near(elements(add(a, transpose(b, 0, 1))), expected, 1e-6);
 }
 
 TEST("booleans") {

@@ -6,7 +6,8 @@ using namespace fulgurite::test;
 namespace {
 
 /// Splits the elements by result and gives each group to `reference`.
-std::vector<double> reduce(const Tensor& x, std::vector<int64_t> dims, const std::function<double(const std::vector<double>&)>& reference) {
+std::vector<double> reduce(const Tensor& x, std::vector<int64_t> dims,
+                           const std::function<double(const std::vector<double>&)>& reference) {
   std::vector<int64_t> order;
   const int64_t n = x.ndim();
   for (int64_t d = 0; d < n; ++d)
@@ -18,7 +19,8 @@ std::vector<double> reduce(const Tensor& x, std::vector<int64_t> dims, const std
   const size_t count = results == 0 ? 0 : values.size() / static_cast<size_t>(results);
   std::vector<double> reduced;
   for (int64_t r = 0; r < results; ++r)
-    reduced.push_back(reference(std::vector<double>(values.begin() + static_cast<long>(r * count), values.begin() + static_cast<long>((r + 1) * count))));
+    reduced.push_back(reference(std::vector<double>(values.begin() + static_cast<long>(r * count),
+                                                    values.begin() + static_cast<long>((r + 1) * count))));
   return reduced;
 }
 
@@ -68,7 +70,8 @@ TEST("sums, means and products along any dimensions") {
     for (const Input& input : inputs(dtype)) {
       expect_near(elements(sum(input.x, input.dims)), reduce(input.x, input.dims, sum_of), 10 * tolerance);
       expect_near(elements(mean(input.x, input.dims)),
-                  reduce(input.x, input.dims, [](const auto& v) { return sum_of(v) / static_cast<double>(v.size()); }), tolerance);
+                  reduce(input.x, input.dims, [](const auto& v) { return sum_of(v) / static_cast<double>(v.size()); }),
+                  tolerance);
       if (input.dims.size() > 1) continue;
       const auto product = [](const std::vector<double>& v) {
         double total = 1;
@@ -96,11 +99,17 @@ TEST("extrema and their places") {
   for (const Dtype dtype : {Dtype::f64, Dtype::f32, Dtype::f16, Dtype::i64, Dtype::i8})
     for (const Input& input : inputs(dtype)) {
       const Tensor x = is_floating(dtype) ? input.x : mul(input.x, 1);
-      expect_equal(elements(amax(x, input.dims)), reduce(x, input.dims, [](const auto& v) { return *std::max_element(v.begin(), v.end()); }));
-      expect_equal(elements(amin(x, input.dims)), reduce(x, input.dims, [](const auto& v) { return *std::min_element(v.begin(), v.end()); }));
+      expect_equal(elements(amax(x, input.dims)),
+                   reduce(x, input.dims, [](const auto& v) { return *std::max_element(v.begin(), v.end()); }));
+      expect_equal(elements(amin(x, input.dims)),
+                   reduce(x, input.dims, [](const auto& v) { return *std::min_element(v.begin(), v.end()); }));
       if (input.dims.size() > 1) continue;
-      const auto first = [](const auto& v) { return static_cast<double>(std::max_element(v.begin(), v.end()) - v.begin()); };
-      const auto first_smallest = [](const auto& v) { return static_cast<double>(std::min_element(v.begin(), v.end()) - v.begin()); };
+      const auto first = [](const auto& v) {
+        return static_cast<double>(std::max_element(v.begin(), v.end()) - v.begin());
+      };
+      const auto first_smallest = [](const auto& v) {
+        return static_cast<double>(std::min_element(v.begin(), v.end()) - v.begin());
+      };
       expect_equal(elements(argmax(x, Int(input.dims[0]))), reduce(x, input.dims, first));
       expect_equal(elements(argmin(x, Int(input.dims[0]))), reduce(x, input.dims, first_smallest));
     }

@@ -46,35 +46,53 @@ void check(const char* name, Lanes of_lanes, Scalar of_double, double bound = 2.
     }
     compare(in);
   }
-  const float special[16] = {0.f, -0.f, INFINITY, -INFINITY, NAN, 1e-45f, -1e-45f, 1.f, -1.f, 3.4e38f, -3.4e38f, 1e-38f, 0.5f,
-                             88.7f, -87.4f, 3.14159274f};
+  const float special[16] = {0.f,  -0.f,    INFINITY, -INFINITY, NAN,  1e-45f, -1e-45f, 1.f,
+                             -1.f, 3.4e38f, -3.4e38f, 1e-38f,    0.5f, 88.7f,  -87.4f,  3.14159274f};
   compare(special);
-  expect(worst <= bound, std::string(name) + " is off by " + std::to_string(worst) + " ulp at " + std::to_string(worst_at));
+  expect(worst <= bound,
+         std::string(name) + " is off by " + std::to_string(worst) + " ulp at " + std::to_string(worst_at));
 }
 
 }  // namespace
 
 TEST("vector functions are within two units in the last place, everywhere") {
-  check("exp", [](Floats x) { return k::exp(x); }, [](double x) { return std::exp(x); });
-  check("exp2", [](Floats x) { return k::exp2(x); }, [](double x) { return std::exp2(x); });
-  check("expm1", [](Floats x) { return k::expm1(x); }, [](double x) { return std::expm1(x); });
-  check("log", [](Floats x) { return k::log(x); }, [](double x) { return std::log(x); });
-  check("log2", [](Floats x) { return k::log2(x); }, [](double x) { return std::log2(x); });
-  check("log10", [](Floats x) { return k::log10(x); }, [](double x) { return std::log10(x); });
-  check("log1p", [](Floats x) { return k::log1p(x); }, [](double x) { return std::log1p(x); });
-  check("tanh", [](Floats x) { return k::tanh(x); }, [](double x) { return std::tanh(x); });
-  check("sigmoid", [](Floats x) { return k::sigmoid(x); }, [](double x) { return 1 / (1 + std::exp(-x)); });
-  check("erf", [](Floats x) { return k::erf(x); }, [](double x) { return std::erf(x); });
-  check("sin", [](Floats x) { return k::sin(x); }, [](double x) { return std::sin(x); });
-  check("cos", [](Floats x) { return k::cos(x); }, [](double x) { return std::cos(x); });
-  check("sqrt", [](Floats x) { return k::sqrt(x); }, [](double x) { return std::sqrt(x); }, 0.51);
+  check(
+      "exp", [](Floats x) { return k::exp(x); }, [](double x) { return std::exp(x); });
+  check(
+      "exp2", [](Floats x) { return k::exp2(x); }, [](double x) { return std::exp2(x); });
+  check(
+      "expm1", [](Floats x) { return k::expm1(x); }, [](double x) { return std::expm1(x); });
+  check(
+      "log", [](Floats x) { return k::log(x); }, [](double x) { return std::log(x); });
+  check(
+      "log2", [](Floats x) { return k::log2(x); }, [](double x) { return std::log2(x); });
+  check(
+      "log10", [](Floats x) { return k::log10(x); }, [](double x) { return std::log10(x); });
+  check(
+      "log1p", [](Floats x) { return k::log1p(x); }, [](double x) { return std::log1p(x); });
+  check(
+      "tanh", [](Floats x) { return k::tanh(x); }, [](double x) { return std::tanh(x); });
+  check(
+      "sigmoid", [](Floats x) { return k::sigmoid(x); }, [](double x) { return 1 / (1 + std::exp(-x)); });
+  check(
+      "erf", [](Floats x) { return k::erf(x); }, [](double x) { return std::erf(x); });
+  check(
+      "sin", [](Floats x) { return k::sin(x); }, [](double x) { return std::sin(x); });
+  check(
+      "cos", [](Floats x) { return k::cos(x); }, [](double x) { return std::cos(x); });
+  check(
+      "sqrt", [](Floats x) { return k::sqrt(x); }, [](double x) { return std::sqrt(x); }, 0.51);
 }
 
 TEST("vector rounding is exact") {
-  check("floor", [](Floats x) { return k::floor(x); }, [](double x) { return std::floor(x); }, 0);
-  check("ceil", [](Floats x) { return k::ceil(x); }, [](double x) { return std::ceil(x); }, 0);
-  check("trunc", [](Floats x) { return k::trunc(x); }, [](double x) { return std::trunc(x); }, 0);
-  check("round_to_even", [](Floats x) { return k::round_to_even(x); }, [](double x) { return std::nearbyint(x); }, 0);
+  check(
+      "floor", [](Floats x) { return k::floor(x); }, [](double x) { return std::floor(x); }, 0);
+  check(
+      "ceil", [](Floats x) { return k::ceil(x); }, [](double x) { return std::ceil(x); }, 0);
+  check(
+      "trunc", [](Floats x) { return k::trunc(x); }, [](double x) { return std::trunc(x); }, 0);
+  check(
+      "round_to_even", [](Floats x) { return k::round_to_even(x); }, [](double x) { return std::nearbyint(x); }, 0);
 }
 
 TEST("minimum and maximum keep NaN wherever it stands") {

@@ -1,4 +1,5 @@
-// Every pointwise operator's gradient rule against central differences, to second order, on the ranges its record gives.
+// Every pointwise operator's gradient rule against central differences, to second order, on the ranges its record
+// gives.
 #include <fulgurite/fulgurite.h>
 
 #include "support/gradcheck.h"
@@ -15,7 +16,8 @@ Tensor sample(const Symbol& symbol, std::vector<int64_t> sizes, int64_t which) {
   for (const int64_t size : sizes) count *= size;
   std::vector<double> numbers;
   for (int64_t i = 0; i < count; ++i) {
-    const double place = (static_cast<double>((i * 5 + which * 3) % count) + 0.37 + 0.11 * static_cast<double>(which)) / static_cast<double>(count);
+    const double place = (static_cast<double>((i * 5 + which * 3) % count) + 0.37 + 0.11 * static_cast<double>(which)) /
+                         static_cast<double>(count);
     numbers.push_back(symbol.samples.low + place * (symbol.samples.high - symbol.samples.low));
   }
   return tensor(numbers).reshape(Shape(sizes)).requires_grad_();
@@ -37,7 +39,9 @@ size_t tensors_taken(const Symbol& symbol) {
 void check(const Symbol& symbol, const std::vector<Tensor>& inputs, const std::map<std::string, Value>& kwargs = {}) {
   const std::string name(symbol.qualified_name());
   const std::string wrong = gradcheck(
-      [&](const std::vector<Tensor>& x) -> std::vector<Tensor> { return {call(name, std::vector<Value>(x.begin(), x.end()), kwargs)}; },
+      [&](const std::vector<Tensor>& x) -> std::vector<Tensor> {
+        return {call(name, std::vector<Value>(x.begin(), x.end()), kwargs)};
+      },
       inputs);
   expect(wrong.empty(), name + ": " + wrong);
 }
@@ -83,11 +87,31 @@ TEST("gradients with number operands and options") {
     expect(wrong.empty(), wrong);
   };
   const Tensor x = sample(of("pow"), {2, 3}, 0);
-  check_function([](const auto& t) -> std::vector<Tensor> { return {pow(t[0], 3), pow(t[0], 0), pow(t[0], -1.5), pow(2, t[0])}; }, x);
-  check_function([](const auto& t) -> std::vector<Tensor> { return {2 / t[0], 3 - t[0], t[0] / 2, 2 * t[0], -t[0]}; }, x);
-  check_function([](const auto& t) -> std::vector<Tensor> { return {clamp(t[0], 0.7, 1.5), clamp(t[0], {}, 1.1), clamp_min(t[0], 1.0)}; }, x);
-  check_function([](const auto& t) -> std::vector<Tensor> { return {where(t[0] > 1, t[0] * t[0], 2.0), masked_fill(t[0], t[0] > 1, 3)}; }, x);
-  check_function([](const auto& t) -> std::vector<Tensor> { return {lerp(t[0], t[0] * t[0], 0.3), lerp(t[0], t[0] * t[0], 0.8)}; }, x);
+  check_function(
+      [](const auto& t) -> std::vector<Tensor> {
+        return {pow(t[0], 3), pow(t[0], 0), pow(t[0], -1.5), pow(2, t[0])};
+      },
+      x);
+  check_function(
+      [](const auto& t) -> std::vector<Tensor> {
+        return {2 / t[0], 3 - t[0], t[0] / 2, 2 * t[0], -t[0]};
+      },
+      x);
+  check_function(
+      [](const auto& t) -> std::vector<Tensor> {
+        return {clamp(t[0], 0.7, 1.5), clamp(t[0], {}, 1.1), clamp_min(t[0], 1.0)};
+      },
+      x);
+  check_function(
+      [](const auto& t) -> std::vector<Tensor> {
+        return {where(t[0] > 1, t[0] * t[0], 2.0), masked_fill(t[0], t[0] > 1, 3)};
+      },
+      x);
+  check_function(
+      [](const auto& t) -> std::vector<Tensor> {
+        return {lerp(t[0], t[0] * t[0], 0.3), lerp(t[0], t[0] * t[0], 0.8)};
+      },
+      x);
   check_function([](const auto& t) -> std::vector<Tensor> { return {remainder(t[0], 0.7), fmod(t[0], 0.7)}; }, x);
 }
 
@@ -99,11 +123,15 @@ TEST("gradients at kinks are those of PyTorch") {
   };
   expect_near(gradient([](const auto& t) -> std::vector<Tensor> { return {relu(t[0])}; }, {-1, 0, 1}), {0, 0, 1});
   expect_near(gradient([](const auto& t) -> std::vector<Tensor> { return {abs(t[0])}; }, {-1, 0, 1}), {-1, 0, 1});
-  expect_near(gradient([](const auto& t) -> std::vector<Tensor> { return {clamp(t[0], 0, 1)}; }, {-1, 0, 0.5, 1, 2}), {0, 0, 1, 0, 0});
-  expect_near(gradient([](const auto& t) -> std::vector<Tensor> { return {maximum(t[0], ones_like(t[0]))}; }, {0, 1, 2}), {0, 0.5, 1});
+  expect_near(gradient([](const auto& t) -> std::vector<Tensor> { return {clamp(t[0], 0, 1)}; }, {-1, 0, 0.5, 1, 2}),
+              {0, 0, 1, 0, 0});
+  expect_near(
+      gradient([](const auto& t) -> std::vector<Tensor> { return {maximum(t[0], ones_like(t[0]))}; }, {0, 1, 2}),
+      {0, 0.5, 1});
   expect_near(gradient([](const auto& t) -> std::vector<Tensor> { return {amax(t[0])}; }, {1, 3, 3}), {0, 0.5, 0.5});
   expect_near(gradient([](const auto& t) -> std::vector<Tensor> { return {prod(t[0])}; }, {0, 2, 3}), {6, 0, 0});
   expect_near(gradient([](const auto& t) -> std::vector<Tensor> { return {pow(t[0], 0)}; }, {0, 1}), {0, 0});
-  expect_near(gradient([](const auto& t) -> std::vector<Tensor> { return {linalg::vector_norm(t[0])}; }, {0, 0}), {0, 0});
+  expect_near(gradient([](const auto& t) -> std::vector<Tensor> { return {linalg::vector_norm(t[0])}; }, {0, 0}),
+              {0, 0});
   expect_near(gradient([](const auto& t) -> std::vector<Tensor> { return {t[0].std()}; }, {2, 2}), {0, 0});
 }

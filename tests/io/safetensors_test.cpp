@@ -68,7 +68,8 @@ TEST("a save replaces the file and leaves nothing beside it") {
 
 TEST("files that are not whole are refused by name") {
   const Folder folder;
-  const auto refuses = [&](const std::string& header, const std::string& data, const std::string& message, uint64_t length = 0) {
+  const auto refuses = [&](const std::string& header, const std::string& data, const std::string& message,
+                           uint64_t length = 0) {
     write(folder.file(), header, data, length);
     expect_error([&] { load_safetensors(folder.file()); }, message);
     expect_error([&] { load_safetensors(folder.file()); }, folder.file());
@@ -87,8 +88,9 @@ TEST("files that are not whole are refused by name") {
   refuses(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", std::string(8, '\0'), "do not fit");
   refuses(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})", std::string(8, '\0'), "increasing");
   refuses(R"({"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,8]}})", std::string(8, '\0'), "");
-  refuses(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})",
-          std::string(12, '\0'), "overlaps");
+  refuses(
+      R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})",
+      std::string(12, '\0'), "overlaps");
   expect_error([&] { load_safetensors(folder.path + "/none"); }, "cannot read");
 }
 

@@ -32,8 +32,8 @@ std::vector<std::string> names_of(const nn::NamedTensors& named) {
 TEST("parameters are found by the names of members") {
   const Model model;
   expect_equal(names_of(nn::named_parameters(model)),
-               std::vector<std::string>{"first.weight", "first.bias", "more.0.weight", "more.1.weight", "more.1.bias", "norm.weight",
-                                        "norm.bias"});
+               std::vector<std::string>{"first.weight", "first.bias", "more.0.weight", "more.1.weight", "more.1.bias",
+                                        "norm.weight", "norm.bias"});
 }
 
 TEST("a tensor that two members share is one parameter") {

@@ -50,7 +50,11 @@ TEST("wrong calls say what is wrong") {
   expect_error([&] { call("summ", {x}); }, "there is no operator 'summ'; did you mean torch.sum");
   expect_error([&] { call("sum", {x}, {{"axis", 0}}); }, "sum: has no argument 'axis'; its signature is torch.sum(");
   expect_error([&] { call("sum", {}); }, "argument 'input' is missing");
-  expect_error([&] { call("sum", {x, "all"}); }, "argument 'dim' must be an integer or a list of integers or None, not the string 'all'");
+  expect_error(
+      [&] {
+        call("sum", {x, "all"});
+      },
+      "argument 'dim' must be an integer or a list of integers or None, not the string 'all'");
   expect_error([&] { call("sum", {x, 0}, {{"dim", 0}}); }, "argument 'dim' is given twice");
   expect_error([&] { call("exp", {x, x}); }, "takes at most 1 positional argument, not 2");
   expect_error([&] { call("exp", {1.0}); }, "argument 'input' must be a tensor, not the float 1.0");

@@ -24,8 +24,10 @@ void check(const char* name, std::initializer_list<Argument> given) {
     const std::string what = std::string(name) + ": ";
     expect(whole[i].dtype() == parts[i].dtype() && whole[i].shape() == parts[i].shape(),
            what + type_text(whole[i]) + " as a whole, " + type_text(parts[i]) + " in parts");
-    expect(types[i].dtype == parts[i].dtype() && types[i].shape == parts[i].shape(), what + "the shape rule says otherwise");
-    const std::vector<double> a = whole[i].to(Dtype::f64).to_vector<double>(), b = parts[i].to(Dtype::f64).to_vector<double>();
+    expect(types[i].dtype == parts[i].dtype() && types[i].shape == parts[i].shape(),
+           what + "the shape rule says otherwise");
+    const std::vector<double> a = whole[i].to(Dtype::f64).to_vector<double>(),
+                              b = parts[i].to(Dtype::f64).to_vector<double>();
     if (!expect_near(a, b, whole[i].dtype() == Dtype::bf16 ? 2e-2 : 2e-6)) fail(what + "results differ");
   }
 }

@@ -8,8 +8,8 @@ using namespace fulgurite;
 
 namespace {
 
-constexpr Dtype f64 = Dtype::f64, f32 = Dtype::f32, bf16 = Dtype::bf16, f16 = Dtype::f16, i64 = Dtype::i64, i32 = Dtype::i32,
-                i16 = Dtype::i16, i8 = Dtype::i8, u8 = Dtype::u8, boolean = Dtype::boolean;
+constexpr Dtype f64 = Dtype::f64, f32 = Dtype::f32, bf16 = Dtype::bf16, f16 = Dtype::f16, i64 = Dtype::i64,
+                i32 = Dtype::i32, i16 = Dtype::i16, i8 = Dtype::i8, u8 = Dtype::u8, boolean = Dtype::boolean;
 constexpr Dtype all_dtypes[] = {f64, f32, bf16, f16, i64, i32, i16, i8, u8, boolean};
 
 Dtype result_of(const Operand& a, const Operand& b) {
@@ -19,16 +19,11 @@ Dtype result_of(const Operand& a, const Operand& b) {
 
 // torch.promote_types
 constexpr Dtype of_pairs[10][10] = {
-    {f64, f64, f64, f64, f64, f64, f64, f64, f64, f64},
-    {f64, f32, f32, f32, f32, f32, f32, f32, f32, f32},
-    {f64, f32, bf16, f32, bf16, bf16, bf16, bf16, bf16, bf16},
-    {f64, f32, f32, f16, f16, f16, f16, f16, f16, f16},
-    {f64, f32, bf16, f16, i64, i64, i64, i64, i64, i64},
-    {f64, f32, bf16, f16, i64, i32, i32, i32, i32, i32},
-    {f64, f32, bf16, f16, i64, i32, i16, i16, i16, i16},
-    {f64, f32, bf16, f16, i64, i32, i16, i8, i16, i8},
-    {f64, f32, bf16, f16, i64, i32, i16, i16, u8, u8},
-    {f64, f32, bf16, f16, i64, i32, i16, i8, u8, boolean},
+    {f64, f64, f64, f64, f64, f64, f64, f64, f64, f64},        {f64, f32, f32, f32, f32, f32, f32, f32, f32, f32},
+    {f64, f32, bf16, f32, bf16, bf16, bf16, bf16, bf16, bf16}, {f64, f32, f32, f16, f16, f16, f16, f16, f16, f16},
+    {f64, f32, bf16, f16, i64, i64, i64, i64, i64, i64},       {f64, f32, bf16, f16, i64, i32, i32, i32, i32, i32},
+    {f64, f32, bf16, f16, i64, i32, i16, i16, i16, i16},       {f64, f32, bf16, f16, i64, i32, i16, i8, i16, i8},
+    {f64, f32, bf16, f16, i64, i32, i16, i16, u8, u8},         {f64, f32, bf16, f16, i64, i32, i16, i8, u8, boolean},
 };
 
 // torch.result_type of a tensor with dimensions (row) and one without (column).

@@ -9,7 +9,8 @@
 using namespace fulgurite;
 
 TEST("a signature is parsed") {
-  const Signature signature("torch.sum(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor");
+  const Signature signature(
+      "torch.sum(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor");
   expect_equal(signature.qualified_name, "torch.sum");
   expect_equal(signature.name, "sum");
   expect_equal(signature.parameter_count, 4);
@@ -26,8 +27,8 @@ TEST("a signature is parsed") {
 }
 
 TEST("a misspelled signature is refused") {
-  for (const std::string_view spelling :
-       {"f(Tensr x) -> Tensor", "f(Tensor) -> Tensor", "f(Tensor x)", "f(Tensor x) -> Tensor ?", "f(Tensor x int y) -> Tensor"}) {
+  for (const std::string_view spelling : {"f(Tensr x) -> Tensor", "f(Tensor) -> Tensor", "f(Tensor x)",
+                                          "f(Tensor x) -> Tensor ?", "f(Tensor x int y) -> Tensor"}) {
     bool refused = false;
     try {
       const Signature signature(spelling);

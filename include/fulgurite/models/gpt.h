@@ -32,7 +32,9 @@ struct CausalSelfAttention {
   Tensor operator()(const Tensor& x) const {
     const Int batch = x.size(0), length = x.size(1), width = x.size(2);
     const auto parts = split(qkv(x), width, 2);
-    const auto by_head = [&](const Tensor& part) { return transpose(reshape(part, {batch, length, heads, width / heads}), 1, 2); };
+    const auto by_head = [&](const Tensor& part) {
+      return transpose(reshape(part, {batch, length, heads, width / heads}), 1, 2);
+    };
     const Tensor query = by_head(parts[0]), key = by_head(parts[1]), value = by_head(parts[2]);
     const double p = dropout.training ? dropout.p : 0.0;
     const Tensor y = nn::scaled_dot_product_attention(query, key, value, {}, p, true);
@@ -85,7 +87,8 @@ struct Gpt {
 /// A model with GPT-2's initial values: normal with deviation 0.02, less for the layers that end a residual branch.
 inline Gpt make_gpt(const GptOptions& o) {
   if (o.heads < 1 || o.width % o.heads != 0)
-    throw UserError("make_gpt: width " + std::to_string(o.width) + " is not a multiple of heads " + std::to_string(o.heads));
+    throw UserError("make_gpt: width " + std::to_string(o.width) + " is not a multiple of heads " +
+                    std::to_string(o.heads));
   const auto matrix = [&](int64_t from, int64_t to, double deviation) {
     nn::Linear layer(from, to, o.bias);
     nn::normal_(layer.weight, 0, deviation);
@@ -122,4 +125,4 @@ inline Gpt make_gpt(const GptOptions& o) {
 }
 
 }  // namespace models
-}  // namespace fulgurite
+}  // namespace gnu::visibility("default")]]fulgurite

@@ -8,10 +8,16 @@
 namespace fulgurite {
 
 // Defined once for each instruction set, in kernels/all_kernels.cpp.
-namespace kernels_baseline { const KernelSet& kernel_set(); }
+namespace kernels_baseline {
+const KernelSet& kernel_set();
+}
 #ifdef FULGURITE_X86_KERNELS
-namespace kernels_avx2 { const KernelSet& kernel_set(); }
-namespace kernels_avx512 { const KernelSet& kernel_set(); }
+namespace kernels_avx2 {
+const KernelSet& kernel_set();
+}
+namespace kernels_avx512 {
+const KernelSet& kernel_set();
+}
 #endif
 
 namespace {
@@ -22,7 +28,8 @@ const KernelSet& choose_kernel_set() {
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
                     __builtin_cpu_supports("bmi2");
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+                      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                      __builtin_cpu_supports("avx512vl");
   if (avx512) return kernels_avx512::kernel_set();
   if (avx2) return kernels_avx2::kernel_set();
 #endif

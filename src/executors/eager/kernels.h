@@ -7,17 +7,19 @@ namespace fulgurite {
 
 struct BlockProduct;
 
-/// One kernel of the eager executor. Files under kernels/ are compiled once for each instruction set, with FULGURITE_KERNELS naming
-/// the namespace (kernels_baseline, kernels_avx2, kernels_avx512); each ends with a function that returns its table.
+/// One kernel of the eager executor. Files under kernels/ are compiled once for each instruction set, with
+/// FULGURITE_KERNELS naming the namespace (kernels_baseline, kernels_avx2, kernels_avx512); each ends with a function
+/// that returns its table.
 struct KernelEntry {
   const Symbol* symbol;
   Kernel kernel;
-  bool (*checker)(Arguments) = nullptr;      // null: claims every call
-  int64_t (*scratch)(Arguments) = nullptr;   // bytes of scratch memory; null: none
+  bool (*checker)(Arguments) = nullptr;     // null: claims every call
+  int64_t (*scratch)(Arguments) = nullptr;  // bytes of scratch memory; null: none
 };
 using KernelTable = std::span<const KernelEntry>;
 
-/// What one instruction set's compilation of the kernels offers. Beside the tables stand the functions that code compiled once calls.
+/// What one instruction set's compilation of the kernels offers. Beside the tables stand the functions that code
+/// compiled once calls.
 struct KernelSet {
   std::span<const KernelTable> tables;
   void (*copy_elements)(const Tensor& source, const Tensor& destination);
@@ -30,7 +32,8 @@ const KernelSet& kernel_set();
 #ifdef FULGURITE_KERNELS
 namespace FULGURITE_KERNELS {
 
-// The tables, one function a file; kernels/all_kernels.cpp concatenates them: add a line here and one there for a new file.
+// The tables, one function a file; kernels/all_kernels.cpp concatenates them: add a line here and one there for a new
+// file.
 KernelTable unary_kernels();
 KernelTable binary_kernels();
 KernelTable comparison_kernels();
@@ -54,7 +57,8 @@ KernelTable scatter_kernels();
 KernelTable arrange_kernels();
 KernelTable optimizer_kernels();
 
-/// Writes `source` (any strides, any dtype, broadcast to the destination's sizes) into `destination` (any strides, any dtype).
+/// Writes `source` (any strides, any dtype, broadcast to the destination's sizes) into `destination` (any strides, any
+/// dtype).
 void copy_elements(const Tensor& source, const Tensor& destination);
 /// One block of a matrix product, on this thread.
 void multiply_block(const BlockProduct&);

@@ -17,34 +17,47 @@ struct Blocks {
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// The size of each of `count` nearly equal pieces.
-int64_t piece(int64_t size, int64_t count) {
+// The size of each of `count` nearly equal pieces, in multiples of what the products' innermost loops take at once.
+int64_t piece(int64_t size, int64_t count, int64_t unit) {
   if (count <= 1) return std::max<int64_t>(size, 1);
-  return divide_up(divide_up(size, count), 16) * 16;
+  return divide_up(divide_up(size, count), unit) * unit;
 }
 
-// A function of the sizes alone, so that results do not depend on the threads. A block is worth some 15 million operations (a tenth
-// of a millisecond), and there are two at least where that leaves each some microseconds. Rows are cut first; what is too flat for
-// that has its columns cut.
-Blocks cut(int64_t m, int64_t n, int64_t k, int64_t batch) {
+// How many blocks a product is worth: one for every 15 million operations (a tenth of a millisecond), none smaller than what the
+// packing of its operands is cheap beside, and two at least where that leaves each some microseconds.
+int64_t wanted_blocks(int64_t m, int64_t n, int64_t k, int64_t batch) {
   const double operations = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  const double operations_per_block = std::min(m, n) <= 8 ? 2e6 : 16e6;  // few rows: the matrix streams from memory
-  int64_t wanted = static_cast<int64_t>(std::clamp(operations / operations_per_block, 1.0, 4096.0));
+  const bool is_streamed = std::min(m, n) <= 8;  // a few rows or columns: the other operand comes from memory once
+  const double by_size = static_cast<double>(m) * static_cast<double>(n) / (512 * 384);
+  double wanted = is_streamed ? operations / 2e6 : std::min(operations / 16e6, by_size);
   if (wanted < 2 && batch < 4 && operations > 4e5) wanted = 2;
-  if (wanted > 1) wanted += wanted & 1;
-  const bool is_flat = m < 192 && n > m;
-  int64_t rows = 1;
-  if (!is_flat) {
-    rows = std::clamp<int64_t>(m / (std::min(m, n) <= 8 ? 16 : 96), std::min<int64_t>(wanted, m >= 32 ? 2 : 1), wanted);
-    if (rows > 8 && n > 8) rows = std::max<int64_t>(8, std::min(rows, m / 256));
+  const int64_t count = static_cast<int64_t>(std::clamp(wanted, 1.0, 64.0));
+  return count > 1 ? count + count % 2 : 1;
+}
+
+// A function of the sizes alone, so that results do not depend on the threads. Of the ways to get that many blocks the one whose
+// operands are packed least often: A for each block of columns, B, which is dearer, for each block of rows.
+Blocks cut(int64_t m, int64_t n, int64_t k, int64_t batch) {
+  const int64_t wanted = wanted_blocks(m, n, k, batch);
+  Blocks best{};
+  double least = 0;
+  for (int64_t count = 1; count <= wanted; ++count) {
+    Blocks blocks;
+    blocks.rows = piece(m, count, 16);
+    blocks.columns = piece(n, divide_up(wanted, count), 48);
+    blocks.row_count = divide_up(m, blocks.rows);
+    blocks.column_count = divide_up(n, blocks.columns);
+    double cost = 1.0 / static_cast<double>(blocks.rows) + 1.5 / static_cast<double>(blocks.columns);
+    // Too few blocks, or an odd number, leave threads idle.
+    const int64_t got = blocks.row_count * blocks.column_count;
+    if (got < wanted) cost *= static_cast<double>(wanted) / static_cast<double>(got);
+    if (got % 2 != 0 && wanted > 1) cost *= 1 + 1 / static_cast<double>(got);
+    if (count == 1 || cost < least) {
+      best = blocks;
+      least = cost;
+    }
   }
-  const int64_t columns = std::clamp<int64_t>(divide_up(wanted, rows), 1, std::max<int64_t>(1, n / (is_flat ? 64 : 512)));
-  Blocks blocks;
-  blocks.rows = piece(m, rows);
-  blocks.columns = piece(n, columns);
-  blocks.row_count = divide_up(m, blocks.rows);
-  blocks.column_count = divide_up(n, blocks.columns);
-  return blocks;
+  return best;
 }
 
 // The place of a matrix in a batch.

@@ -17,7 +17,9 @@ constexpr double tanh_cubic = 0.044715;
 struct Relu {
   FULGURITE_LANES apply(const Floats& x, const RowParameters&) { return maximum(x, Floats(0.f)); }
   template <Number T>
-  static T apply(T x, const RowParameters&) { return x > 0 || x != x ? x : T(0); }
+  static T apply(T x, const RowParameters&) {
+    return x > 0 || x != x ? x : T(0);
+  }
 };
 struct Silu {
   FULGURITE_LANES apply(const Floats& x, const RowParameters&) { return x / (Floats(1.f) + exp(-x)); }
@@ -32,7 +34,8 @@ struct Gelu {
 /// 0.5 x (1 + tanh(u)) = x / (1 + exp(-2u)): one exponential and one division.
 struct GeluTanh {
   FULGURITE_LANES apply(const Floats& x, const RowParameters&) {
-    const Floats minus_2u = x * multiply_add(x * x, Floats(-2 * sqrt_2_over_pi * tanh_cubic), Floats(-2 * sqrt_2_over_pi));
+    const Floats minus_2u =
+        x * multiply_add(x * x, Floats(-2 * sqrt_2_over_pi * tanh_cubic), Floats(-2 * sqrt_2_over_pi));
     return x / (Floats(1.f) + exp(minus_2u));
   }
   static double apply(double x, const RowParameters&) {
@@ -53,7 +56,8 @@ struct GeluBackward {
 struct GeluTanhBackward {
   FULGURITE_LANES apply(const Floats& g, const Floats& x, const RowParameters&) {
     const Floats square = x * x;
-    const Floats minus_2u = x * multiply_add(square, Floats(-2 * sqrt_2_over_pi * tanh_cubic), Floats(-2 * sqrt_2_over_pi));
+    const Floats minus_2u =
+        x * multiply_add(square, Floats(-2 * sqrt_2_over_pi * tanh_cubic), Floats(-2 * sqrt_2_over_pi));
     const Floats slope = multiply_add(square, Floats(6 * sqrt_2_over_pi * tanh_cubic), Floats(2 * sqrt_2_over_pi));
     const Floats s = Floats(1.f) / (Floats(1.f) + exp(minus_2u));
     return g * multiply_add(x * (s - s * s), slope, s);
@@ -74,12 +78,14 @@ void silu(Arguments arguments, std::span<const Tensor> results) {
 }
 void gelu(Arguments arguments, std::span<const Tensor> results) {
   const Dtype dtype = results[0].impl()->dtype;
-  const Row row = arguments[1].string() == "tanh" ? find_floating_unary_row<GeluTanh>(dtype) : find_floating_unary_row<Gelu>(dtype);
+  const Row row =
+      arguments[1].string() == "tanh" ? find_floating_unary_row<GeluTanh>(dtype) : find_floating_unary_row<Gelu>(dtype);
   run_pointwise(uniform(row, dtype, costly), {&arguments[0]}, results[0]);
 }
 void gelu_backward(Arguments arguments, std::span<const Tensor> results) {
   const Dtype dtype = results[0].impl()->dtype;
-  const Row row = arguments[2].string() == "tanh" ? find_floating_binary_row<GeluTanhBackward>(dtype) : find_floating_binary_row<GeluBackward>(dtype);
+  const Row row = arguments[2].string() == "tanh" ? find_floating_binary_row<GeluTanhBackward>(dtype)
+                                                  : find_floating_binary_row<GeluBackward>(dtype);
   run_pointwise(uniform(row, dtype, costly), {&arguments[0], &arguments[1]}, results[0]);
 }
 

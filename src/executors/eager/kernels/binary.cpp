@@ -2,29 +2,30 @@
 #include <cmath>
 
 #include "executors/eager/kernels.h"
+#include "executors/eager/kernels/double_math.h"
 #include "executors/eager/kernels/rows.h"
 #include "ops/symbols.h"
 
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
-#define FULGURITE_ARITHMETIC(Name, floating_value, integer_value)                        \
-  struct Name {                                                                          \
+#define FULGURITE_ARITHMETIC(Name, floating_value, integer_value)                                      \
+  struct Name {                                                                                        \
     FULGURITE_LANES apply(const Floats& a, const Floats& b, [[maybe_unused]] const RowParameters& p) { \
-      using T [[maybe_unused]] = float;                                                  \
-      using Lanes [[maybe_unused]] = Floats;                                             \
-      return floating_value;                                                             \
-    }                                                                                    \
-    static double apply(double a, double b, [[maybe_unused]] const RowParameters& p) {   \
-      using T [[maybe_unused]] = double;                                                 \
-      using Lanes [[maybe_unused]] = double;                                             \
-      return floating_value;                                                             \
-    }                                                                                    \
-    template <Integer T>                                                                 \
-    static T apply(T x, T y, [[maybe_unused]] const RowParameters& p) {                  \
-      const auto a = static_cast<Unsigned<T>>(x), b = static_cast<Unsigned<T>>(y);       \
-      return static_cast<T>(integer_value);                                              \
-    }                                                                                    \
+      using T [[maybe_unused]] = float;                                                                \
+      using Lanes [[maybe_unused]] = Floats;                                                           \
+      return floating_value;                                                                           \
+    }                                                                                                  \
+    static double apply(double a, double b, [[maybe_unused]] const RowParameters& p) {                 \
+      using T [[maybe_unused]] = double;                                                               \
+      using Lanes [[maybe_unused]] = double;                                                           \
+      return floating_value;                                                                           \
+    }                                                                                                  \
+    template <Integer T>                                                                               \
+    static T apply(T x, T y, [[maybe_unused]] const RowParameters& p) {                                \
+      const auto a = static_cast<Unsigned<T>>(x), b = static_cast<Unsigned<T>>(y);                     \
+      return static_cast<T>(integer_value);                                                            \
+    }                                                                                                  \
   };
 FULGURITE_ARITHMETIC(Add, a + b, a + b)
 FULGURITE_ARITHMETIC(Sub, a - b, a - b)
@@ -38,7 +39,8 @@ struct Divide {
   static double apply(double a, double b, const RowParameters&) { return a / b; }
 };
 
-/// The integer quotient rounded toward zero; the smallest number by -1 wraps, and a zero divisor is reported after the loop.
+/// The integer quotient rounded toward zero; the smallest number by -1 wraps, and a zero divisor is reported after the
+/// loop.
 template <Integer T>
 bool is_divisible(T b, const RowParameters& p) {
   if (b == 0) __atomic_store_n(p.divided_by_zero, true, __ATOMIC_RELAXED);
@@ -58,11 +60,13 @@ struct DivideTruncated {
   FULGURITE_LANES apply(const Floats& a, const Floats& b, const RowParameters&) { return trunc(a / b); }
   static double apply(double a, double b, const RowParameters&) { return std::trunc(a / b); }
   template <Integer T>
-  static T apply(T a, T b, const RowParameters& p) { return quotient(a, b, p); }
+  static T apply(T a, T b, const RowParameters& p) {
+    return quotient(a, b, p);
+  }
 };
 struct DivideFloor {
   template <Number T>
-    requires std::is_floating_point_v<T>
+  requires std::is_floating_point_v<T>
   static T apply(T a, T b, const RowParameters&) {
     // As Python: exact where the rounded quotient would be one too many.
     if (b == 0) return a / b;
@@ -83,7 +87,9 @@ struct Fmod {
   static float apply(float a, float b, const RowParameters&) { return std::fmod(a, b); }
   static double apply(double a, double b, const RowParameters&) { return std::fmod(a, b); }
   template <Integer T>
-  static T apply(T a, T b, const RowParameters& p) { return rest(a, b, p); }
+  static T apply(T a, T b, const RowParameters& p) {
+    return rest(a, b, p);
+  }
 };
 struct Remainder {
   template <Number T>
@@ -94,11 +100,13 @@ struct Remainder {
 };
 struct Atan2 {
   template <Number T>
-  static T apply(T a, T b, const RowParameters&) { return std::atan2(a, b); }
+  static T apply(T a, T b, const RowParameters&) {
+    return std::atan2(a, b);
+  }
 };
 
 struct Power {
-  static float apply(float a, float b, const RowParameters&) { return std::pow(a, b); }
+  static float apply(float a, float b, const RowParameters&) { return power_of_floats(a, b); }
   static double apply(double a, double b, const RowParameters&) { return std::pow(a, b); }
   template <Integer T>
   static T apply(T base, T exponent, const RowParameters&) {
@@ -131,7 +139,8 @@ struct FixedPower {
   static double apply(double x, const RowParameters&) { return value(x); }
 };
 
-void run_binary(Row row, Arguments arguments, const Tensor& result, int64_t grain = cheap, RowParameters parameters = {}) {
+void run_binary(Row row, Arguments arguments, const Tensor& result, int64_t grain = cheap,
+                RowParameters parameters = {}) {
   run_pointwise(uniform(row, result.impl()->dtype, grain), {&arguments[0], &arguments[1]}, result, parameters);
 }
 template <class Operation, int64_t grain = cheap>
@@ -145,13 +154,14 @@ void with_alpha(Arguments arguments, std::span<const Tensor> results) {
   parameters.number = alpha.floating().hint();
   if (!alpha.is_floating()) parameters.integer = alpha.integer().hint();
   const Dtype dtype = results[0].impl()->dtype;
-  run_binary(parameters.number == 1 ? find_binary_row<Plain>(dtype) : find_binary_row<Scaled>(dtype), arguments, results[0], cheap,
-             parameters);
+  run_binary(parameters.number == 1 ? find_binary_row<Plain>(dtype) : find_binary_row<Scaled>(dtype), arguments,
+             results[0], cheap, parameters);
 }
 void divide(Arguments arguments, std::span<const Tensor> results) {
   const Dtype dtype = results[0].impl()->dtype;
   if (arguments[2].is_none()) return run_binary(find_floating_binary_row<Divide>(dtype), arguments, results[0]);
-  if (arguments[2].string() == "trunc") return run_binary(find_binary_row<DivideTruncated>(dtype), arguments, results[0]);
+  if (arguments[2].string() == "trunc")
+    return run_binary(find_binary_row<DivideTruncated>(dtype), arguments, results[0]);
   run_binary(find_binary_row<DivideFloor>(dtype), arguments, results[0], very_costly);
 }
 void atan2(Arguments arguments, std::span<const Tensor> results) {

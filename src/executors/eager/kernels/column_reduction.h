@@ -4,8 +4,9 @@
 
 namespace fulgurite::FULGURITE_KERNELS {
 
-// Reductions over outer dimensions: of [N, C] to [C], whole pieces of rows are added to one another, so that memory is read in its
-// own order. Each column is reduced in groups of 4 rows, 32 rows to a batch, 32 batches to a batch of batches, and so on.
+// Reductions over outer dimensions: of [N, C] to [C], whole pieces of rows are added to one another, so that memory is
+// read in its own order. Each column is reduced in groups of 4 rows, 32 rows to a batch, 32 batches to a batch of
+// batches, and so on.
 
 inline constexpr int64_t strip = 1024;  // columns that are reduced together
 inline constexpr int64_t batch = 32;
@@ -69,12 +70,13 @@ class StripReducer {
 
 /// Rows [begin, end) of what is reduced, columns from `offset` on.
 template <class Combine>
-void reduce_strip(const ReductionPlaces& places, int64_t offset, int64_t count, int64_t begin, int64_t end, Convert convert,
-                  StripReducer<Combine>& reducer) {
+void reduce_strip(const ReductionPlaces& places, int64_t offset, int64_t count, int64_t begin, int64_t end,
+                  Convert convert, StripReducer<Combine>& reducer) {
   using Element = typename Combine::Element;
   alignas(64) Element buffer[4][strip];
   const bool direct = places.dtype == Combine::element_dtype;
-  const int64_t item = size_of(places.dtype), rows = places.reduced.row_length(), stride = places.reduced.strides[0].back();
+  const int64_t item = size_of(places.dtype), rows = places.reduced.row_length(),
+                stride = places.reduced.strides[0].back();
   RowPosition<1> position(places.reduced, begin / rows);
   int64_t row = begin % rows;
   const Element* group[4];

@@ -20,7 +20,8 @@ struct Sum {
   static constexpr Dtype element_dtype = dtype_of<T>;
   static constexpr T identity() { return 0; }
   static T combine(T a, T b) {
-    if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
     else return a + b;
   }
   static inline __attribute__((always_inline)) Floats combine(const Floats& a, const Floats& b) { return a + b; }
@@ -32,7 +33,8 @@ struct Product {
   static constexpr Dtype element_dtype = dtype_of<T>;
   static constexpr T identity() { return 1; }
   static T combine(T a, T b) {
-    if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) * static_cast<std::make_unsigned_t<T>>(b));
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) * static_cast<std::make_unsigned_t<T>>(b));
     else return a * b;
   }
   static inline __attribute__((always_inline)) Floats combine(const Floats& a, const Floats& b) { return a * b; }
@@ -47,7 +49,9 @@ struct Largest {
     return std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
   }
   static T combine(T a, T b) { return a > b || a != a ? a : b; }
-  static inline __attribute__((always_inline)) Floats combine(const Floats& a, const Floats& b) { return maximum(a, b); }
+  static inline __attribute__((always_inline)) Floats combine(const Floats& a, const Floats& b) {
+    return maximum(a, b);
+  }
   static inline __attribute__((always_inline)) float combine_lanes(const Floats& x) { return maximum_of_lanes(x); }
 };
 template <class T>
@@ -58,7 +62,9 @@ struct Smallest {
     return std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
   }
   static T combine(T a, T b) { return a < b || a != a ? a : b; }
-  static inline __attribute__((always_inline)) Floats combine(const Floats& a, const Floats& b) { return minimum(a, b); }
+  static inline __attribute__((always_inline)) Floats combine(const Floats& a, const Floats& b) {
+    return minimum(a, b);
+  }
   static inline __attribute__((always_inline)) float combine_lanes(const Floats& x) { return minimum_of_lanes(x); }
 };
 /// Of booleans, read as bytes of 0 or 1.
@@ -90,9 +96,11 @@ struct RowReducer {
         for (int k = 0; k < 4; ++k) total[k] = Combine::combine(total[k], load(x + i + k * lanes));
       for (int k = 0; i < count; i += lanes, ++k) {
         const int64_t left = count - i;
-        total[k] = Combine::combine(total[k], left >= lanes ? load(x + i) : load_some(x + i, left, Combine::identity()));
+        total[k] =
+            Combine::combine(total[k], left >= lanes ? load(x + i) : load_some(x + i, left, Combine::identity()));
       }
-      return Combine::combine_lanes(Combine::combine(Combine::combine(total[0], total[1]), Combine::combine(total[2], total[3])));
+      return Combine::combine_lanes(
+          Combine::combine(Combine::combine(total[0], total[1]), Combine::combine(total[2], total[3])));
     } else {
       constexpr int width = 32;
       Element total[width];

@@ -7,10 +7,12 @@
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
-#define FULGURITE_COMPARISON(Name, value)                                                \
-  struct Name {                                                                          \
-    template <class T>                                                                   \
-    static bool apply(T a, T b) { return value; }                                        \
+#define FULGURITE_COMPARISON(Name, value) \
+  struct Name {                           \
+    template <class T>                    \
+    static bool apply(T a, T b) {         \
+      return value;                       \
+    }                                     \
   };
 FULGURITE_COMPARISON(Equal, a == b)
 FULGURITE_COMPARISON(NotEqual, a != b)
@@ -23,22 +25,25 @@ FULGURITE_COMPARISON(LogicalOr, (a != 0) | (b != 0))
 FULGURITE_COMPARISON(LogicalXor, (a != 0) ^ (b != 0))
 #undef FULGURITE_COMPARISON
 
-#define FULGURITE_BITWISE(Name, value)                                                   \
-  struct Name {                                                                          \
-    template <Integer T>                                                                 \
-    static T apply(T a, T b, const RowParameters&) { return value; }                     \
+#define FULGURITE_BITWISE(Name, value)               \
+  struct Name {                                      \
+    template <Integer T>                             \
+    static T apply(T a, T b, const RowParameters&) { \
+      return value;                                  \
+    }                                                \
   };
-FULGURITE_BITWISE(BitwiseAnd, a & b)
+FULGURITE_BITWISE(BitwiseAnd, a& b)
 FULGURITE_BITWISE(BitwiseOr, a | b)
 FULGURITE_BITWISE(BitwiseXor, a ^ b)
 #undef FULGURITE_BITWISE
 
-/// A small integer against a number outside its type compares as it would with no bounds, because small integers are computed as
-/// i32; a floating number against an integer tensor promotes, as in PyTorch.
+/// A small integer against a number outside its type compares as it would with no bounds, because small integers are
+/// computed as i32; a floating number against an integer tensor promotes, as in PyTorch.
 template <class Operation>
 void comparison(Arguments arguments, std::span<const Tensor> results) {
   const Dtype dtype = compute_dtype(result_dtype(arguments.first(2)));
-  const Row row = visit_compute_type(dtype, [](auto type) -> Row { return comparison_row<Operation, typename decltype(type)::type>; });
+  const Row row = visit_compute_type(
+      dtype, [](auto type) -> Row { return comparison_row<Operation, typename decltype(type)::type>; });
   run_pointwise({row, {dtype, dtype}, Dtype::boolean}, {&arguments[0], &arguments[1]}, results[0]);
 }
 template <class Operation>

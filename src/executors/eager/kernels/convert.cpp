@@ -4,9 +4,10 @@ namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
 template <class From, class To>
-constexpr bool is_vectorized_by_hand =
-    (std::is_same_v<From, float> && (std::is_same_v<To, BFloat16> || std::is_same_v<To, Float16>)) ||
-    (std::is_same_v<To, float> && (std::is_same_v<From, BFloat16> || std::is_same_v<From, Float16>));
+constexpr bool is_vectorized_by_hand = (std::is_same_v<From, float> &&
+                                        (std::is_same_v<To, BFloat16> || std::is_same_v<To, Float16>)) ||
+                                       (std::is_same_v<To, float> &&
+                                        (std::is_same_v<From, BFloat16> || std::is_same_v<From, Float16>));
 
 template <class From, class To>
 void convert(const void* source, int64_t stride, void* destination, int64_t count) {

@@ -55,26 +55,28 @@ void scatter(const char* from, int64_t item, char* to, int64_t stride, int64_t c
 void copy_rows(const StridedLoop<2>& loop, const Side& from, const Side& to) {
   const Convert convert = find_conversion(from.dtype, to.dtype);
   const int64_t from_item = size_of(from.dtype), to_item = size_of(to.dtype);
-  const int64_t length = loop.row_length(), from_stride = loop.strides[from_index].back(), to_stride = loop.strides[to_index].back();
+  const int64_t length = loop.row_length(), from_stride = loop.strides[from_index].back(),
+                to_stride = loop.strides[to_index].back();
   // Long rows are cut in pieces, so that few of them still occupy all threads.
   constexpr int64_t piece = 1024;
   const int64_t pieces = (length + piece - 1) / piece;
-  parallel_for(loop.row_count() * pieces, std::max<int64_t>(1, grain / std::min(length, piece)), [&](int64_t begin, int64_t end) {
-    alignas(64) char buffer[piece * 8];
-    RowPosition<2> position(loop, begin / pieces);
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t at = task % pieces * piece, count = std::min(piece, length - at);
-      const char* source = from.data + (position.offsets[from_index] + at * from_stride) * from_item;
-      char* destination = to.data + (position.offsets[to_index] + at * to_stride) * to_item;
-      if (to_stride == 1) {
-        convert(source, from_stride, destination, count);
-      } else {
-        convert(source, from_stride, buffer, count);
-        scatter(buffer, to_item, destination, to_stride, count);
-      }
-      if ((task + 1) % pieces == 0) position.advance();
-    }
-  });
+  parallel_for(loop.row_count() * pieces, std::max<int64_t>(1, grain / std::min(length, piece)),
+               [&](int64_t begin, int64_t end) {
+                 alignas(64) char buffer[piece * 8];
+                 RowPosition<2> position(loop, begin / pieces);
+                 for (int64_t task = begin; task < end; ++task) {
+                   const int64_t at = task % pieces * piece, count = std::min(piece, length - at);
+                   const char* source = from.data + (position.offsets[from_index] + at * from_stride) * from_item;
+                   char* destination = to.data + (position.offsets[to_index] + at * to_stride) * to_item;
+                   if (to_stride == 1) {
+                     convert(source, from_stride, destination, count);
+                   } else {
+                     convert(source, from_stride, buffer, count);
+                     scatter(buffer, to_item, destination, to_stride, count);
+                   }
+                   if ((task + 1) % pieces == 0) position.advance();
+                 }
+               });
 }
 
 /// The source is contiguous along dimension `across`, the destination along the last one.
@@ -96,20 +98,23 @@ void copy_transposed(const StridedLoop<2>& loop, size_t across, const Side& from
   const int64_t squares = row_squares * column_squares;
   outer.sizes.push_back(1);
   for (Sizes& strides : outer.strides) strides.push_back(1);
-  parallel_for(outer.row_count() * squares, std::max<int64_t>(1, grain / (square * square)), [&](int64_t begin, int64_t end) {
-    RowPosition<2> position(outer, begin / squares);
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t first_row = task % squares % row_squares * square, first_column = task % squares / row_squares * square;
-      const int64_t last_row = std::min(rows, first_row + square), last_column = std::min(columns, first_column + square);
-      const T* source = reinterpret_cast<const T*>(from.data) + position.offsets[from_index];
-      T* destination = reinterpret_cast<T*>(to.data) + position.offsets[to_index];
-      for (int64_t c = first_column; c < last_column; c += tile)
-        for (int64_t r = first_row; r < last_row; r += tile)
-          transpose(source + r * from_step + c, from_step, destination + c * to_step + r, to_step, std::min(tile, last_row - r),
-                    std::min(tile, last_column - c));
-      if ((task + 1) % squares == 0) position.advance();
-    }
-  });
+  parallel_for(outer.row_count() * squares, std::max<int64_t>(1, grain / (square * square)),
+               [&](int64_t begin, int64_t end) {
+                 RowPosition<2> position(outer, begin / squares);
+                 for (int64_t task = begin; task < end; ++task) {
+                   const int64_t first_row = task % squares % row_squares * square,
+                                 first_column = task % squares / row_squares * square;
+                   const int64_t last_row = std::min(rows, first_row + square),
+                                 last_column = std::min(columns, first_column + square);
+                   const T* source = reinterpret_cast<const T*>(from.data) + position.offsets[from_index];
+                   T* destination = reinterpret_cast<T*>(to.data) + position.offsets[to_index];
+                   for (int64_t c = first_column; c < last_column; c += tile)
+                     for (int64_t r = first_row; r < last_row; r += tile)
+                       transpose(source + r * from_step + c, from_step, destination + c * to_step + r, to_step,
+                                 std::min(tile, last_row - r), std::min(tile, last_column - c));
+                   if ((task + 1) % squares == 0) position.advance();
+                 }
+               });
 }
 
 void copy_transposed(const StridedLoop<2>& loop, size_t across, const Side& from, const Side& to) {
@@ -183,7 +188,8 @@ void copy_elements(const Tensor& source, const Tensor& destination) {
   if (from.storage == to.storage) {
     const Extent a = memory_of(from), b = memory_of(to);
     if (a.begin < b.end && b.begin < a.end) {
-      if (from.data() == to.data() && from.dtype == to.dtype && from.sizes == to.sizes && from.strides == to.strides) return;
+      if (from.data() == to.data() && from.dtype == to.dtype && from.sizes == to.sizes && from.strides == to.strides)
+        return;
       const Tensor copied = make_tensor(from.sizes, from.dtype);
       copy_in_order(source, copied);
       return copy_elements(copied, destination);

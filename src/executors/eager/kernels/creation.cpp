@@ -22,7 +22,8 @@ void fill(const Argument& value, const Tensor& result) {
     write_number(value, to.dtype, number);
   }
   const Convert repeat = find_conversion(to.dtype, to.dtype);
-  parallel_for(to.numel(), grain, [&](int64_t begin, int64_t end) { repeat(number, 0, to.data() + begin * item, end - begin); });
+  parallel_for(to.numel(), grain,
+               [&](int64_t begin, int64_t end) { repeat(number, 0, to.data() + begin * item, end - begin); });
 }
 
 /// Element i of the result is value(i), computed as a Number.
@@ -44,7 +45,9 @@ void generate(const Tensor& result, Value value) {
 
 void full(Arguments arguments, std::span<const Tensor> results) { fill(arguments[1], results[0]); }
 template <int value>
-void constant(Arguments, std::span<const Tensor> results) { fill(Argument(Int(value)), results[0]); }
+void constant(Arguments, std::span<const Tensor> results) {
+  fill(Argument(Int(value)), results[0]);
+}
 
 void arange(Arguments arguments, std::span<const Tensor> results) {
   const bool from_zero = arguments[1].is_none();
@@ -68,7 +71,8 @@ void linspace(Arguments arguments, std::span<const Tensor> results) {
   const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
   // From the nearer end, so that both are met exactly.
   generate<double>(results[0], [=](int64_t i) {
-    return i < (steps + 1) / 2 ? start + static_cast<double>(i) * step : end - static_cast<double>(steps - 1 - i) * step;
+    return i < (steps + 1) / 2 ? start + static_cast<double>(i) * step
+                               : end - static_cast<double>(steps - 1 - i) * step;
   });
 }
 
@@ -78,20 +82,16 @@ void eye(Arguments, std::span<const Tensor> results) {
   const int64_t item = size_of(to.dtype), columns = to.sizes[1];
   alignas(8) char one[8];
   write_number(Argument(Int(1)), to.dtype, one);
-  for (int64_t i = 0; i < std::min(to.sizes[0], columns); ++i) std::memcpy(to.data() + i * (columns + 1) * item, one, item);
+  for (int64_t i = 0; i < std::min(to.sizes[0], columns); ++i)
+    std::memcpy(to.data() + i * (columns + 1) * item, one, item);
 }
 
 constexpr KernelEntry table[] = {
-    {&full_symbol, full},
-    {&full_like_symbol, full},
-    {&zeros_symbol, constant<0>},
-    {&zeros_like_symbol, constant<0>},
-    {&empty_symbol, constant<0>},
-    {&empty_like_symbol, constant<0>},
-    {&ones_symbol, constant<1>},
-    {&ones_like_symbol, constant<1>},
-    {&arange_symbol, arange},
-    {&linspace_symbol, linspace},
+    {&full_symbol, full},         {&full_like_symbol, full},
+    {&zeros_symbol, constant<0>}, {&zeros_like_symbol, constant<0>},
+    {&empty_symbol, constant<0>}, {&empty_like_symbol, constant<0>},
+    {&ones_symbol, constant<1>},  {&ones_like_symbol, constant<1>},
+    {&arange_symbol, arange},     {&linspace_symbol, linspace},
     {&eye_symbol, eye},
 };
 

@@ -22,16 +22,19 @@ inline BFloat16 to_bfloat16(float x) {
   return {static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
 }
 inline float to_float(Float16 x) {
-  const uint32_t sign = static_cast<uint32_t>(x.bits & 0x8000) << 16, magnitude = static_cast<uint32_t>(x.bits & 0x7fff) << 13;
+  const uint32_t sign = static_cast<uint32_t>(x.bits & 0x8000) << 16, magnitude = static_cast<uint32_t>(x.bits & 0x7fff)
+                                                                                  << 13;
   if (magnitude >= 0x0f800000) return __builtin_bit_cast(float, magnitude | 0x7f800000 | sign);
-  return __builtin_bit_cast(float, __builtin_bit_cast(uint32_t, __builtin_bit_cast(float, magnitude) * 0x1p112f) | sign);
+  return __builtin_bit_cast(float,
+                            __builtin_bit_cast(uint32_t, __builtin_bit_cast(float, magnitude) * 0x1p112f) | sign);
 }
 inline Float16 to_float16(float x) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, x), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
   uint32_t half;
   if (magnitude > 0x7f800000) half = 0x7e00 | (magnitude & 0x7fffff) >> 13;
   else if (magnitude >= 0x477ff000) half = 0x7c00;
-  else if (magnitude < 113u << 23) half = __builtin_bit_cast(uint32_t, __builtin_bit_cast(float, magnitude) + 0.5f) - 0x3f000000;
+  else if (magnitude < 113u << 23)
+    half = __builtin_bit_cast(uint32_t, __builtin_bit_cast(float, magnitude) + 0.5f) - 0x3f000000;
   else half = (magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13;
   return {static_cast<uint16_t>(half | sign)};
 }

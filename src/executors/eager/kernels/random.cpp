@@ -1,9 +1,10 @@
-// Random numbers: element i of a draw is a function of the seed and the draw's offset plus i (Philox4x32-10), so neither threads nor
-// vectors nor fusions change it.
+// Random numbers: element i of a draw is a function of the seed and the draw's offset plus i (Philox4x32-10), so
+// neither threads nor vectors nor fusions change it.
 #include <algorithm>
 
 #include "executors/eager/kernels.h"
 #include "executors/eager/kernels/combine.h"
+#include "executors/eager/kernels/double_math.h"
 #include "executors/eager/kernels/elements.h"
 #include "ops/symbols.h"
 #include "runtime/parallel_for.h"
@@ -15,8 +16,8 @@ namespace {
 
 constexpr int64_t block = 256, grain = 4096;
 
-/// The first two words that Philox gives for each of `block` counters from `counter` on. Numbers lie in pairs of lanes, a counter to
-/// a pair; the upper lanes hold what is left of earlier products and are never read.
+/// The first two words that Philox gives for each of `block` counters from `counter` on. Numbers lie in pairs of lanes,
+/// a counter to a pair; the upper lanes hold what is left of earlier products and are never read.
 void philox(uint64_t seed, uint64_t counter, uint64_t* first, uint64_t* second) {
   constexpr int64_t pairs = lanes / 2;
   const Ints multiplier0(static_cast<int>(0xD2511F53)), multiplier1(static_cast<int>(0xCD9E8D57));
@@ -67,7 +68,9 @@ void draw(const Tensor& state, const Tensor& result, Make make) {
 }
 
 /// The upper 24 of a word's 32 bits as a number from 0 to below 1.
-inline double unit(uint64_t word) { return static_cast<double>(static_cast<int32_t>(static_cast<uint32_t>(word) >> 8)) * 0x1p-24; }
+inline double unit(uint64_t word) {
+  return static_cast<double>(static_cast<int32_t>(static_cast<uint32_t>(word) >> 8)) * 0x1p-24;
+}
 
 void random_state(Arguments arguments, std::span<const Tensor> results) {
   const RandomState state = context().generator.next_random_state(arguments[0].integer().hint());
@@ -87,61 +90,16 @@ void scale_and_shift(double* numbers, double scale, double low, int64_t count) {
 void uniform(Arguments arguments, std::span<const Tensor> results) {
   const double low = arguments[2].floating().hint(), high = arguments[3].floating().hint();
   if (low == 0 && high == 1)  // the numbers are exact in f32
-    return draw<float>(arguments[0].tensor(), results[0], [](const uint64_t* first, const uint64_t*, float* numbers, int64_t count) {
-      for (int64_t i = 0; i < count; ++i)
-        numbers[i] = static_cast<float>(static_cast<int32_t>(static_cast<uint32_t>(first[i]) >> 8)) * 0x1p-24f;
-    });
-  draw<double>(arguments[0].tensor(), results[0], [=](const uint64_t* first, const uint64_t*, double* numbers, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) numbers[i] = unit(first[i]);
-    scale_and_shift(numbers, high - low, low, count);
-  });
-}
-
-/// ln(x) for x in [2^-24, 1], to the last bits of f64; without branches, so that it is vectorised.
-inline double log_of_unit(double x) {
-  const uint64_t bits = __builtin_bit_cast(uint64_t, x) - 0x3fe6a09e667f3bcdu;  // sqrt(1/2)
-  const double exponent = static_cast<double>(static_cast<int32_t>(static_cast<int64_t>(bits) >> 52));
-  const double mantissa = __builtin_bit_cast(double, (bits & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu);
-  // ln m = 2 artanh((m - 1) / (m + 1))
-  const double s = (mantissa - 1) / (mantissa + 1), z = s * s;
-  double p = 1.0 / 23;
-  p = p * z + 1.0 / 21;
-  p = p * z + 1.0 / 19;
-  p = p * z + 1.0 / 17;
-  p = p * z + 1.0 / 15;
-  p = p * z + 1.0 / 13;
-  p = p * z + 1.0 / 11;
-  p = p * z + 1.0 / 9;
-  p = p * z + 1.0 / 7;
-  p = p * z + 1.0 / 5;
-  p = p * z + 1.0 / 3;
-  return exponent * 0.693147180559945309 + (2 * s + 2 * s * (z * p));
-}
-/// cos(2 pi u) for u in [0, 1).
-inline double cosine_of_turn(double u) {
-  const int32_t quarter = static_cast<int32_t>(u * 4 + 0.5);
-  const double t = (u - quarter * 0.25) * 6.28318530717958648, z = t * t;
-  double c = 1.0 / 6402373705728000 * -1;
-  c = c * z + 1.0 / 20922789888000;
-  c = c * z - 1.0 / 87178291200;
-  c = c * z + 1.0 / 479001600;
-  c = c * z - 1.0 / 3628800;
-  c = c * z + 1.0 / 40320;
-  c = c * z - 1.0 / 720;
-  c = c * z + 1.0 / 24;
-  c = c * z - 0.5;
-  c = c * z + 1;
-  double s = 1.0 / 355687428096000;
-  s = s * z - 1.0 / 1307674368000;
-  s = s * z + 1.0 / 6227020800;
-  s = s * z - 1.0 / 39916800;
-  s = s * z + 1.0 / 362880;
-  s = s * z - 1.0 / 5040;
-  s = s * z + 1.0 / 120;
-  s = s * z - 1.0 / 6;
-  s = s * z * t + t;
-  const double value = quarter & 1 ? s : c;
-  return (quarter + 1) & 2 ? -value : value;
+    return draw<float>(
+        arguments[0].tensor(), results[0], [](const uint64_t* first, const uint64_t*, float* numbers, int64_t count) {
+          for (int64_t i = 0; i < count; ++i)
+            numbers[i] = static_cast<float>(static_cast<int32_t>(static_cast<uint32_t>(first[i]) >> 8)) * 0x1p-24f;
+        });
+  draw<double>(arguments[0].tensor(), results[0],
+               [=](const uint64_t* first, const uint64_t*, double* numbers, int64_t count) {
+                 for (int64_t i = 0; i < count; ++i) numbers[i] = unit(first[i]);
+                 scale_and_shift(numbers, high - low, low, count);
+               });
 }
 
 void normal(Arguments arguments, std::span<const Tensor> results) {
@@ -149,7 +107,7 @@ void normal(Arguments arguments, std::span<const Tensor> results) {
   draw<double>(arguments[0].tensor(), results[0],
                [=](const uint64_t* first, const uint64_t* second, double* numbers, int64_t count) {
                  alignas(64) double squares[block];
-                 for (int64_t i = 0; i < count; ++i) squares[i] = -2 * log_of_unit(1 - unit(first[i]));
+                 for (int64_t i = 0; i < count; ++i) squares[i] = -2 * log_of_positive(1 - unit(first[i]));
                  for (int64_t i = 0; i < count; ++i) squares[i] = __builtin_sqrt(squares[i]);
                  for (int64_t i = 0; i < count; ++i) numbers[i] = squares[i] * cosine_of_turn(unit(second[i]));
                  scale_and_shift(numbers, deviation, mean, count);
@@ -159,12 +117,14 @@ void normal(Arguments arguments, std::span<const Tensor> results) {
 void random_integers(Arguments arguments, std::span<const Tensor> results) {
   const int64_t low = arguments[2].integer().hint();
   const uint64_t range = static_cast<uint64_t>(arguments[3].integer().hint()) - static_cast<uint64_t>(low);
-  draw<int64_t>(arguments[0].tensor(), results[0], [=](const uint64_t* first, const uint64_t*, int64_t* numbers, int64_t count) {
-    if (range > 0xffffffff)
-      for (int64_t i = 0; i < count; ++i) numbers[i] = low + static_cast<int64_t>(static_cast<uint32_t>(first[i]));
-    else
-      for (int64_t i = 0; i < count; ++i) numbers[i] = low + static_cast<int64_t>(static_cast<uint32_t>(first[i]) % static_cast<uint32_t>(range));
-  });
+  draw<int64_t>(
+      arguments[0].tensor(), results[0], [=](const uint64_t* first, const uint64_t*, int64_t* numbers, int64_t count) {
+        if (range > 0xffffffff)
+          for (int64_t i = 0; i < count; ++i) numbers[i] = low + static_cast<int64_t>(static_cast<uint32_t>(first[i]));
+        else
+          for (int64_t i = 0; i < count; ++i)
+            numbers[i] = low + static_cast<int64_t>(static_cast<uint32_t>(first[i]) % static_cast<uint32_t>(range));
+      });
 }
 
 constexpr KernelEntry table[] = {

@@ -33,7 +33,9 @@ void reduce_with(const ReductionPlaces& places, const Tensor& result, Map map) {
 
 struct Same {
   template <class T>
-  T operator()(T x) const { return x; }
+  T operator()(T x) const {
+    return x;
+  }
 };
 
 }  // namespace fulgurite::FULGURITE_KERNELS

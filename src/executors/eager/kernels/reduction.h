@@ -8,15 +8,17 @@
 
 namespace fulgurite::FULGURITE_KERNELS {
 
-// Every reduction has one order, which depends on the number of elements alone: blocks of `reduction_block` elements, each reduced
-// by lanes and a fixed tree; blocks joined pairwise within chunks, and chunks pairwise. Threads take whole chunks or whole results.
-// Where dimensions are reduced that are not innermost, columns go side by side: see column_reduction.h.
+// Every reduction has one order, which depends on the number of elements alone: blocks of `reduction_block` elements,
+// each reduced by lanes and a fixed tree; blocks joined pairwise within chunks, and chunks pairwise. Threads take whole
+// chunks or whole results. Where dimensions are reduced that are not innermost, columns go side by side: see
+// column_reduction.h.
 
 inline constexpr int64_t reduction_block = 4096;
 inline constexpr int64_t reduction_chunks = 256;  // at most, of one result
 
 /// The places of what is reduced into one result, and of the results' first elements.
 struct ReductionPlaces {
+  Tensor tensor;  // the input, or a copy of it
   const char* data;
   Dtype dtype;
   StridedLoop<1> kept, reduced;
@@ -25,11 +27,14 @@ struct ReductionPlaces {
   ReductionPlaces(const Tensor& input, const Argument& dims);
   /// What one result is made of lies in a row without gaps.
   bool is_row() const { return reduced.sizes.size() == 1 && (reduced.strides[0][0] == 1 || count == 1); }
+  /// The same elements in the same order, copied so that each result's lie in a row; itself where that gains nothing.
+  ReductionPlaces in_rows() const;
   /// Results next to one another are made of elements next to one another.
   bool is_columns() const { return !is_row() && kept.strides[0].back() == 1 && kept.row_length() >= 8; }
 };
 
-/// Joins states pairwise, as a binary counter counts: state k with its neighbour, pairs with pairs, in an order fixed by their number.
+/// Joins states pairwise, as a binary counter counts: state k with its neighbour, pairs with pairs, in an order fixed
+/// by their number.
 template <class Reducer>
 class PairwiseJoin {
  public:
@@ -55,8 +60,12 @@ template <class T>
 class BlockReader {
  public:
   BlockReader(const ReductionPlaces& places, int64_t result_offset, int64_t begin)
-      : places_(places), item_(size_of(places.dtype)), length_(places.reduced.row_length()), column_(begin % length_),
-        position_(places.reduced, begin / length_), row_(places.data + result_offset * item_),
+      : places_(places),
+        item_(size_of(places.dtype)),
+        length_(places.reduced.row_length()),
+        column_(begin % length_),
+        position_(places.reduced, begin / length_),
+        row_(places.data + result_offset * item_),
         stride_(places.reduced.strides[0].back()) {}
 
   const T* read(int64_t count, Dtype type, Convert convert) {
@@ -89,10 +98,11 @@ class BlockReader {
   alignas(64) T buffer_[reduction_block];
 };
 
-/// Reducer: `Element` (the type it reads, of dtype `element_dtype`), `State`, static State block(const Element*, int64_t count,
-/// int64_t first) for `count` elements from number `first` on, and static State join(State, State).
+/// Reducer: `Element` (the type it reads, of dtype `element_dtype`), `State`, static State block(const Element*,
+/// int64_t count, int64_t first) for `count` elements from number `first` on, and static State join(State, State).
 template <class Reducer>
-typename Reducer::State reduce_blocks(const ReductionPlaces& places, int64_t result_offset, int64_t begin, int64_t end, Convert convert) {
+typename Reducer::State reduce_blocks(const ReductionPlaces& places, int64_t result_offset, int64_t begin, int64_t end,
+                                      Convert convert) {
   using Element = typename Reducer::Element;
   if (places.is_row() && places.dtype == Reducer::element_dtype && end - begin <= reduction_block) {
     const Element* row = reinterpret_cast<const Element*>(places.data) + result_offset;
@@ -109,7 +119,8 @@ typename Reducer::State reduce_blocks(const ReductionPlaces& places, int64_t res
 
 /// Calls finish(result index, state) for every result; there must be elements to reduce.
 template <class Reducer, class Finish>
-void reduce_rows(const ReductionPlaces& places, Finish finish) {
+void reduce_rows(const ReductionPlaces& given, Finish finish) {
+  const ReductionPlaces places = given.in_rows();
   const Convert convert = find_conversion(places.dtype, Reducer::element_dtype);
   const int64_t blocks = (places.count + reduction_block - 1) / reduction_block;
   const int64_t chunk = (blocks + reduction_chunks - 1) / reduction_chunks * reduction_block;

@@ -3,12 +3,14 @@
 
 namespace fulgurite::FULGURITE_KERNELS {
 
-// Row functions made from element functions: an operation is a struct with static `apply` overloads, on Floats (sixteen lanes) for
-// f32 and on one element for the other types. Lanes past the end of a row are computed from zeros and dropped, so an element's
-// value does not depend on where a row is cut.
+// Row functions made from element functions: an operation is a struct with static `apply` overloads, on Floats (sixteen
+// lanes) for f32 and on one element for the other types. Lanes past the end of a row are computed from zeros and
+// dropped, so an element's value does not depend on where a row is cut.
 
 template <class Operation, class... Operands>
-concept HasLanes = requires(const Operands&... operands, const RowParameters& p) { Operation::apply(operands..., p); };
+concept HasLanes = requires(const Operands&... operands, const RowParameters& p) {
+  Operation::apply(operands..., p);
+};
 /// Element types of `apply` templates; leaves Floats to the overloads written for them.
 template <class T>
 concept Number = std::is_arithmetic_v<T>;
@@ -56,7 +58,8 @@ void ternary_row(const void* const* operands, void* result, int64_t count, const
     int64_t i = 0;
     for (; i + lanes <= count; i += lanes) store(to + i, Operation::apply(load(a + i), load(b + i), load(c + i), p));
     if (i < count) {
-      const Floats value = Operation::apply(load_some(a + i, count - i), load_some(b + i, count - i), load_some(c + i, count - i), p);
+      const Floats value =
+          Operation::apply(load_some(a + i, count - i), load_some(b + i, count - i), load_some(c + i, count - i), p);
       store_some(to + i, value, count - i);
     }
   } else {
@@ -104,26 +107,33 @@ inline Pointwise uniform(Row row, Dtype dtype, int64_t grain = cheap) {
 struct Maximum {
   FULGURITE_LANES apply(const Floats& a, const Floats& b, const RowParameters&) { return maximum(a, b); }
   template <Number T>
-  static T apply(T a, T b, const RowParameters&) { return a > b || a != a ? a : b; }
+  static T apply(T a, T b, const RowParameters&) {
+    return a > b || a != a ? a : b;
+  }
 };
 struct Minimum {
   FULGURITE_LANES apply(const Floats& a, const Floats& b, const RowParameters&) { return minimum(a, b); }
   template <Number T>
-  static T apply(T a, T b, const RowParameters&) { return a < b || a != a ? a : b; }
+  static T apply(T a, T b, const RowParameters&) {
+    return a < b || a != a ? a : b;
+  }
 };
 
 /// The row function of an operation for elements of this dtype, or, where only floating ones can come, for those.
 template <class Operation>
 Row find_unary_row(Dtype dtype) {
-  return visit_compute_type(dtype, [](auto type) -> Row { return unary_row<Operation, typename decltype(type)::type>; });
+  return visit_compute_type(dtype,
+                            [](auto type) -> Row { return unary_row<Operation, typename decltype(type)::type>; });
 }
 template <class Operation>
 Row find_binary_row(Dtype dtype) {
-  return visit_compute_type(dtype, [](auto type) -> Row { return binary_row<Operation, typename decltype(type)::type>; });
+  return visit_compute_type(dtype,
+                            [](auto type) -> Row { return binary_row<Operation, typename decltype(type)::type>; });
 }
 template <class Operation>
 Row find_ternary_row(Dtype dtype) {
-  return visit_compute_type(dtype, [](auto type) -> Row { return ternary_row<Operation, typename decltype(type)::type>; });
+  return visit_compute_type(dtype,
+                            [](auto type) -> Row { return ternary_row<Operation, typename decltype(type)::type>; });
 }
 template <class Operation>
 Row find_floating_unary_row(Dtype dtype) {

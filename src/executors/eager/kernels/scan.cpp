@@ -18,7 +18,8 @@ using Total = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
 
 /// Adds up `lines` lines whose elements lie side by side; floating sums are kept in f64, as PyTorch's are.
 template <class T>
-void add_up(const T* from, int64_t from_step, int64_t from_line, T* to, int64_t to_step, int64_t length, int64_t lines) {
+void add_up(const T* from, int64_t from_step, int64_t from_line, T* to, int64_t to_step, int64_t length,
+            int64_t lines) {
   Total<T> totals[side_by_side] = {};
   for (int64_t i = 0; i < length; ++i, from += from_step, to += to_step)
     for (int64_t line = 0; line < lines; ++line) {
@@ -28,7 +29,8 @@ void add_up(const T* from, int64_t from_step, int64_t from_line, T* to, int64_t 
 }
 /// Four lines in turn, any distance apart: each addition waits for the one before it, those of four lines do not.
 template <class T>
-void add_up_four(const T* from, int64_t from_step, int64_t from_line, T* to, int64_t to_step, int64_t to_line, int64_t length) {
+void add_up_four(const T* from, int64_t from_step, int64_t from_line, T* to, int64_t to_step, int64_t to_line,
+                 int64_t length) {
   Total<T> a = 0, b = 0, c = 0, d = 0;
   for (int64_t i = 0; i < length; ++i, from += from_step, to += to_step) {
     to[0] = element_of<T>(a += static_cast<Total<T>>(number_of(from[0])));
@@ -49,23 +51,24 @@ void cumulate(const TensorImpl& input, const TensorImpl& result, size_t dim) {
   const bool neighbours = lines.strides[0].back() == 1 && to_step != 1;
   const int64_t row = lines.row_length(), group = neighbours ? side_by_side : 4, groups = (row + group - 1) / group;
   const int64_t to_line = lines.strides[0].back(), from_line = lines.strides[1].back();
-  parallel_for(lines.row_count() * groups, std::max<int64_t>(1, 16384 / (length * group)), [&](int64_t begin, int64_t end) {
-    RowPosition<2> position(lines, begin / groups);
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t first = task % groups * group, count = std::min(group, row - first);
-      const T* source = reinterpret_cast<const T*>(input.data()) + position.offsets[1] + first * from_line;
-      T* destination = reinterpret_cast<T*>(result.data()) + position.offsets[0] + first * to_line;
-      if (neighbours) {
-        add_up(source, from_step, from_line, destination, to_step, length, count);
-      } else if (count == 4) {
-        add_up_four(source, from_step, from_line, destination, to_step, to_line, length);
-      } else {
-        for (int64_t line = 0; line < count; ++line)
-          add_up(source + line * from_line, from_step, from_line, destination + line * to_line, to_step, length, 1);
-      }
-      if ((task + 1) % groups == 0) position.advance();
-    }
-  });
+  parallel_for(
+      lines.row_count() * groups, std::max<int64_t>(1, 16384 / (length * group)), [&](int64_t begin, int64_t end) {
+        RowPosition<2> position(lines, begin / groups);
+        for (int64_t task = begin; task < end; ++task) {
+          const int64_t first = task % groups * group, count = std::min(group, row - first);
+          const T* source = reinterpret_cast<const T*>(input.data()) + position.offsets[1] + first * from_line;
+          T* destination = reinterpret_cast<T*>(result.data()) + position.offsets[0] + first * to_line;
+          if (neighbours) {
+            add_up(source, from_step, from_line, destination, to_step, length, count);
+          } else if (count == 4) {
+            add_up_four(source, from_step, from_line, destination, to_step, to_line, length);
+          } else {
+            for (int64_t line = 0; line < count; ++line)
+              add_up(source + line * from_line, from_step, from_line, destination + line * to_line, to_step, length, 1);
+          }
+          if ((task + 1) % groups == 0) position.advance();
+        }
+      });
 }
 
 void cumsum(Arguments arguments, std::span<const Tensor> results) {
@@ -80,7 +83,8 @@ void cumsum(Arguments arguments, std::span<const Tensor> results) {
     copy_elements(input, converted);
     input = converted;
   }
-  visit_element_type(result.dtype, [&](auto type) { cumulate<typename decltype(type)::type>(*input.impl(), result, dim); });
+  visit_element_type(result.dtype,
+                     [&](auto type) { cumulate<typename decltype(type)::type>(*input.impl(), result, dim); });
 }
 
 constexpr KernelEntry table[] = {{&cumsum_symbol, cumsum}};

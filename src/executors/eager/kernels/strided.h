@@ -3,8 +3,8 @@
 
 namespace fulgurite::FULGURITE_KERNELS {
 
-/// The places of the elements of `count` tensors of the same sizes, row by row in row-major order, with dimensions merged that lie
-/// one after another in all of them. The last dimension is the row.
+/// The places of the elements of `count` tensors of the same sizes, row by row in row-major order, with dimensions
+/// merged that lie one after another in all of them. The last dimension is the row.
 template <int count>
 struct StridedLoop {
   Sizes sizes;           // outermost first; always at least one dimension

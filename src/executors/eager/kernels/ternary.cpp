@@ -111,8 +111,9 @@ void addcmul(Arguments arguments, std::span<const Tensor> results) {
   run_scaled(find_ternary_row<AddProduct>(results[0].impl()->dtype), arguments, results[0]);
 }
 void addcdiv(Arguments arguments, std::span<const Tensor> results) {
-  run_scaled(results[0].impl()->dtype == Dtype::f64 ? ternary_row<AddQuotient, double> : ternary_row<AddQuotient, float>, arguments,
-             results[0]);
+  run_scaled(
+      results[0].impl()->dtype == Dtype::f64 ? ternary_row<AddQuotient, double> : ternary_row<AddQuotient, float>,
+      arguments, results[0]);
 }
 /// The factor is a number in these kernels; with a 0-d tensor the decomposition serves.
 bool has_number_factor(Arguments arguments) { return arguments[3].is_number(); }

@@ -6,8 +6,8 @@
 
 namespace fulgurite::FULGURITE_KERNELS {
 
-/// Transposes `rows` rows of `columns` elements, `from_step` elements apart, into `columns` rows `to_step` apart. Both are at most
-/// a cache line of elements; every line is read and written once, which large powers of two as steps need.
+/// Transposes `rows` rows of `columns` elements, `from_step` elements apart, into `columns` rows `to_step` apart. Both
+/// are at most a cache line of elements; every line is read and written once, which large powers of two as steps need.
 template <class T>
 inline constexpr int64_t transpose_tile = 64 / sizeof(T);
 
@@ -17,8 +17,10 @@ inline __attribute__((always_inline)) void transpose_buffer(const uint32_t (*fro
     for (int c = 0; c < 16; c += 4) {
       Four row[4];
       for (int k = 0; k < 4; ++k) std::memcpy(&row[k], &from[r + k][c], sizeof(Four));
-      const Four low01 = __builtin_shufflevector(row[0], row[1], 0, 4, 1, 5), high01 = __builtin_shufflevector(row[0], row[1], 2, 6, 3, 7);
-      const Four low23 = __builtin_shufflevector(row[2], row[3], 0, 4, 1, 5), high23 = __builtin_shufflevector(row[2], row[3], 2, 6, 3, 7);
+      const Four low01 = __builtin_shufflevector(row[0], row[1], 0, 4, 1, 5),
+                 high01 = __builtin_shufflevector(row[0], row[1], 2, 6, 3, 7);
+      const Four low23 = __builtin_shufflevector(row[2], row[3], 0, 4, 1, 5),
+                 high23 = __builtin_shufflevector(row[2], row[3], 2, 6, 3, 7);
       const Four column[4] = {
           __builtin_shufflevector(low01, low23, 0, 1, 4, 5), __builtin_shufflevector(low01, low23, 2, 3, 6, 7),
           __builtin_shufflevector(high01, high23, 0, 1, 4, 5), __builtin_shufflevector(high01, high23, 2, 3, 6, 7)};
@@ -43,8 +45,9 @@ inline __attribute__((always_inline)) void transpose_buffer(const uint16_t (*fro
                             (Two)__builtin_shufflevector(pair[half + 4], pair[half + 6], 0, 4, 1, 5)};
         const Two high[2] = {(Two)__builtin_shufflevector(pair[half], pair[half + 2], 2, 6, 3, 7),
                              (Two)__builtin_shufflevector(pair[half + 4], pair[half + 6], 2, 6, 3, 7)};
-        const Two column[4] = {__builtin_shufflevector(low[0], low[1], 0, 2), __builtin_shufflevector(low[0], low[1], 1, 3),
-                               __builtin_shufflevector(high[0], high[1], 0, 2), __builtin_shufflevector(high[0], high[1], 1, 3)};
+        const Two column[4] = {
+            __builtin_shufflevector(low[0], low[1], 0, 2), __builtin_shufflevector(low[0], low[1], 1, 3),
+            __builtin_shufflevector(high[0], high[1], 0, 2), __builtin_shufflevector(high[0], high[1], 1, 3)};
         for (int k = 0; k < 4; ++k) std::memcpy(&to[c + 4 * half + k][r], &column[k], sizeof(Two));
       }
     }

@@ -10,10 +10,10 @@ namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
 // Functions of floating numbers: sixteen lanes for f32, the C library for f64.
-#define FULGURITE_FUNCTION(Name, lanes_function, f64_function)                           \
-  struct Name {                                                                          \
+#define FULGURITE_FUNCTION(Name, lanes_function, f64_function)                              \
+  struct Name {                                                                             \
     FULGURITE_LANES apply(const Floats& x, const RowParameters&) { return lanes_function; } \
-    static double apply(double x, const RowParameters&) { return f64_function; }         \
+    static double apply(double x, const RowParameters&) { return f64_function; }            \
   };
 FULGURITE_FUNCTION(Exp, exp(x), std::exp(x))
 FULGURITE_FUNCTION(Exp2, exp2(x), std::exp2(x))
@@ -33,10 +33,10 @@ FULGURITE_FUNCTION(Sigmoid, sigmoid(x), 1 / (1 + std::exp(-x)))
 #undef FULGURITE_FUNCTION
 
 // Functions of floating numbers that the C library computes.
-#define FULGURITE_LIBRARY_FUNCTION(Name, function)                                       \
-  struct Name {                                                                          \
-    static float apply(float x, const RowParameters&) { return function(x); }            \
-    static double apply(double x, const RowParameters&) { return function(x); }          \
+#define FULGURITE_LIBRARY_FUNCTION(Name, function)                              \
+  struct Name {                                                                 \
+    static float apply(float x, const RowParameters&) { return function(x); }   \
+    static double apply(double x, const RowParameters&) { return function(x); } \
   };
 FULGURITE_LIBRARY_FUNCTION(Tan, std::tan)
 FULGURITE_LIBRARY_FUNCTION(Asin, std::asin)
@@ -47,17 +47,21 @@ FULGURITE_LIBRARY_FUNCTION(Cosh, std::cosh)
 #undef FULGURITE_LIBRARY_FUNCTION
 
 // Functions that integers have too.
-#define FULGURITE_STEP(Name, lanes_function, f64_function, integer_function)             \
-  struct Name {                                                                          \
+#define FULGURITE_STEP(Name, lanes_function, f64_function, integer_function)                \
+  struct Name {                                                                             \
     FULGURITE_LANES apply(const Floats& x, const RowParameters&) { return lanes_function; } \
-    static double apply(double x, const RowParameters&) { return f64_function; }         \
-    template <Integer T>                                                                 \
-    static T apply(T x, const RowParameters&) { return static_cast<T>(integer_function); } \
+    static double apply(double x, const RowParameters&) { return f64_function; }            \
+    template <Integer T>                                                                    \
+    static T apply(T x, const RowParameters&) {                                             \
+      return static_cast<T>(integer_function);                                              \
+    }                                                                                       \
   };
 FULGURITE_STEP(Abs, abs(x), std::fabs(x), x < 0 ? 0 - static_cast<Unsigned<T>>(x) : static_cast<Unsigned<T>>(x))
 FULGURITE_STEP(Neg, -x, -x, 0 - static_cast<Unsigned<T>>(x))
 FULGURITE_STEP(Square, x* x, x* x, static_cast<Unsigned<T>>(x) * static_cast<Unsigned<T>>(x))
-FULGURITE_STEP(Sign, select(x > Floats(0.f), Floats(1.f), select(x < Floats(0.f), Floats(-1.f), select(x != x, x, Floats(0.f)))),
+FULGURITE_STEP(Sign,
+               select(x > Floats(0.f), Floats(1.f),
+                      select(x < Floats(0.f), Floats(-1.f), select(x != x, x, Floats(0.f)))),
                x != x ? x : double(x > 0) - double(x < 0), (x > 0) - (x < 0))
 FULGURITE_STEP(Floor, floor(x), std::floor(x), x)
 FULGURITE_STEP(Ceil, ceil(x), std::ceil(x), x)
@@ -67,13 +71,17 @@ FULGURITE_STEP(Trunc, trunc(x), std::trunc(x), x)
 
 struct BitwiseNot {
   template <Integer T>
-  static T apply(T x, const RowParameters&) { return ~x; }
+  static T apply(T x, const RowParameters&) {
+    return ~x;
+  }
 };
 
 // Tests look at the bits: comparisons with infinity and NaN would do, but need more instructions.
 struct IsNan {
   template <class T>
-  static bool apply(T x) { return x != x; }
+  static bool apply(T x) {
+    return x != x;
+  }
 };
 struct IsInf {
   template <class T>
@@ -91,7 +99,9 @@ struct IsFinite {
 };
 struct LogicalNot {
   template <class T>
-  static bool apply(T x) { return x == 0; }
+  static bool apply(T x) {
+    return x == 0;
+  }
 };
 
 template <class Operation, int64_t grain = costly>
@@ -107,7 +117,8 @@ void any_number(Arguments arguments, std::span<const Tensor> results) {
 template <class Operation>
 void test(Arguments arguments, std::span<const Tensor> results) {
   const Dtype dtype = compute_dtype(arguments[0].tensor().impl()->dtype);
-  const Row row = visit_compute_type(dtype, [](auto type) -> Row { return test_row<Operation, typename decltype(type)::type>; });
+  const Row row =
+      visit_compute_type(dtype, [](auto type) -> Row { return test_row<Operation, typename decltype(type)::type>; });
   run_pointwise({row, {dtype}, Dtype::boolean}, {&arguments[0]}, results[0]);
 }
 void bitwise_not(Arguments arguments, std::span<const Tensor> results) {

@@ -94,9 +94,13 @@ void moments(Arguments arguments, const Tensor& spread, const Tensor* mean, bool
   else reduce_rows<Moments<float>>(places, finish);
 }
 template <bool root>
-void spread(Arguments arguments, std::span<const Tensor> results) { moments(arguments, results[0], nullptr, root); }
+void spread(Arguments arguments, std::span<const Tensor> results) {
+  moments(arguments, results[0], nullptr, root);
+}
 template <bool root>
-void spread_and_mean(Arguments arguments, std::span<const Tensor> results) { moments(arguments, results[0], &results[1], root); }
+void spread_and_mean(Arguments arguments, std::span<const Tensor> results) {
+  moments(arguments, results[0], &results[1], root);
+}
 
 /// The sum of the elements' squares; of f32 in f32, like any other sum.
 template <class T>

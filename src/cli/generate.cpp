@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "cli/gpt_run.h"
+
+namespace fulgurite::cli {
+
+namespace {
+
+// A draw in [0, 1) that depends on seed and position only.
+double draw(uint64_t seed, int64_t position) {
+  uint64_t x = seed * 0x9E3779B97F4A7C15u + static_cast<uint64_t>(position) + 0x632BE59BD9B4E019u;
+  x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ x >> 27) * 0x94D049BB133111EBu;
+  return static_cast<double>((x ^ x >> 31) >> 11) * 0x1p-53;
+}
+
+// The next token from the scores of all: the best at temperature 0, else drawn among the top_k best.
+int64_t choose(std::vector<float> scores, double temperature, int64_t top_k, double uniform) {
+  const auto best = std::max_element(scores.begin(), scores.end());
+  if (temperature == 0) return best - scores.begin();
+  const double highest = *best;
+  if (top_k > 0 && top_k < static_cast<int64_t>(scores.size())) {
+    std::vector<float> sorted = scores;
+    std::nth_element(sorted.begin(), sorted.begin() + (top_k - 1), sorted.end(), std::greater<>());
+    const float limit = sorted[static_cast<size_t>(top_k - 1)];
+    for (float& score : scores)
+      if (score < limit) score = -INFINITY;
+  }
+  double total = 0;
+  for (const float score : scores) total += std::exp((score - highest) / temperature);
+  double left = uniform * total;
+  int64_t last = 0;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    const double share = std::exp((scores[i] - highest) / temperature);
+    if (share > 0) last = static_cast<int64_t>(i);
+    if ((left -= share) < 0) return static_cast<int64_t>(i);
+  }
+  return last;
+}
+
+}  // namespace
+
+int generate(const std::vector<std::string>& arguments) {
+  std::string folder, prompt = "\n";
+  int64_t tokens = 500, top_k = 0, seed = 1337, threads = 0;
+  double temperature = 0.8;
+  Flags flags("fulgurite generate --checkpoint DIR [flags]");
+  flags.text("checkpoint", folder, "the --out folder of a training run");
+  flags.text("prompt", prompt, "the text to continue (a new line)");
+  flags.integer("tokens", tokens, 0, 1 << 30, "characters to add");
+  flags.number("temperature", temperature, 0, 100, "0: always the likeliest");
+  flags.integer("top-k", top_k, 0, 1 << 30, "draw among this many; 0: among all");
+  flags.integer("seed", seed, 0, 1LL << 62, "seed of the draws");
+  flags.integer("threads", threads, 0, 1024, "threads; 0: the CPUs there are");
+  if (!flags.parse(arguments)) return 0;
+  if (folder.empty()) throw WrongUse("--checkpoint is missing; see --help");
+  if (prompt.empty()) throw WrongUse("--prompt is empty");
+  if (threads > 0) set_num_threads(static_cast<int>(threads));
+
+  const Checkpoint checkpoint = load_checkpoint(folder);
+  const Vocabulary vocabulary = Vocabulary::from_characters(checkpoint.vocabulary);
+  models::Gpt model = make_model(checkpoint.config, vocabulary.size());
+  load_model(model, checkpoint.tensors);
+  nn::eval(model);
+  const NoGrad no_grad;
+  std::vector<int64_t> context = vocabulary.encode(prompt);
+  std::fputs(prompt.c_str(), stdout);
+  for (int64_t i = 0; i < tokens; ++i) {
+    const int64_t length = std::min<int64_t>(static_cast<int64_t>(context.size()), checkpoint.config.block);
+    const std::vector<int64_t> window(context.end() - length, context.end());
+    const Tensor input = tensor(window).reshape({1, length});
+    const Tensor scores = model(input);
+    const std::vector<float> last = scores(0, -1).contiguous().to_vector<float>();
+    context.push_back(choose(last, temperature, top_k, draw(static_cast<uint64_t>(seed), i)));
+    std::fputs(vocabulary.decode(context.back()).c_str(), stdout);
+    std::fflush(stdout);
+  }
+  std::fputc('\n', stdout);
+  return 0;
+}
+
+}  // namespace fulgurite::cli

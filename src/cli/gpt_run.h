@@ -1,0 +1,42 @@
+#pragma once
+#include <string>
+
+#include <fulgurite/fulgurite.h>
+#include <fulgurite/models/gpt.h>
+
+#include "cli/text_data.h"
+
+namespace fulgurite::cli {
+
+/// What `fulgurite train` was asked for; saved with the checkpoint as JSON.
+struct TrainConfig {
+  int64_t layers = 4, heads = 4, width = 128, block = 64, batch = 12, steps = 2000, warmup = 100;
+  double lr = 1e-3, min_lr = 1e-4, beta1 = 0.9, beta2 = 0.99, weight_decay = 0.1, clip = 1.0, dropout = 0;
+  int64_t seed = 1337;
+  bool bias = false;
+};
+std::string to_json(const TrainConfig&);
+/// Throws UserError for text that is not a configuration.
+TrainConfig config_from_json(const std::string& text);
+/// The first setting in which a checkpoint's model or training differs: "layers is 4 in the checkpoint, 6 asked for"; "" when none does.
+std::string difference(const TrainConfig& saved, const TrainConfig& asked);
+
+/// A run as it is saved: everything that a later step depends on.
+struct Checkpoint {
+  TrainConfig config;
+  std::string vocabulary;
+  int64_t step = 0;
+  TensorMap tensors;  // "model.…" and "optimizer.…"
+  Metadata extra;     // the generator's state
+};
+/// `folder`/checkpoint/checkpoint.safetensors: the old file until the new one is whole.
+std::string checkpoint_path(const std::string& folder);
+void save_checkpoint(const std::string& folder, const Checkpoint&);
+/// Throws UserError, one line, for a file that is missing, cut short or of another kind. `folder` may also be the checkpoint's own.
+Checkpoint load_checkpoint(const std::string& folder);
+
+models::Gpt make_model(const TrainConfig&, int64_t vocabulary);
+/// Copies the tensors named "model.…" into the model; UserError when one is missing or of another shape.
+void load_model(const models::Gpt&, const TensorMap& tensors);
+
+}  // namespace fulgurite::cli

@@ -1,0 +1,317 @@
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "cli/gpt_run.h"
+#include "cli/loss_plot.h"
+#include "io/atomic_file.h"
+#include "io/json.h"
+#include "support/context.h"
+
+namespace fulgurite::cli {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct TrainFlags {
+  TrainConfig config;
+  std::string text, out = "out/train", dtype = "f32";
+  int64_t threads = 0, eval_every = 250, eval_batches = 20, checkpoint_every = 250, log_every = 10, stop_at = -1;
+  bool resume = false, show_traces = false, as_json = false;
+};
+
+bool parse(TrainFlags& f, const std::vector<std::string>& arguments) {
+  Flags flags("fulgurite train [--text FILE_OR_FOLDER] [--out DIR] [flags]");
+  TrainConfig& c = f.config;
+  flags.text("text", f.text, "what to learn from (the C++ standard library's headers)");
+  flags.text("out", f.out, "folder for checkpoint, metrics and plot (out/train)");
+  flags.integer("layers", c.layers, 1, 1000, "transformer blocks");
+  flags.integer("heads", c.heads, 1, 1000, "attention heads");
+  flags.integer("width", c.width, 1, 1 << 20, "width of the residual stream");
+  flags.integer("block", c.block, 1, 1 << 20, "longest sequence, in characters");
+  flags.integer("batch", c.batch, 1, 1 << 20, "sequences a step");
+  flags.integer("steps", c.steps, 0, 1 << 30, "steps to train");
+  flags.number("lr", c.lr, 0, 10, "peak learning rate");
+  flags.number("min-lr", c.min_lr, 0, 10, "learning rate at the end");
+  flags.integer("warmup", c.warmup, 0, 1 << 30, "steps of rising learning rate");
+  flags.number("beta1", c.beta1, 0, 0.999999, "AdamW's first decay");
+  flags.number("beta2", c.beta2, 0, 0.999999, "AdamW's second decay");
+  flags.number("weight-decay", c.weight_decay, 0, 10, "decay of matrices");
+  flags.number("clip", c.clip, 0, 1e9, "largest gradient norm; 0 for no limit");
+  flags.number("dropout", c.dropout, 0, 0.99, "share of elements dropped while training");
+  flags.toggle("bias", c.bias, "biases in linear and norm layers");
+  flags.choice("dtype", f.dtype, {"f32", "bf16"}, "what to compute in (f32)");
+  flags.integer("seed", c.seed, 0, 1LL << 62, "seed of weights, batches and dropout");
+  flags.integer("threads", f.threads, 0, 1024, "threads; 0: the CPUs there are");
+  flags.integer("eval-every", f.eval_every, 0, 1 << 30, "steps between validations; 0: only at the end");
+  flags.integer("eval-batches", f.eval_batches, 1, 1 << 20, "batches a validation");
+  flags.integer("checkpoint-every", f.checkpoint_every, 0, 1 << 30, "steps between checkpoints; 0: only at the end");
+  flags.integer("log-every", f.log_every, 1, 1 << 30, "steps between losses in metrics.jsonl");
+  flags.integer("stop-at", f.stop_at, -1, 1 << 30, "stop after this step as if interrupted, schedule unchanged; -1: never");
+  flags.toggle("resume", f.resume, "go on from the checkpoint in --out");
+  flags.toggle("show-traces", f.show_traces, "print the traces of the training step");
+  flags.toggle("json", f.as_json, "print only one JSON object, at the end");
+  if (!flags.parse(arguments)) return false;
+  if (f.dtype == "bf16") throw UserError("--dtype bf16 is not supported yet: training computes in f32");
+  if (c.width % c.heads != 0)
+    throw WrongUse("--width " + std::to_string(c.width) + " is not a multiple of --heads " + std::to_string(c.heads));
+  if (c.min_lr > c.lr) throw WrongUse("--min-lr is larger than --lr");
+  return true;
+}
+
+// The text cut into training and validation tokens, 9 to 1.
+struct Data {
+  Vocabulary vocabulary;
+  std::vector<int64_t> train, validation;
+};
+
+Data load_data(const TrainFlags& f) {
+  const std::string text = f.text.empty() ? read_standard_library_headers() : read_text(f.text);
+  const std::string source = f.text.empty() ? "the text" : f.text;
+  Data data;
+  data.vocabulary = Vocabulary::of(text);
+  const std::vector<int64_t> tokens = data.vocabulary.encode(text);
+  const auto cut = static_cast<std::ptrdiff_t>(0.9 * static_cast<double>(tokens.size()));
+  data.train.assign(tokens.begin(), tokens.begin() + cut);
+  data.validation.assign(tokens.begin() + cut, tokens.end());
+  if (static_cast<int64_t>(data.validation.size()) <= f.config.block)
+    throw UserError(source + " is too short: its last tenth has " + std::to_string(data.validation.size()) +
+                    " characters, --block " + std::to_string(f.config.block) + " needs more");
+  return data;
+}
+
+constexpr uint64_t train_stream = 0, validation_stream = 1;
+
+class Run {
+ public:
+  Run(const TrainFlags& flags, Data data) : f_(flags), config_(flags.config), data_(std::move(data)) {
+    manual_seed(static_cast<uint64_t>(config_.seed));
+    model_ = make_model(config_, data_.vocabulary.size());
+    for (const auto& [path, parameter] : nn::named_parameters(model_)) parameter.set_name(trace_name(path));
+    optimizer_ = std::make_unique<optim::AdamW>(optim::decay_matrices_only(
+        nn::parameters(model_), {.lr = config_.lr, .betas = {config_.beta1, config_.beta2}, .weight_decay = config_.weight_decay}));
+    schedule_ = std::make_unique<optim::CosineSchedule>(
+        *optimizer_, optim::CosineOptions{.warmup = config_.warmup, .steps = std::max<int64_t>(config_.steps, 1), .min_lr = config_.min_lr});
+  }
+
+  void start() {
+    std::error_code error;
+    std::filesystem::create_directories(f_.out + "/checkpoint", error);
+    if (error) throw UserError("cannot make the folder " + f_.out + "/checkpoint: " + error.message());
+    if (f_.resume) resume();
+    else if (std::filesystem::exists(checkpoint_path(f_.out)))
+      throw UserError(f_.out + " already has a checkpoint; give --resume to go on, or another --out");
+    else write_file(metrics_path(), "");
+    write_file(f_.out + "/config.json", to_json(config_) + "\n");
+    metrics_.open(metrics_path(), std::ios::app);
+    if (!metrics_) throw UserError("cannot write " + metrics_path());
+  }
+
+  int run() {
+    if (step_ == 0 && !f_.resume) save();
+    auto training_step = jit(
+        [this](Tensor tokens, Tensor targets) { return train_step(tokens, targets); }, {.argument_names = {"tokens", "targets"}});
+    const Clock::time_point begin = Clock::now();
+    const int64_t first = step_, end = f_.stop_at >= 0 ? std::min(f_.stop_at, config_.steps) : config_.steps;
+    for (; step_ < end; finish_step(begin, first)) {
+      const Batch batch = draw_batch(data_.train, config_.batch, config_.block, static_cast<uint64_t>(config_.seed), train_stream,
+                                     static_cast<uint64_t>(step_));
+      const NoGrad no_grad;  // gradients are part of the step
+      loss_ = training_step(batch.tokens, batch.targets).item<double>();
+      if (!std::isfinite(loss_))
+        throw UserError("the loss is not finite at step " + std::to_string(step_) + "; the checkpoint before it is kept");
+      schedule_->step();
+      if (step_ == first && f_.show_traces && !f_.as_json) std::printf("%s\n", last_traces(training_step).back().cpp().c_str());
+    }
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    if (validated_at_ != step_) validate(tokens_per_second(begin, first));
+    save();
+    write_plot();
+    if (f_.as_json)
+      std::printf("{\"steps\": %lld, \"train_loss\": %s, \"val_loss\": %s, \"tokens_per_s\": %s, \"seconds\": %s}\n",
+                  static_cast<long long>(step_), json::number(loss_).c_str(), json::number(validation_loss_).c_str(),
+                  json::number(static_cast<double>((step_ - first) * config_.batch * config_.block) / std::max(seconds, 1e-9)).c_str(),
+                  json::number(seconds).c_str());
+    else
+      std::printf("step %lld: training loss %.4f, validation loss %.4f, %.1f s\nplot: %s/loss.svg\n", static_cast<long long>(step_),
+                  loss_, validation_loss_, seconds, f_.out.c_str());
+    return 0;
+  }
+
+  int64_t parameter_count() const {
+    int64_t count = 0;
+    for (const Tensor& p : nn::parameters(model_)) count += p.numel();
+    return count;
+  }
+
+ private:
+  // "blocks.0.attn.qkv.weight" as traces name it.
+  static std::string trace_name(std::string path) {
+    for (char& c : path)
+      if (c == '.') c = '_';
+    return "t_" + path;
+  }
+  std::string metrics_path() const { return f_.out + "/metrics.jsonl"; }
+
+  // One whole step as a function of a batch: the model and the optimizer's state are captured, and written at the trace's end.
+  Tensor train_step(const Tensor& tokens, const Tensor& targets) const {
+    const auto loss_of = [](models::Gpt model, Tensor x, Tensor y) { return model.loss(x, y); };
+    const auto [loss, gradients] = value_and_grad<0>(loss_of)(model_, tokens, targets);
+    std::vector<Tensor> scaled;
+    for (const auto& [name, gradient] : nn::model_detail::named_tensors(gradients))
+      if (gradient.defined()) scaled.push_back(gradient);
+    if (config_.clip > 0) scaled = optim::clip_grad_norm(scaled, config_.clip).first;
+    optimizer_->step(nn::parameters(model_), scaled);
+    return loss;
+  }
+
+  double tokens_per_second(Clock::time_point begin, int64_t first) const {
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    return static_cast<double>((step_ - first) * config_.batch * config_.block) / std::max(seconds, 1e-9);
+  }
+
+  void finish_step(Clock::time_point begin, int64_t first) {
+    ++step_;
+    const double rate = tokens_per_second(begin, first);
+    if (step_ % f_.log_every == 0 || step_ == 1) {
+      metrics_ << "{\"step\": " << step_ << ", \"train_loss\": " << json::number(loss_) << ", \"tokens_per_s\": " << json::number(rate)
+               << "}" << std::endl;
+      if (!metrics_) throw UserError("cannot write " + metrics_path());
+      progress(rate);
+    }
+    if (f_.eval_every > 0 && step_ % f_.eval_every == 0) validate(rate);
+    if (f_.checkpoint_every > 0 && step_ % f_.checkpoint_every == 0) save();
+  }
+
+  void progress(double rate) const {
+    if (f_.as_json) return;
+    const double left = static_cast<double>((config_.steps - step_) * config_.batch * config_.block) / std::max(rate, 1e-9);
+    if (isatty(STDOUT_FILENO)) {
+      std::printf("\rstep %lld/%lld  loss %.4f  %.0f tokens/s  %.0f s left   ", static_cast<long long>(step_),
+                  static_cast<long long>(config_.steps), loss_, rate, left);
+      std::fflush(stdout);
+    } else if (step_ % (10 * f_.log_every) == 0) {
+      std::printf("step %lld/%lld loss %.4f %.0f tokens/s\n", static_cast<long long>(step_), static_cast<long long>(config_.steps), loss_,
+                  rate);
+      std::fflush(stdout);
+    }
+  }
+
+  void validate(double rate) {
+    const NoGrad no_grad;
+    if (!validation_step_)
+      validation_step_ = std::make_unique<ValidationStep>(jit(loss_without_dropout));
+    models::Gpt model = model_;
+    nn::eval(model);
+    double total = 0;
+    for (int64_t i = 0; i < f_.eval_batches; ++i) {
+      const Batch batch = draw_batch(data_.validation, config_.batch, config_.block, static_cast<uint64_t>(config_.seed),
+                                     validation_stream, static_cast<uint64_t>(i));
+      total += (*validation_step_)(model, batch.tokens, batch.targets).item<double>();
+    }
+    validation_loss_ = total / static_cast<double>(f_.eval_batches);
+    validated_at_ = step_;
+    metrics_ << "{\"step\": " << step_ << ", \"val_loss\": " << json::number(validation_loss_) << ", \"tokens_per_s\": "
+             << json::number(rate) << "}" << std::endl;
+    if (!f_.as_json) {
+      std::printf("%sstep %lld/%lld validation loss %.4f\n", isatty(STDOUT_FILENO) ? "\r\033[K" : "", static_cast<long long>(step_),
+                  static_cast<long long>(config_.steps), validation_loss_);
+      std::fflush(stdout);
+    }
+    write_plot();
+  }
+
+  void write_plot() const {
+    Curve train, validation;
+    std::ifstream metrics(metrics_path());
+    for (std::string line; std::getline(metrics, line);) {
+      const json::Node node = json::parse(line);
+      const double step = node.at("step", json::Node::Kind::integer).floating;
+      if (const json::Node* loss = node.find("train_loss")) train.emplace_back(step, loss->floating);
+      if (const json::Node* loss = node.find("val_loss")) validation.emplace_back(step, loss->floating);
+    }
+    write_file(f_.out + "/loss.svg", loss_plot_svg(train, validation));
+  }
+
+  void save() {
+    Checkpoint checkpoint{config_, data_.vocabulary.characters(), step_, {}, {}};
+    for (const auto& [name, tensor] : nn::state_dict(model_)) checkpoint.tensors["model." + name] = tensor;
+    for (const auto& [name, tensor] : optimizer_->state_dict()) checkpoint.tensors["optimizer." + name] = tensor;
+    const auto generator = context().generator.state();
+    checkpoint.extra["generator_seed"] = std::to_string(generator.seed);
+    checkpoint.extra["generator_offset"] = std::to_string(generator.offset);
+    save_checkpoint(f_.out, checkpoint);
+  }
+
+  void resume() {
+    Checkpoint checkpoint = load_checkpoint(f_.out);
+    if (const std::string what = difference(checkpoint.config, config_); !what.empty())
+      throw UserError("the checkpoint is of another run: " + what);
+    if (checkpoint.vocabulary != data_.vocabulary.characters())
+      throw UserError("the checkpoint is of another text: its characters differ");
+    load_model(model_, checkpoint.tensors);
+    TensorMap state;
+    for (const auto& [name, tensor] : checkpoint.tensors)
+      if (name.starts_with("optimizer.")) state[name.substr(10)] = tensor;
+    optimizer_->load_state_dict(state);
+    step_ = checkpoint.step;
+    schedule_->set_iteration(step_);
+    try {
+      context().generator.set_state({std::stoull(checkpoint.extra["generator_seed"]), std::stoull(checkpoint.extra["generator_offset"])});
+    } catch (const std::logic_error&) {
+      throw UserError("the checkpoint has a damaged generator state");
+    }
+    drop_later_metrics();
+  }
+
+  // Lines of steps after the checkpoint will be written again.
+  void drop_later_metrics() const {
+    std::ifstream metrics(metrics_path());
+    std::string kept;
+    for (std::string line; std::getline(metrics, line);) {
+      try {
+        const json::Node node = json::parse(line);
+        if (node.at("step", json::Node::Kind::integer).integer <= step_) kept += line + "\n";
+      } catch (const UserError&) {
+        break;  // a line cut off in the middle of writing
+      }
+    }
+    write_file(metrics_path(), kept);
+  }
+
+  static Tensor loss_without_dropout(models::Gpt model, Tensor tokens, Tensor targets) { return model.loss(tokens, targets); }
+  using ValidationStep = decltype(jit(loss_without_dropout));
+
+  const TrainFlags& f_;
+  TrainConfig config_;
+  Data data_;
+  models::Gpt model_;
+  std::unique_ptr<optim::AdamW> optimizer_;
+  std::unique_ptr<optim::CosineSchedule> schedule_;
+  std::unique_ptr<ValidationStep> validation_step_;
+  std::ofstream metrics_;
+  int64_t step_ = 0, validated_at_ = -1;
+  double loss_ = NAN, validation_loss_ = NAN;
+};
+
+}  // namespace
+
+int train(const std::vector<std::string>& arguments) {
+  TrainFlags flags;
+  if (!parse(flags, arguments)) return 0;
+  if (flags.threads > 0) set_num_threads(static_cast<int>(flags.threads));
+  Run run(flags, load_data(flags));
+  run.start();
+  if (!flags.as_json)
+    std::printf("a GPT of %lld parameters, %d threads\n", static_cast<long long>(run.parameter_count()), num_threads());
+  return run.run();
+}
+
+}  // namespace fulgurite::cli
