@@ -15,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 def ours(program, text, steps, threads, out, extra=()):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    line = subprocess.run([program, "train", "--text", text, "--out", out, "--steps", str(steps), "--schedule-steps", "2000",
+    line = subprocess.run([program, "train", "--text", text, "--out", out, "--stop-at", str(steps),
                            "--threads", str(threads), "--eval-every", "0", "--checkpoint-every", "0", "--log-every", "1", "--json", *extra],
                           check=True, capture_output=True, text=True).stdout.splitlines()[-1]
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

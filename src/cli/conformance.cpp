@@ -18,11 +18,6 @@ namespace {
 
 using json::Node;
 
-/// A case cannot run: the operator or a form of its arguments does not exist yet.
-struct Skip {
-  std::string reason;
-};
-
 /// One call of PyTorch's operator tests with what it answers.
 struct Case {
   std::string name, operator_name;
@@ -99,6 +94,9 @@ std::vector<Value> arguments_of(const Case& c, const std::map<std::string, Tenso
     const bool is_tuple = index.is(Node::Kind::object) && index.members[0].first == "tuple";
     if (!is_tuple) args[1] = Value(std::vector<Value>{args[1]});
   }
+  // The cases list the tensor that is differentiated first, which these two calls do not.
+  const bool swaps = c.operator_name == "where" || c.operator_name == "nn.functional.embedding";
+  if (swaps && args.size() >= 2) std::swap(args[0], args[1]);
   return args;
 }
 
@@ -181,13 +179,8 @@ std::string check_run(const Case& c, const Runner& run, const std::string& how) 
   return "";
 }
 
-// "" when the case passes in every way of running it. Throws Skip.
+// "" when the case passes in every way of running it.
 std::string check(Case& c, const std::vector<std::string>& executors) {
-  for (const auto& [name, node] : c.node->at("kwargs", Node::Kind::object).members) {
-    const auto parameters = c.symbol->signature.params();
-    if (std::none_of(parameters.begin(), parameters.end(), [&](const Parameter& p) { return p.name == name; }))
-      throw Skip{"argument " + name + " of " + c.operator_name};
-  }
   const Runner eager = [&](const std::vector<Tensor>& inputs) { return run_call(c, inputs); };
   const auto jitted = [&](std::vector<std::string> names) -> Runner {
     return jit([&c](std::vector<Tensor> inputs) { return run_call(c, inputs); }, JitOptions{.executors = std::move(names)});
@@ -224,12 +217,10 @@ void run_file(const std::string& path, const std::string& only, const std::vecto
     std::string problem;
     try {
       problem = check(c, executors);
-    } catch (const Skip& skip) {
-      ++counts.skipped[skip.reason];
-      continue;
     } catch (const UserError& error) {
       const std::string message = error.what();
-      if (message.find("not supported") != std::string::npos) {
+      // A form of the arguments that does not exist yet.
+      if (message.find("not supported") != std::string::npos || message.find("has no argument") != std::string::npos) {
         ++counts.skipped[operator_name + ": " + message.substr(0, message.find('\n'))];
         continue;
       }

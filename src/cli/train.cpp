@@ -98,7 +98,7 @@ class Run {
     optimizer_ = std::make_unique<optim::AdamW>(optim::decay_matrices_only(
         nn::parameters(model_), {.lr = config_.lr, .betas = {config_.beta1, config_.beta2}, .weight_decay = config_.weight_decay}));
     schedule_ = std::make_unique<optim::CosineSchedule>(
-        *optimizer_, optim::CosineOptions{.warmup = config_.warmup, .steps = std::max<int64_t>(config_.steps, 1), .min_lr = config_.min_lr});
+        *optimizer_, optim::CosineOptions{.warmup = config_.warmup, .steps = std::max(config_.steps, config_.warmup + 1), .min_lr = config_.min_lr});
   }
 
   void start() {

@@ -186,8 +186,9 @@ std::shared_ptr<const CompiledVersion> JitState::compile_version(const CallableT
     version->capture_names.push_back(input.tensor().name);
   }
   if (differentiate) {
-    for (const Value& cotangent : version->backward->trace().args.at(1).list())
-      version->has_cotangent.push_back(cotangent.is_tensor());
+    const BoundSymbol& last = version->forward->trace().bound_symbols.back();
+    for (const Value& output : keyword(last, "flat_output").list())
+      version->carries_gradient.push_back(output.is_tensor() && output.tensor().requires_grad);
   }
   version->result_slots = std::move(recording.result_slots);
   version->result_count = recording.result_count;

@@ -30,7 +30,7 @@ struct CompiledVersion {
   std::vector<std::string> capture_names;
   std::vector<int> result_slots;
   int result_count = 0;
-  std::vector<char> has_cotangent;    // for each result of a differentiated version
+  std::vector<char> carries_gradient;    // for each result of a differentiated version
   std::shared_ptr<const void> rest;
 
   // What is told about it.

@@ -20,7 +20,7 @@ void attach_backward(const CompiledVersion& version, std::span<const Tensor> inp
 
   std::vector<Tensor> outputs(results.size());
   for (size_t i = 0; i < results.size(); ++i) {
-    if (!version.has_cotangent[i]) continue;
+    if (!version.carries_gradient[i]) continue;
     bool is_taken = false;
     for (const Tensor& input : inputs) is_taken = is_taken || input.is_same(results[i]);
     for (size_t j = 0; j < i && !is_taken; ++j) is_taken = results[j].is_same(results[i]);

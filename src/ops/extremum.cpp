@@ -44,13 +44,13 @@ void infer_with_indices(Arguments a, InferredTypes& types) {
 void decompose_with_indices(Arguments a, Results& results, SourceLocation at, bool largest) {
   const Tensor& x = a[0].tensor();
   const Int dim = a[1].integer();
-  if (x.ndim() == 0) {
-    results.push_back(largest ? amax(x, dim, false, at) : amin(x, dim, false, at));
-    results.push_back(largest ? argmax(x, dim, false, at) : argmin(x, dim, false, at));
-    return;
-  }
   // Booleans have no argmax of their own.
   const Tensor ordered = is_boolean(x.dtype()) ? prims::convert_element_type(x, Dtype::u8, at) : x;
+  if (x.ndim() == 0) {
+    results.push_back(largest ? amax(x, dim, false, at) : amin(x, dim, false, at));
+    results.push_back(largest ? argmax(ordered, dim, false, at) : argmin(ordered, dim, false, at));
+    return;
+  }
   const Tensor indices = largest ? argmax(ordered, dim, true, at) : argmin(ordered, dim, true, at);
   const Tensor values = gather(x, dim, indices, at);
   if (a[2].boolean()) {

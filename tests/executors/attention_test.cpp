@@ -28,12 +28,14 @@ Operands operands(int64_t batch, int64_t heads, int64_t queries, int64_t keys, i
 void check(const Operands& o, const Tensor& mask, bool is_causal, SourceLocation at = SourceLocation::here()) {
   const double tolerance = tolerance_of(o.query.dtype()) * 4;
   const Float scale = 0.3;
-  expect_as_decomposed(prims_scaled_dot_product_attention_symbol, {o.query, o.key, o.value, mask, is_causal, scale}, tolerance, at);
+  expect_as_decomposed(prims_scaled_dot_product_attention_symbol, {o.query, o.key, o.value, mask, is_causal, scale},
+                       tolerance, at);
   Results saved;
   const Argument forward[] = {o.query, o.key, o.value, mask, is_causal, scale};
   dispatch(prims_scaled_dot_product_attention_symbol, forward, at, saved);
   expect_as_decomposed(prims_scaled_dot_product_attention_backward_symbol,
-                       {o.grad, o.query, o.key, o.value, mask, saved[0], saved[1], is_causal, scale}, tolerance * 4, at);
+                       {o.grad, o.query, o.key, o.value, mask, saved[0], saved[1], is_causal, scale}, tolerance * 4,
+                       at);
 }
 
 }  // namespace
@@ -79,10 +81,11 @@ TEST("attention over nothing") {
   dispatch(prims_scaled_dot_product_attention_symbol, forward, SourceLocation::here(), results);
   expect_near(elements(results[0]), std::vector<double>(64, 0.0));
   const Operands no_queries = operands(1, 2, 0, 4, 8, Dtype::f32);
-  const auto [out, sums] = prims::scaled_dot_product_attention(no_queries.query, no_queries.key, no_queries.value, {}, false, 1.0);
+  const auto [out, sums] =
+      prims::scaled_dot_product_attention(no_queries.query, no_queries.key, no_queries.value, {}, false, 1.0);
   expect_equal(out.shape(), Shape({1, 2, 0, 8}));
-  const auto [dq, dk, dv] = prims::scaled_dot_product_attention_backward(no_queries.grad, no_queries.query, no_queries.key,
-                                                                         no_queries.value, {}, out, sums, false, 1.0);
+  const auto [dq, dk, dv] = prims::scaled_dot_product_attention_backward(
+      no_queries.grad, no_queries.query, no_queries.key, no_queries.value, {}, out, sums, false, 1.0);
   expect_near(elements(dk), std::vector<double>(64, 0.0));
 }
 
@@ -90,7 +93,8 @@ TEST("attention does not depend on the number of threads") {
   const Operands o = operands(1, 3, 300, 300, 24, Dtype::f32);
   expect_same_bits([&] {
     const auto [out, sums] = prims::scaled_dot_product_attention(o.query, o.key, o.value, {}, true, 0.2);
-    const auto [dq, dk, dv] = prims::scaled_dot_product_attention_backward(o.grad, o.query, o.key, o.value, {}, out, sums, true, 0.2);
+    const auto [dq, dk, dv] =
+        prims::scaled_dot_product_attention_backward(o.grad, o.query, o.key, o.value, {}, out, sums, true, 0.2);
     return std::vector<Tensor>{out, sums, dq, dk, dv};
   });
 }

@@ -33,7 +33,8 @@ inline void expect_as_decomposed(const Symbol& symbol, const std::vector<Argumen
 }
 
 /// The bytes of a computation's result are the same for one, two and three threads.
-inline void expect_same_bits(const std::function<std::vector<Tensor>()>& run, SourceLocation at = SourceLocation::here()) {
+inline void expect_same_bits(const std::function<std::vector<Tensor>()>& run,
+                             SourceLocation at = SourceLocation::here()) {
   const int before = num_threads();
   std::vector<std::vector<double>> first;
   for (int threads = 1; threads <= 3; ++threads) {

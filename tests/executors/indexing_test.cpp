@@ -26,7 +26,8 @@ TEST("gather reads along a dimension") {
     std::vector<double> expected;
     for (int64_t i = 0; i < 2; ++i)
       for (int64_t j = 0; j < 6; ++j)
-        for (int64_t k = 0; k < 4; ++k) expected.push_back(at(values, x, i, static_cast<int64_t>(at(places, index, i, j, k)), k));
+        for (int64_t k = 0; k < 4; ++k)
+          expected.push_back(at(values, x, i, static_cast<int64_t>(at(places, index, i, j, k)), k));
     expect_near(elements(gather(x, 1, index)), expected, 0);
   }
   const Tensor scalar = gather(make({}, Dtype::f32, {7}), 0, numbers({3}, {0, 0, 0}));
@@ -44,7 +45,8 @@ TEST("scatter writes and scatter_add adds along a dimension") {
       for (int64_t j = 0; j < 6; ++j) {
         const size_t place = static_cast<size_t>(i * 5 + static_cast<int64_t>(places[i * 6 + j]));
         written[place] = values[i * 6 + j];
-        added[place] = dtype == Dtype::boolean ? std::max(added[place], values[i * 6 + j]) : added[place] + values[i * 6 + j];
+        added[place] =
+            dtype == Dtype::boolean ? std::max(added[place], values[i * 6 + j]) : added[place] + values[i * 6 + j];
         filled[place] = 1;
       }
     expect_near(elements(scatter(x, 1, index, source)), written, 0);
@@ -101,7 +103,8 @@ TEST("index tensors, adjacent and apart") {
       for (const int64_t j : {0, 4, 2})
         for (int64_t k = 0; k < 6; ++k) middle.push_back(at(values, x, i, j, k));
     expect_near(elements(prims::index(x, {Tensor(), columns})), middle, 0);
-    expect_near(elements(prims::index(transpose(x, 0, 2), {Tensor(), columns})), elements(transpose(prims::index(x, {Tensor(), columns}), 0, 2)), 0);
+    expect_near(elements(prims::index(transpose(x, 0, 2), {Tensor(), columns})),
+                elements(transpose(prims::index(x, {Tensor(), columns}), 0, 2)), 0);
   }
   expect_error([] { prims::index(make({3}, Dtype::f32, 0, 1), {numbers({1}, {-4})}); }, "-4");
 }
@@ -111,7 +114,8 @@ TEST("index_put writes in order, or adds") {
   const Tensor values = make({3, 2}, Dtype::f32, {10, 20, 30, 40, 50, 60});
   expect_near(elements(prims::index_put(x, {index}, values, false)), {30, 40, 3, 4, 50, 60});
   expect_near(elements(prims::index_put(x, {index}, values, true)), {31, 42, 3, 4, 65, 86});
-  expect_near(elements(prims::index_put(x, {Tensor(), numbers({2}, {1, 1})}, make({}, Dtype::f32, {1}), true)), {1, 4, 3, 6, 5, 8});
+  expect_near(elements(prims::index_put(x, {Tensor(), numbers({2}, {1, 1})}, make({}, Dtype::f32, {1}), true)),
+              {1, 4, 3, 6, 5, 8});
   expect_near(elements(prims::index_put(x, {index}, make({2}, Dtype::f32, {7, 8}), false)), {7, 8, 3, 4, 7, 8});
 }
 

@@ -65,7 +65,8 @@ TEST("layer normalization and its cotangents") {
   }
   const Tensor x = transpose(make({6, 5, 4}, Dtype::f32, -1, 1, 5), 0, 2);
   const Shape last_two({5, 6});
-  expect_as_decomposed(prims_layer_norm_symbol, {x, last_two, make({5, 6}, Dtype::f32, 0, 1, 6), none, Float(1e-5)}, 1e-5);
+  expect_as_decomposed(prims_layer_norm_symbol, {x, last_two, make({5, 6}, Dtype::f32, 0, 1, 6), none, Float(1e-5)},
+                       1e-5);
   const Shape shape({7});
   const Tensor empty = make({0, 7}, Dtype::f32, 0, 1);
   const auto [dx, dweight, dbias] = prims::layer_norm_backward(empty, empty, make({0, 1}, Dtype::f32, 0, 1),
@@ -86,7 +87,8 @@ TEST("normalizations do not depend on the number of threads") {
 
 TEST("the negative log likelihood and its cotangent") {
   for (const Dtype dtype : floating) {
-    const Tensor input = make({4, 5, 3}, dtype, -3, 0, 1), flat = make({9, 5}, dtype, -3, 0, 2), single = make({5}, dtype, -3, 0, 3);
+    const Tensor input = make({4, 5, 3}, dtype, -3, 0, 1), flat = make({9, 5}, dtype, -3, 0, 2),
+                 single = make({5}, dtype, -3, 0, 3);
     const Tensor target = make({4, 3}, Dtype::i64, {0, 1, 2, 3, 4, 0, 1, -100, 3, 4, 4, 2});
     const Tensor flat_target = make({9}, Dtype::i64, {0, 1, 2, 3, 4, 0, -100, 2, 2}), one = make({}, Dtype::i64, {2});
     const Tensor weight = make({5}, dtype, 0.5, 2, 4);
@@ -95,7 +97,8 @@ TEST("the negative log likelihood and its cotangent") {
       for (const Argument& w : {none, Argument(weight)}) {
         for (const auto& [x, t] : {std::pair(input, target), std::pair(flat, flat_target), std::pair(single, one)}) {
           expect_as_decomposed(nll_loss_symbol, {x, t, w, none, Int(-100), none, reduction}, tolerance);
-          const Tensor g = reduction == "none" ? make(t.shape().to_vector(), dtype, -1, 1, 5) : make({}, dtype, 1, 2, 6);
+          const Tensor g =
+              reduction == "none" ? make(t.shape().to_vector(), dtype, -1, 1, 5) : make({}, dtype, 1, 2, 6);
           expect_as_decomposed(prims_nll_loss_backward_symbol, {g, t, w, Int(5), Int(-100), reduction}, tolerance);
         }
       }

@@ -8,7 +8,8 @@ namespace {
 /// The product of two stacks with equal batch sizes, by its definition.
 std::vector<double> product(const Tensor& a, const Tensor& b) {
   const std::vector<double> x = elements(a), y = elements(b);
-  const int64_t m = a.size(-2), k = a.size(-1), n = b.size(-1), batch = m * k == 0 ? 0 : static_cast<int64_t>(x.size()) / (m * k);
+  const int64_t m = a.size(-2), k = a.size(-1), n = b.size(-1),
+                batch = m * k == 0 ? 0 : static_cast<int64_t>(x.size()) / (m * k);
   std::vector<double> result;
   for (int64_t s = 0; s < batch; ++s)
     for (int64_t i = 0; i < m; ++i)
@@ -21,14 +22,18 @@ std::vector<double> product(const Tensor& a, const Tensor& b) {
 }
 
 // Of sums of some hundred terms that may cancel.
-double product_tolerance(Dtype dtype) { return is_floating(dtype) ? std::max(tolerance_of(dtype) * 4, dtype == Dtype::f32 ? 3e-5 : 0) : 0; }
+double product_tolerance(Dtype dtype) {
+  return is_floating(dtype) ? std::max(tolerance_of(dtype) * 4, dtype == Dtype::f32 ? 3e-5 : 0) : 0;
+}
 
 }  // namespace
 
 TEST("matrix products of every dtype and layout") {
-  for (const Dtype dtype : {Dtype::f32, Dtype::f64, Dtype::bf16, Dtype::f16, Dtype::i64, Dtype::i32, Dtype::i8, Dtype::u8}) {
+  for (const Dtype dtype :
+       {Dtype::f32, Dtype::f64, Dtype::bf16, Dtype::f16, Dtype::i64, Dtype::i32, Dtype::i8, Dtype::u8}) {
     const double low = dtype == Dtype::u8 ? 0 : -3;
-    for (const auto& [m, k, n] : {std::array<int64_t, 3>{5, 7, 3}, {64, 33, 130}, {200, 90, 17}, {1, 50, 40}, {40, 50, 1}, {1, 9, 1}}) {
+    for (const auto& [m, k, n] :
+         {std::array<int64_t, 3>{5, 7, 3}, {64, 33, 130}, {200, 90, 17}, {1, 50, 40}, {40, 50, 1}, {1, 9, 1}}) {
       if (dtype != Dtype::f32 && m * k * n > 100000 && !is_floating(dtype)) continue;
       const int64_t small = dtype == Dtype::i8 || dtype == Dtype::u8 ? std::min<int64_t>(k, 9) : k;
       const Tensor a = make({m, small}, dtype, low, 3, 1), b = make({small, n}, dtype, low, 3, 2);
@@ -55,7 +60,8 @@ TEST("products of stacks broadcast their batch dimensions") {
     const Tensor middle = make({3, 5, 6}, dtype, -1, 1, 4);
     expect_near(elements(matmul(a, middle)), product(a, expand(middle, {2, 3, 5, 6})), tolerance);
     const Tensor single = make({2, 1, 4, 5}, dtype, -1, 1, 5);
-    expect_near(elements(matmul(single, middle)), product(expand(single, {2, 3, 4, 5}), expand(middle, {2, 3, 5, 6})), tolerance);
+    expect_near(elements(matmul(single, middle)), product(expand(single, {2, 3, 4, 5}), expand(middle, {2, 3, 5, 6})),
+                tolerance);
     const Tensor turned = transpose(make({2, 4, 3, 5}, dtype, -1, 1, 6), 1, 2);
     expect_near(elements(matmul(turned, one)), product(turned, expand(one, {2, 3, 5, 6})), tolerance);
     const Tensor vector = make({5}, dtype, -1, 1, 7);
@@ -77,13 +83,15 @@ TEST("products over nothing are zero, products of nothing are empty") {
 
 TEST("linear adds its bias, addmm its scaled input") {
   for (const Dtype dtype : {Dtype::f32, Dtype::bf16, Dtype::f64, Dtype::f16}) {
-    const Tensor x = make({2, 50, 33}, dtype, -1, 1, 1), weight = make({20, 33}, dtype, -1, 1, 2), bias = make({20}, dtype, -1, 1, 3);
+    const Tensor x = make({2, 50, 33}, dtype, -1, 1, 1), weight = make({20, 33}, dtype, -1, 1, 2),
+                 bias = make({20}, dtype, -1, 1, 3);
     std::vector<double> expected = product(x, expand(transpose(weight, 0, 1), {2, 33, 20}));
     const std::vector<double> added = elements(bias);
     for (size_t i = 0; i < expected.size(); ++i) expected[i] += added[i % 20];
     expect_near(elements(nn::linear(x, weight, bias)), expected, product_tolerance(dtype));
     const Tensor vector = make({33}, dtype, -1, 1, 4);
-    expect_near(elements(nn::linear(x, vector)), product(x, expand(unsqueeze(vector, 1), {2, 33, 1})), product_tolerance(dtype));
+    expect_near(elements(nn::linear(x, vector)), product(x, expand(unsqueeze(vector, 1), {2, 33, 1})),
+                product_tolerance(dtype));
 
     const Tensor a = make({30, 33}, dtype, -1, 1, 5), b = make({33, 20}, dtype, -1, 1, 6);
     for (const Tensor& input : {make({30, 20}, dtype, -1, 1, 7), bias, make({30, 1}, dtype, -1, 1, 8)}) {
@@ -93,7 +101,8 @@ TEST("linear adds its bias, addmm its scaled input") {
       expect_near(elements(addmm(input, a, b, 0.5, 2.0)), sum, product_tolerance(dtype) * 2);
     }
   }
-  const Tensor a = make({3, 4}, Dtype::i64, -9, 9, 1), b = make({4, 5}, Dtype::i64, -9, 9, 2), c = make({3, 5}, Dtype::i64, -9, 9, 3);
+  const Tensor a = make({3, 4}, Dtype::i64, -9, 9, 1), b = make({4, 5}, Dtype::i64, -9, 9, 2),
+               c = make({3, 5}, Dtype::i64, -9, 9, 3);
   std::vector<double> sum = product(a, b);
   const std::vector<double> first = elements(c);
   for (size_t i = 0; i < sum.size(); ++i) sum[i] = 3 * first[i] + 2 * sum[i];
@@ -102,11 +111,13 @@ TEST("linear adds its bias, addmm its scaled input") {
 
 TEST("products do not depend on the number of threads") {
   for (const Dtype dtype : {Dtype::f32, Dtype::bf16, Dtype::f64}) {
-    const Tensor a = make({300, 70}, dtype, -1, 1, 1), b = make({70, 190}, dtype, -1, 1, 2), row = make({1, 3000}, dtype, -1, 1, 3);
+    const Tensor a = make({300, 70}, dtype, -1, 1, 1), b = make({70, 190}, dtype, -1, 1, 2),
+                 row = make({1, 3000}, dtype, -1, 1, 3);
     const Tensor wide = make({3000, 300}, dtype, -1, 1, 4), bias = make({190}, dtype, -1, 1, 5);
     expect_same_bits([&] {
       return std::vector<Tensor>{matmul(a, b), matmul(transpose(b, 0, 1), transpose(a, 0, 1)), matmul(row, wide),
-                                 nn::linear(a, transpose(b, 0, 1), bias), matmul(transpose(wide, 0, 1), transpose(row, 0, 1))};
+                                 nn::linear(a, transpose(b, 0, 1), bias),
+                                 matmul(transpose(wide, 0, 1), transpose(row, 0, 1))};
     });
   }
 }

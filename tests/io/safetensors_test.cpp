@@ -1,7 +1,10 @@
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include <fulgurite/error.h>
@@ -94,7 +97,18 @@ TEST("files that are not whole are refused by name") {
   expect_error([&] { load_safetensors(folder.path + "/none"); }, "cannot read");
 }
 
-TEST("a full disk leaves the old file") {
-  if (::access("/dev/full", W_OK) != 0) return;
-  expect_error([] { save_safetensors("/dev/full/x", {{"a", ones({2})}}); }, "/dev/full/x");
+TEST("a write that fails halfway leaves the old file and nothing beside it") {
+  const Folder folder;
+  save_safetensors(folder.file(), {{"old", ones({2})}});
+  rlimit usual;
+  ::getrlimit(RLIMIT_FSIZE, &usual);
+  const rlimit small{1000, usual.rlim_max};
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  expect_error([&] { save_safetensors(folder.file(), {{"new", ones({1000})}}); }, "cannot write " + folder.file());
+  ::setrlimit(RLIMIT_FSIZE, &usual);
+  std::signal(SIGXFSZ, handler);
+  expect(load_safetensors(folder.file()).count("old") == 1);
+  expect_equal(std::distance(std::filesystem::directory_iterator(folder.path), std::filesystem::directory_iterator()),
+               1);
 }

@@ -11,8 +11,8 @@ namespace fulgurite {
 namespace {
 
 struct Blocks {
-  int64_t rows, columns;             // of one block
-  int64_t row_count, column_count;   // blocks
+  int64_t rows, columns;            // of one block
+  int64_t row_count, column_count;  // blocks
 };
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -23,8 +23,8 @@ int64_t piece(int64_t size, int64_t count, int64_t unit) {
   return divide_up(divide_up(size, count), unit) * unit;
 }
 
-// How many blocks a product is worth: one for every 15 million operations (a tenth of a millisecond), none smaller than what the
-// packing of its operands is cheap beside, and two at least where that leaves each some microseconds.
+// How many blocks a product is worth: one for every 15 million operations (a tenth of a millisecond), none smaller than
+// what the packing of its operands is cheap beside, and two at least where that leaves each some microseconds.
 int64_t wanted_blocks(int64_t m, int64_t n, int64_t k, int64_t batch) {
   const double operations = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   const bool is_streamed = std::min(m, n) <= 8;  // a few rows or columns: the other operand comes from memory once
@@ -35,8 +35,8 @@ int64_t wanted_blocks(int64_t m, int64_t n, int64_t k, int64_t batch) {
   return count > 1 ? count + count % 2 : 1;
 }
 
-// A function of the sizes alone, so that results do not depend on the threads. Of the ways to get that many blocks the one whose
-// operands are packed least often: A for each block of columns, B, which is dearer, for each block of rows.
+// A function of the sizes alone, so that results do not depend on the threads. Of the ways to get that many blocks the
+// one whose operands are packed least often: A for each block of columns, B, which is dearer, for each block of rows.
 Blocks cut(int64_t m, int64_t n, int64_t k, int64_t batch) {
   const int64_t wanted = wanted_blocks(m, n, k, batch);
   Blocks best{};
@@ -118,7 +118,8 @@ void gemm(const GemmCall& call) {
     }
   };
   const int64_t count = batch * per_product;
-  const double operations = 2.0 * static_cast<double>(call.m) * static_cast<double>(call.n) * static_cast<double>(call.k);
+  const double operations =
+      2.0 * static_cast<double>(call.m) * static_cast<double>(call.n) * static_cast<double>(call.k);
   // A few microseconds of work is not worth a second thread.
   const int64_t grain = operations * static_cast<double>(batch) < 4e5 ? count + 1 : 1;
   parallel_for(count, grain, body);

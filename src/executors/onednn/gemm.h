@@ -6,25 +6,26 @@
 
 namespace fulgurite {
 
-/// An operand of a product: element (i, j) of a matrix is data[i * row + j * column], strides counted in elements, any values.
+/// An operand of a product: element (i, j) of a matrix is data[i * row + j * column], strides counted in elements, any
+/// values.
 struct GemmOperand {
   const void* data = nullptr;
   int64_t row = 0, column = 1;
   const int64_t* batch_strides = nullptr;  // one for each of GemmCall::batch; null: all zero
 };
 
-/// C = alpha · A · B + beta · C (+ bias in every row), for each matrix of a batch. A is m×k, B is k×n, C is m×n with unit column
-/// stride. bf16 and f16 accumulate in f32 and round once. With beta == 0 C is not read.
+/// C = alpha · A · B + beta · C (+ bias in every row), for each matrix of a batch. A is m×k, B is k×n, C is m×n with
+/// unit column stride. bf16 and f16 accumulate in f32 and round once. With beta == 0 C is not read.
 struct GemmCall {
   Dtype dtype = Dtype::f32;
   int64_t m = 0, n = 0, k = 0;
   GemmOperand a, b;
   void* c = nullptr;
-  int64_t c_row = 0;                       // elements between rows of C
+  int64_t c_row = 0;  // elements between rows of C
   const int64_t* c_batch_strides = nullptr;
-  std::span<const int64_t> batch = {};     // sizes of the batch dimensions; none: one product
+  std::span<const int64_t> batch = {};  // sizes of the batch dimensions; none: one product
   double alpha = 1, beta = 0;
-  const void* bias = nullptr;              // n elements of `dtype`
+  const void* bias = nullptr;  // n elements of `dtype`
   int64_t bias_stride = 1;
 };
 

@@ -5,8 +5,8 @@
 
 #include <initializer_list>
 
-// The runtime that oneDNN takes its threads from. Set for the calling thread's present task only: inside, the library is serial, and
-// what it computes does not depend on the number of threads.
+// The runtime that oneDNN takes its threads from. Set for the calling thread's present task only: inside, the library
+// is serial, and what it computes does not depend on the number of threads.
 extern "C" {
 void omp_set_num_threads(int);
 int omp_get_max_threads();
@@ -52,9 +52,10 @@ bool multiply_f32(const BlockProduct& p, const Layout& a, const Layout& b) {
     start_with_bias(p);
     beta = 1;
   }
-  return dnnl_sgemm(a.is_transposed ? 'T' : 'N', b.is_transposed ? 'T' : 'N', p.m, p.n, p.k, static_cast<float>(p.alpha),
-                    static_cast<const float*>(p.a), a.leading, static_cast<const float*>(p.b), b.leading,
-                    static_cast<float>(beta), static_cast<float*>(p.c), p.c_row) == dnnl_success;
+  return dnnl_sgemm(a.is_transposed ? 'T' : 'N', b.is_transposed ? 'T' : 'N', p.m, p.n, p.k,
+                    static_cast<float>(p.alpha), static_cast<const float*>(p.a), a.leading,
+                    static_cast<const float*>(p.b), b.leading, static_cast<float>(beta), static_cast<float*>(p.c),
+                    p.c_row) == dnnl_success;
 }
 
 // Library objects, destroyed with the scope.
@@ -131,8 +132,10 @@ bool multiply_bf16(const BlockProduct& p, const Layout& a, const Layout& b) {
   FULGURITE_TRY(dnnl_memory_create(memory[0].address(), &a_type, engine(), const_cast<void*>(p.a)));
   FULGURITE_TRY(dnnl_memory_create(memory[1].address(), &b_type, engine(), const_cast<void*>(p.b)));
   FULGURITE_TRY(dnnl_memory_create(memory[2].address(), &c_type, engine(), p.c));
-  dnnl_exec_arg_t arguments[4] = {{DNNL_ARG_SRC, memory[0].get()}, {DNNL_ARG_WEIGHTS, memory[1].get()},
-                                  {DNNL_ARG_DST, memory[2].get()}, {DNNL_ARG_BIAS, nullptr}};
+  dnnl_exec_arg_t arguments[4] = {{DNNL_ARG_SRC, memory[0].get()},
+                                  {DNNL_ARG_WEIGHTS, memory[1].get()},
+                                  {DNNL_ARG_DST, memory[2].get()},
+                                  {DNNL_ARG_BIAS, nullptr}};
   if (p.bias != nullptr) {
     FULGURITE_TRY(dnnl_memory_create(memory[3].address(), &bias_type, engine(), const_cast<void*>(p.bias)));
     arguments[3].memory = memory[3].get();

@@ -17,8 +17,8 @@ struct Along {
   int64_t numel() const { return outer * size * inner; }
 };
 
-/// The grain for parallel_for over `count` pieces of `work` elements each: pieces so small that a second thread does not pay are
-/// kept together. `threshold` is the number of elements that are worth a thread.
+/// The grain for parallel_for over `count` pieces of `work` elements each: pieces so small that a second thread does
+/// not pay are kept together. `threshold` is the number of elements that are worth a thread.
 constexpr int64_t grain_of(int64_t work, int64_t threshold = 8192) { return threshold / (work > 0 ? work : 1) + 1; }
 
 }  // namespace fulgurite::FULGURITE_KERNELS

@@ -35,7 +35,8 @@ void copy_turned(const Tensor& input, int64_t start, const Sizes& strides, const
     parallel_for(loop.row_count(), grain_of(count), [&](int64_t begin, int64_t end) {
       RowPosition<2> position(loop, begin);
       for (int64_t row = begin; row < end; ++row, position.advance())
-        for (int64_t j = 0; j < count; ++j) to[position.offsets[1] + j * result_step] = from[position.offsets[0] + j * step];
+        for (int64_t j = 0; j < count; ++j)
+          to[position.offsets[1] + j * result_step] = from[position.offsets[0] + j * step];
     });
   });
 }

@@ -5,7 +5,8 @@
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
-// Keys whose scores are kept at once. A row's probabilities are rescaled where one such block ends, so this is part of the result.
+// Keys whose scores are kept at once. A row's probabilities are rescaled where one such block ends, so this is part of
+// the result.
 constexpr int64_t key_block = 512;
 
 struct Forward {
@@ -22,13 +23,22 @@ class ForwardWorker {
 
  public:
   ForwardWorker(const Forward& call, Element* out, T* log_sums)
-      : call_(call), s_(call.sizes), out_(out), log_sums_(log_sums), width_(padded<T>(s_.value_features)),
-        keys_(panel_padded<T>(s_.keys) * s_.features), values_(panel_padded<T>(s_.value_features) * s_.keys),
-        scores_(tile_rows * key_block), sums_(tile_rows * width_), rows_(tile_rows * s_.features), added_(key_block) {}
+      : call_(call),
+        s_(call.sizes),
+        out_(out),
+        log_sums_(log_sums),
+        width_(padded<T>(s_.value_features)),
+        keys_(panel_padded<T>(s_.keys) * s_.features),
+        values_(panel_padded<T>(s_.value_features) * s_.keys),
+        scores_(tile_rows * key_block),
+        sums_(tile_rows * width_),
+        rows_(tile_rows * s_.features),
+        added_(key_block) {}
 
   void run(int64_t matrix, int64_t first, int64_t last) {
     if (matrix != packed_) pack(matrix);
-    for (int64_t i = first; i < last; i += tile_rows) tile_of_queries(matrix, i, std::min<int64_t>(tile_rows, last - i));
+    for (int64_t i = first; i < last; i += tile_rows)
+      tile_of_queries(matrix, i, std::min<int64_t>(tile_rows, last - i));
   }
 
  private:
@@ -52,7 +62,8 @@ class ForwardWorker {
     for (int64_t k = 0; k < key_count; k += key_block) {
       const int64_t count = std::min(key_block, key_count - k);
       const PanelOperand<T> keys{keys_.data() + k * s_.features, panel_columns<T>, panel_columns<T> * s_.features};
-      multiply_rows<T, false>(rows, count, s_.features, queries.data, queries.stride, keys, scores_.data(), key_block, false);
+      multiply_rows<T, false>(rows, count, s_.features, queries.data, queries.stride, keys, scores_.data(), key_block,
+                              false);
       for (int64_t r = 0; r < rows; ++r) {
         T* const scores = scores_.data() + r * key_block;
         const int64_t seen = call_.is_causal ? std::clamp<int64_t>(first + r + 1 - k, 0, count) : count;
@@ -77,7 +88,8 @@ class ForwardWorker {
         most[r] = now;
       }
       const PanelOperand<T> values{values_.data() + k * panel_columns<T>, panel_columns<T>, panel_columns<T> * s_.keys};
-      multiply_rows<T, false>(rows, s_.value_features, count, scores_.data(), key_block, values, sums_.data(), width_, k > 0);
+      multiply_rows<T, false>(rows, s_.value_features, count, scores_.data(), key_block, values, sums_.data(), width_,
+                              k > 0);
     }
     if (key_count <= 0) std::fill_n(sums_.data(), rows * width_, T(0));
     for (int64_t r = 0; r < rows; ++r) {
@@ -86,7 +98,8 @@ class ForwardWorker {
       for (int64_t j = 0; j < width_; ++j) row[j] *= factor;
       const int64_t place = matrix * s_.queries + first + r;
       narrow_row(row, out_ + place * s_.value_features, s_.value_features);
-      log_sums_[place] = sum[r] == 0 ? -infinite<T> : most[r] + static_cast<T>(__builtin_log(static_cast<double>(sum[r])));
+      log_sums_[place] =
+          sum[r] == 0 ? -infinite<T> : most[r] + static_cast<T>(__builtin_log(static_cast<double>(sum[r])));
     }
   }
 
@@ -107,8 +120,13 @@ void attention_kernel(Arguments arguments, std::span<const Tensor> results) {
   const size_t batch = sizes.batch.size();
   const Tensor& mask = arguments[3].tensor_or_none();
   const AttentionOperand mask_operand(mask.defined() ? mask : query, batch);
-  const Forward call{sizes, {query, batch}, {key, batch}, {arguments[2].tensor(), batch},
-                     mask.defined() ? &mask_operand : nullptr, arguments[4].boolean(), arguments[5].floating()};
+  const Forward call{sizes,
+                     {query, batch},
+                     {key, batch},
+                     {arguments[2].tensor(), batch},
+                     mask.defined() ? &mask_operand : nullptr,
+                     arguments[4].boolean(),
+                     arguments[5].floating()};
   if (sizes.matrices * sizes.queries == 0) return;
 
   // Few matrices: their queries are cut too.

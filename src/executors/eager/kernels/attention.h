@@ -11,7 +11,8 @@ namespace fulgurite::FULGURITE_KERNELS {
 void attention_kernel(Arguments, std::span<const Tensor> results);
 void attention_backward_kernel(Arguments, std::span<const Tensor> results);
 
-/// An operand of attention: a stack of matrices with any strides, its batch dimensions broadcast to those of the result.
+/// An operand of attention: a stack of matrices with any strides, its batch dimensions broadcast to those of the
+/// result.
 struct AttentionOperand {
   const char* data = nullptr;
   Dtype dtype = Dtype::f32;
@@ -64,7 +65,8 @@ struct AttentionSizes {
 
 /// The mask's values for `count` keys of one query, as what is added to their scores.
 template <class T>
-void mask_row(const AttentionOperand& mask, int64_t matrix, const Sizes& batch, int64_t query, int64_t key, int64_t count, T* to) {
+void mask_row(const AttentionOperand& mask, int64_t matrix, const Sizes& batch, int64_t query, int64_t key,
+              int64_t count, T* to) {
   visit_dtype(mask.dtype, [&]<class Element>() {
     const Element* from = mask.matrix<Element>(matrix, batch) + query * mask.row + key * mask.column;
     for (int64_t j = 0; j < count; ++j) {
@@ -75,8 +77,8 @@ void mask_row(const AttentionOperand& mask, int64_t matrix, const Sizes& batch, 
   });
 }
 
-/// Scales a row of `count` scores, adds the mask's values where there are any, and fills the row up to `width`, a multiple of
-/// `lanes`, with minus infinity. Gives the maximum.
+/// Scales a row of `count` scores, adds the mask's values where there are any, and fills the row up to `width`, a
+/// multiple of `lanes`, with minus infinity. Gives the maximum.
 template <class T>
 T scale_scores(T* scores, T scale, const T* added, int64_t count, int64_t width) {
   for (int64_t j = count; j < width; ++j) scores[j] = -infinite<T>;
@@ -119,7 +121,8 @@ struct LeftRows {
         return;
       }
     }
-    for (int64_t r = 0; r < rows; ++r) widen_row(from + r * row_stride, column_stride, columns, scratch + r * columns, columns);
+    for (int64_t r = 0; r < rows; ++r)
+      widen_row(from + r * row_stride, column_stride, columns, scratch + r * columns, columns);
     data = scratch;
     stride = columns;
   }

@@ -15,9 +15,12 @@ struct Backward {
 };
 
 template <class T>
-constexpr int64_t panels_size(int64_t rows, int64_t columns) { return panel_padded<T>(columns) * rows; }
+constexpr int64_t panels_size(int64_t rows, int64_t columns) {
+  return panel_padded<T>(columns) * rows;
+}
 
-// One matrix after the other, on one thread: probabilities are computed again from the scores and the saved logarithms of their sums.
+// One matrix after the other, on one thread: probabilities are computed again from the scores and the saved logarithms
+// of their sums.
 template <class Element>
 class BackwardWorker {
   using T = Compute<Element>;
@@ -25,12 +28,24 @@ class BackwardWorker {
 
  public:
   explicit BackwardWorker(const Backward& call, std::span<const Tensor> results)
-      : call_(call), s_(call.sizes), results_(results), width_(padded<T>(s_.features)), value_width_(padded<T>(s_.value_features)),
-        keys_turned_(panels_size<T>(s_.features, s_.keys)), values_turned_(panels_size<T>(s_.value_features, s_.keys)),
-        keys_(panels_size<T>(s_.keys, s_.features)), queries_(panels_size<T>(query_block, s_.features)),
-        grads_(panels_size<T>(query_block, s_.value_features)), query_rows_(query_block * s_.features),
-        grad_rows_(query_block * s_.value_features), probabilities_(query_block * key_block), slopes_(query_block * key_block),
-        dquery_(query_block * width_), dkey_(s_.keys * width_), dvalue_(s_.keys * value_width_), added_(key_block),
+      : call_(call),
+        s_(call.sizes),
+        results_(results),
+        width_(padded<T>(s_.features)),
+        value_width_(padded<T>(s_.value_features)),
+        keys_turned_(panels_size<T>(s_.features, s_.keys)),
+        values_turned_(panels_size<T>(s_.value_features, s_.keys)),
+        keys_(panels_size<T>(s_.keys, s_.features)),
+        queries_(panels_size<T>(query_block, s_.features)),
+        grads_(panels_size<T>(query_block, s_.value_features)),
+        query_rows_(query_block * s_.features),
+        grad_rows_(query_block * s_.value_features),
+        probabilities_(query_block * key_block),
+        slopes_(query_block * key_block),
+        dquery_(query_block * width_),
+        dkey_(s_.keys * width_),
+        dvalue_(s_.keys * value_width_),
+        added_(key_block),
         row_(value_width_) {}
 
   void run(int64_t matrix) {
@@ -49,14 +64,17 @@ class BackwardWorker {
 
  private:
   void write(const Tensor& to, const T* from, int64_t width, int64_t first, int64_t rows, int64_t columns) {
-    for (int64_t r = 0; r < rows; ++r) narrow_row(from + r * width, data_of<Element>(to) + (first + r) * columns, columns);
+    for (int64_t r = 0; r < rows; ++r)
+      narrow_row(from + r * width, data_of<Element>(to) + (first + r) * columns, columns);
   }
 
   void block_of_queries(int64_t first, int64_t rows) {
     const Element* query = call_.query.template matrix<Element>(matrix_, s_.batch) + first * call_.query.row;
     const Element* grad = call_.grad.template matrix<Element>(matrix_, s_.batch) + first * call_.grad.row;
-    const LeftRows<Element> query_rows(query, call_.query.row, call_.query.column, rows, s_.features, query_rows_.data());
-    const LeftRows<Element> grad_rows(grad, call_.grad.row, call_.grad.column, rows, s_.value_features, grad_rows_.data());
+    const LeftRows<Element> query_rows(query, call_.query.row, call_.query.column, rows, s_.features,
+                                       query_rows_.data());
+    const LeftRows<Element> grad_rows(grad, call_.grad.row, call_.grad.column, rows, s_.value_features,
+                                      grad_rows_.data());
     pack_panels(query, call_.query.row, call_.query.column, rows, s_.features, queries_.data());
     pack_panels(grad, call_.grad.row, call_.grad.column, rows, s_.value_features, grads_.data());
     read_rows(first, rows, grad_rows);
@@ -90,18 +108,20 @@ class BackwardWorker {
     }
   }
 
-  // Probabilities and the scores' cotangents for some queries and a block of keys, and what these add to the queries' cotangents.
-  void tile_of_slopes(int64_t first, int64_t r, int64_t rows, int64_t key, int64_t block, const LeftRows<Element>& query_rows,
-                      const LeftRows<Element>& grad_rows) {
+  // Probabilities and the scores' cotangents for some queries and a block of keys, and what these add to the queries'
+  // cotangents.
+  void tile_of_slopes(int64_t first, int64_t r, int64_t rows, int64_t key, int64_t block,
+                      const LeftRows<Element>& query_rows, const LeftRows<Element>& grad_rows) {
     const int64_t count = call_.is_causal ? std::min(block, first + r + rows - key) : block;
     T* const probabilities = probabilities_.data() + r * key_block;
     T* const slopes = slopes_.data() + r * key_block;
     if (count <= 0) return;
     multiply_rows<T, false>(rows, count, s_.features, query_rows.data + r * query_rows.stride, query_rows.stride,
-                            {keys_turned_.data() + key * s_.features, panel, panel * s_.features}, probabilities, key_block, false);
+                            {keys_turned_.data() + key * s_.features, panel, panel * s_.features}, probabilities,
+                            key_block, false);
     multiply_rows<T, false>(rows, count, s_.value_features, grad_rows.data + r * grad_rows.stride, grad_rows.stride,
-                            {values_turned_.data() + key * s_.value_features, panel, panel * s_.value_features}, slopes, key_block,
-                            false);
+                            {values_turned_.data() + key * s_.value_features, panel, panel * s_.value_features}, slopes,
+                            key_block, false);
     const int64_t width = std::min(std::max(whole_lanes(count), panel_padded<T>(count)), key_block);
     for (int64_t i = 0; i < rows; ++i) {
       const int64_t query = first + r + i;
@@ -113,8 +133,9 @@ class BackwardWorker {
       }
       slopes_of_row(probabilities + i * key_block, slopes + i * key_block, added, r + i, seen, width);
     }
-    multiply_rows<T, false>(rows, s_.features, count, slopes, key_block, {keys_.data() + key * panel, panel, panel * s_.keys},
-                            dquery_.data() + r * width_, width_, key > 0);
+    multiply_rows<T, false>(rows, s_.features, count, slopes, key_block,
+                            {keys_.data() + key * panel, panel, panel * s_.keys}, dquery_.data() + r * width_, width_,
+                            key > 0);
   }
 
   void slopes_of_row(T* probabilities, T* slopes, const T* added, int64_t row, int64_t seen, int64_t width) {
@@ -141,11 +162,12 @@ class BackwardWorker {
       // Queries before these keys do not see them.
       const int64_t skipped = call_.is_causal ? std::max<int64_t>(0, key + j - first) / tile_rows * tile_rows : 0;
       if (skipped >= rows) continue;
-      multiply_rows<T, true>(some, s_.value_features, rows - skipped, probabilities_.data() + skipped * key_block + j, key_block,
-                             {grads_.data() + skipped * panel, panel, panel * rows}, dvalue_.data() + (key + j) * value_width_,
-                             value_width_, true);
+      multiply_rows<T, true>(some, s_.value_features, rows - skipped, probabilities_.data() + skipped * key_block + j,
+                             key_block, {grads_.data() + skipped * panel, panel, panel * rows},
+                             dvalue_.data() + (key + j) * value_width_, value_width_, true);
       multiply_rows<T, true>(some, s_.features, rows - skipped, slopes_.data() + skipped * key_block + j, key_block,
-                             {queries_.data() + skipped * panel, panel, panel * rows}, dkey_.data() + (key + j) * width_, width_, true);
+                             {queries_.data() + skipped * panel, panel, panel * rows},
+                             dkey_.data() + (key + j) * width_, width_, true);
     }
   }
 
@@ -153,8 +175,8 @@ class BackwardWorker {
   const AttentionSizes& s_;
   std::span<const Tensor> results_;
   int64_t matrix_ = 0, width_, value_width_;
-  Scratch<T> keys_turned_, values_turned_, keys_, queries_, grads_, query_rows_, grad_rows_, probabilities_, slopes_, dquery_, dkey_,
-      dvalue_, added_, row_;
+  Scratch<T> keys_turned_, values_turned_, keys_, queries_, grads_, query_rows_, grad_rows_, probabilities_, slopes_,
+      dquery_, dkey_, dvalue_, added_, row_;
   T log_sums_[query_block], products_[query_block];
 };
 
@@ -172,9 +194,16 @@ void attention_backward_kernel(Arguments arguments, std::span<const Tensor> resu
   const Sizes& log_strides = strides_of(arguments[6].tensor());
   log_sums.row = log_strides.back();
   for (size_t d = 0; d < batch; ++d) log_sums.batch_strides[d] = log_sizes[d] == 1 ? 0 : log_strides[d];
-  const Backward call{sizes, {grad, batch}, {query, batch}, {key, batch}, {arguments[3].tensor(), batch},
-                      {arguments[5].tensor(), batch}, log_sums, mask.defined() ? &mask_operand : nullptr,
-                      arguments[7].boolean(), arguments[8].floating()};
+  const Backward call{sizes,
+                      {grad, batch},
+                      {query, batch},
+                      {key, batch},
+                      {arguments[3].tensor(), batch},
+                      {arguments[5].tensor(), batch},
+                      log_sums,
+                      mask.defined() ? &mask_operand : nullptr,
+                      arguments[7].boolean(),
+                      arguments[8].floating()};
   visit_floating(query.impl()->dtype, [&]<class Element>() {
     const auto body = [&](int64_t begin, int64_t end) {
       BackwardWorker<Element> worker(call, results);

@@ -11,7 +11,8 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 
-// What kernels over whole rows and matrices share: the types that elements are computed in, and memory for intermediate values.
+// What kernels over whole rows and matrices share: the types that elements are computed in, and memory for intermediate
+// values.
 namespace fulgurite::FULGURITE_KERNELS {
 
 /// The type an element is computed in: f32 for the 16-bit floats, a byte for booleans, itself for the others.

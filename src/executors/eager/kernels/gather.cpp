@@ -10,9 +10,11 @@ void gather_kernel(Arguments arguments, std::span<const Tensor> results) {
   visit_size(results[0].impl()->dtype, [&]<class Element>() {
     const Element* from = data_of<Element>(arguments[0].tensor());
     Element* to = data_of<Element>(results[0]);
-    places.visit_rows([&](int64_t input, int64_t result, int64_t input_step, int64_t result_step, const auto& place, int64_t count) {
-      for (int64_t j = 0; j < count; ++j) to[result + j * result_step] = from[input + j * input_step + place(j)];
-    }, true);
+    places.visit_rows(
+        [&](int64_t input, int64_t result, int64_t input_step, int64_t result_step, const auto& place, int64_t count) {
+          for (int64_t j = 0; j < count; ++j) to[result + j * result_step] = from[input + j * input_step + place(j)];
+        },
+        true);
   });
 }
 
@@ -43,9 +45,11 @@ void embedding_kernel(Arguments arguments, std::span<const Tensor> results) {
   places.read(arguments[1].tensor(), results[0]);
 }
 
-// Every row of the table adds up its own rows of the cotangent, in order: results do not depend on how the table is cut.
+// Every row of the table adds up its own rows of the cotangent, in order: results do not depend on how the table is
+// cut.
 template <class Element>
-void add_up_rows(const Element* grad, const int64_t* first, const int64_t* next, int64_t begin, int64_t end, int64_t width, Element* to) {
+void add_up_rows(const Element* grad, const int64_t* first, const int64_t* next, int64_t begin, int64_t end,
+                 int64_t width, Element* to) {
   using T = Compute<Element>;
   const Scratch<T> sum(width);
   for (int64_t row = begin; row < end; ++row) {

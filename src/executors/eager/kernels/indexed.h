@@ -7,10 +7,12 @@
 #include "executors/eager/place_error.h"
 #include "runtime/parallel_for.h"
 
-// Where index tensors point: for gather and scatter, which index along one dimension, and for prims.index and prims.index_put.
+// Where index tensors point: for gather and scatter, which index along one dimension, and for prims.index and
+// prims.index_put.
 namespace fulgurite::FULGURITE_KERNELS {
 
-/// The places that an index tensor lists along dimension `dim` of `input`, beside those of another tensor at the index's own positions.
+/// The places that an index tensor lists along dimension `dim` of `input`, beside those of another tensor at the
+/// index's own positions.
 class PlacesAlong {
  public:
   PlacesAlong(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& other) : index_(index) {
@@ -30,8 +32,8 @@ class PlacesAlong {
   }
   bool is_empty() const { return is_empty_; }
 
-  /// Calls f(input offset, other offset, input step, other step, place, count) for rows of positions: element j of a row is at
-  /// input offset + j * input step + place(j) of the input.
+  /// Calls f(input offset, other offset, input step, other step, place, count) for rows of positions: element j of a
+  /// row is at input offset + j * input step + place(j) of the input.
   template <class F>
   void visit_rows(const F& f, bool in_parallel) const {
     visit_index(index_.impl()->dtype, [&]<class Index>() {
@@ -41,7 +43,9 @@ class PlacesAlong {
         RowPosition<3> position(loop_, begin);
         for (int64_t row = begin; row < end; ++row, position.advance()) {
           const Index* const numbers = indices + position.offsets[0];
-          const auto place = [&](int64_t j) { return checked_place(static_cast<int64_t>(numbers[j * step]), size_) * stride_; };
+          const auto place = [&](int64_t j) {
+            return checked_place(static_cast<int64_t>(numbers[j * step]), size_) * stride_;
+          };
           f(position.offsets[1], position.offsets[2], loop_.strides[1].back(), loop_.strides[2].back(), place, count);
         }
       };
@@ -57,8 +61,8 @@ class PlacesAlong {
   bool is_empty_ = false;
 };
 
-/// The places of prims.index: the result has the input's dimensions before the indexed ones, the places, and the dimensions after
-/// them; the places come first where the indexed dimensions are not adjacent.
+/// The places of prims.index: the result has the input's dimensions before the indexed ones, the places, and the
+/// dimensions after them; the places come first where the indexed dimensions are not adjacent.
 class IndexedPlaces {
  public:
   IndexedPlaces(const Tensor& input, std::span<const Tensor> indices) : offsets_(count_places(indices)) {
@@ -105,23 +109,27 @@ class IndexedPlaces {
       Element* to = data_of<Element>(result);
       parallel_for(before_count_ * places_, grain_of(after_count_), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)
-          visit_after(offset_before(i / places_) + offsets_[i % places_], [&](int64_t at, int64_t step, int64_t first, int64_t count) {
-            Element* const row = to + i * after_count_ + first;
-            if (step == 1) std::memcpy(row, from + at, static_cast<size_t>(count) * sizeof(Element));
-            else for (int64_t j = 0; j < count; ++j) row[j] = from[at + j * step];
-          });
+          visit_after(offset_before(i / places_) + offsets_[i % places_],
+                      [&](int64_t at, int64_t step, int64_t first, int64_t count) {
+                        Element* const row = to + i * after_count_ + first;
+                        if (step == 1) std::memcpy(row, from + at, static_cast<size_t>(count) * sizeof(Element));
+                        else
+                          for (int64_t j = 0; j < count; ++j) row[j] = from[at + j * step];
+                      });
       });
     });
   }
 
-  /// Calls f(offset in the input, step, index in the result's order, count) for rows of elements, in the result's order.
+  /// Calls f(offset in the input, step, index in the result's order, count) for rows of elements, in the result's
+  /// order.
   template <class F>
   void visit_in_order(const F& f) const {
     if (is_empty()) return;
     for (int64_t i = 0; i < before_count_ * places_; ++i)
-      visit_after(offset_before(i / places_) + offsets_[i % places_], [&](int64_t at, int64_t step, int64_t first, int64_t count) {
-        f(at, step, i * after_count_ + first, count);
-      });
+      visit_after(offset_before(i / places_) + offsets_[i % places_],
+                  [&](int64_t at, int64_t step, int64_t first, int64_t count) {
+                    f(at, step, i * after_count_ + first, count);
+                  });
   }
 
  private:
@@ -149,7 +157,9 @@ class IndexedPlaces {
       int64_t* to = offsets_.data();
       for (int64_t row = 0; row < loop.row_count(); ++row, position.advance())
         for (int64_t j = 0; j < loop.row_length(); ++j)
-          *to++ += checked_place(static_cast<int64_t>(numbers[position.offsets[0] + j * loop.strides[0].back()]), size) * stride;
+          *to++ +=
+              checked_place(static_cast<int64_t>(numbers[position.offsets[0] + j * loop.strides[0].back()]), size) *
+              stride;
     });
   }
   int64_t offset_before(int64_t index) const {

@@ -48,7 +48,8 @@ struct Targets {
 
 std::string_view reduction_of(const Argument& size_average, const Argument& reduce, const Argument& reduction) {
   if (size_average.is_none() && reduce.is_none()) return reduction.string();
-  const bool reduces = reduce.is_none() || reduce.boolean(), averages = size_average.is_none() || size_average.boolean();
+  const bool reduces = reduce.is_none() || reduce.boolean(),
+             averages = size_average.is_none() || size_average.boolean();
   return !reduces ? "none" : averages ? "mean" : "sum";
 }
 
@@ -76,7 +77,8 @@ void nll_loss_kernel(Arguments arguments, std::span<const Tensor> results) {
     }
     double sum = 0;
     for (int64_t i = 0; i < count; ++i) sum += static_cast<double>(loss(i));
-    to[0] = narrow<Element>(static_cast<T>(reduction == "mean" ? sum / static_cast<double>(targets.total_weight) : sum));
+    to[0] =
+        narrow<Element>(static_cast<T>(reduction == "mean" ? sum / static_cast<double>(targets.total_weight) : sum));
   });
 }
 
@@ -98,7 +100,8 @@ void nll_loss_backward_kernel(Arguments arguments, std::span<const Tensor> resul
         if (number < 0) continue;
         T value = widen(g[is_none ? i : 0]);
         if (is_mean) value /= targets.total_weight;
-        to[i / along.inner * slice + number * along.inner + i % along.inner] = narrow<Element>(-value * targets.weights[i]);
+        to[i / along.inner * slice + number * along.inner + i % along.inner] =
+            narrow<Element>(-value * targets.weights[i]);
       }
     });
   });

@@ -52,8 +52,9 @@ struct LayerNorm {
       squares = multiply_add(centered, centered, squares);
     }
     const T variance = sum_of_lanes(squares) / static_cast<T>(size);
-    const T scale = T(1) / static_cast<T>(std::is_same_v<T, double> ? __builtin_sqrt(variance + eps)
-                                                                    : __builtin_sqrtf(static_cast<float>(variance + eps)));
+    const T scale =
+        T(1) / static_cast<T>(std::is_same_v<T, double> ? __builtin_sqrt(variance + eps)
+                                                        : __builtin_sqrtf(static_cast<float>(variance + eps)));
     const Wides<T> scales(scale);
     for (int64_t j = 0; j < size; j += lanes) {
       const int64_t some = size - j;
@@ -76,9 +77,14 @@ void layer_norm_kernel(Arguments arguments, std::span<const Tensor> results) {
     const Scratch<T> factors(2 * rows.size);
     if (weight.defined()) read_widened(weight, factors.data(), rows.size);
     if (bias.defined()) read_widened(bias, factors.data() + rows.size, rows.size);
-    const LayerNorm<Element> norm{data_of<Element>(input), weight.defined() ? factors.data() : nullptr,
-                                  bias.defined() ? factors.data() + rows.size : nullptr, data_of<Element>(results[0]),
-                                  data_of<T>(results[1]), data_of<T>(results[2]), rows.size, static_cast<T>(arguments[4].floating())};
+    const LayerNorm<Element> norm{data_of<Element>(input),
+                                  weight.defined() ? factors.data() : nullptr,
+                                  bias.defined() ? factors.data() + rows.size : nullptr,
+                                  data_of<Element>(results[0]),
+                                  data_of<T>(results[1]),
+                                  data_of<T>(results[2]),
+                                  rows.size,
+                                  static_cast<T>(arguments[4].floating())};
     parallel_for(rows.count, grain_of(rows.size), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) norm.row(i);
     });
@@ -109,7 +115,8 @@ struct LayerNormBackward {
       store(dweight + j, multiply_add(value, normal, load(dweight + j)));
       store(dbias + j, load(dbias + j) + value);
     }
-    const Wides<T> mean_sum(sum_of_lanes(sum) / static_cast<T>(size)), mean_along(sum_of_lanes(along) / static_cast<T>(size));
+    const Wides<T> mean_sum(sum_of_lanes(sum) / static_cast<T>(size)),
+        mean_along(sum_of_lanes(along) / static_cast<T>(size));
     for (int64_t j = 0; j < size; j += lanes) {
       const int64_t some = size - j;
       const Wides<T> value = load_up_to(gradient + j, some);
@@ -133,8 +140,13 @@ void layer_norm_backward_kernel(Arguments arguments, std::span<const Tensor> res
     const Scratch<T> sums(std::max<int64_t>(blocks, 1) * 2 * width), factors(rows.size);
     std::fill_n(sums.data(), std::max<int64_t>(blocks, 1) * 2 * width, T(0));
     if (weight.defined()) read_widened(weight, factors.data(), rows.size);
-    const LayerNormBackward<Element> norm{data_of<Element>(grad), data_of<Element>(input), data_of<T>(mean), data_of<T>(rstd),
-                                          weight.defined() ? factors.data() : nullptr, data_of<Element>(results[0]), rows.size};
+    const LayerNormBackward<Element> norm{data_of<Element>(grad),
+                                          data_of<Element>(input),
+                                          data_of<T>(mean),
+                                          data_of<T>(rstd),
+                                          weight.defined() ? factors.data() : nullptr,
+                                          data_of<Element>(results[0]),
+                                          rows.size};
     parallel_for(blocks, grain_of(per_block * rows.size), [&](int64_t begin, int64_t end) {
       for (int64_t block = begin; block < end; ++block) {
         T* const dweight = sums.data() + block * 2 * width;

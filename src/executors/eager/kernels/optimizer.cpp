@@ -60,9 +60,8 @@ void step(Arguments arguments, const Tensor (&inputs)[4], const Tensor (&outputs
   adamw.step_size = static_cast<T>(rate / (1 - __builtin_pow(beta1, count)));
   const int64_t numel = inputs[0].impl()->numel();
   constexpr int64_t block = 1024;
-  parallel_for((numel + block - 1) / block, 4, [&](int64_t begin, int64_t end) {
-    adamw.run(begin * block, std::min(numel, end * block));
-  });
+  parallel_for((numel + block - 1) / block, 4,
+               [&](int64_t begin, int64_t end) { adamw.run(begin * block, std::min(numel, end * block)); });
 }
 
 void adamw_kernel(Arguments arguments, std::span<const Tensor> results) {

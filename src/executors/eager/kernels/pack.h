@@ -11,7 +11,8 @@ namespace fulgurite::FULGURITE_KERNELS {
 template <class Element>
 FULGURITE_INLINE void widen_lanes(const Element* from, Compute<Element>* to) {
   if constexpr (std::is_same_v<Compute<Element>, float>) store(to, load(from));
-  else for (int i = 0; i < lanes; ++i) to[i] = widen(from[i]);
+  else
+    for (int i = 0; i < lanes; ++i) to[i] = widen(from[i]);
 }
 
 /// to[i] = from[i * stride] for i < count, then zeros up to `width`.
@@ -24,7 +25,8 @@ inline void widen_row(const Element* from, int64_t stride, int64_t count, Comput
   for (; i < width; ++i) to[i] = 0;
 }
 
-/// Packs a rows × columns matrix into panels; columns past the last are zeros. `to` has panel_padded(columns) * rows elements.
+/// Packs a rows × columns matrix into panels; columns past the last are zeros. `to` has panel_padded(columns) * rows
+/// elements.
 template <class Element>
 inline void pack_panels(const Element* from, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t columns,
                         Compute<Element>* to) {

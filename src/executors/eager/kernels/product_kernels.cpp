@@ -5,13 +5,15 @@
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
-// The checks of the operators that take only some dimensions are their decompositions': a call they would refuse is not claimed.
+// The checks of the operators that take only some dimensions are their decompositions': a call they would refuse is not
+// claimed.
 template <int left, int right>
 bool takes_dimensions(Arguments arguments) {
   return arguments[0].tensor().ndim() == left && arguments[1].tensor().ndim() == right;
 }
 bool is_batch_product(Arguments arguments) {
-  return takes_dimensions<3, 3>(arguments) && arguments[0].tensor().size(0).hint() == arguments[1].tensor().size(0).hint();
+  return takes_dimensions<3, 3>(arguments) &&
+         arguments[0].tensor().size(0).hint() == arguments[1].tensor().size(0).hint();
 }
 bool has_number_factors(Arguments arguments) { return arguments[3].is_number() && arguments[4].is_number(); }
 bool is_sum_of_products(Arguments arguments) {

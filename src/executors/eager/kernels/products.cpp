@@ -22,7 +22,8 @@ Typed<Element> typed(const BlockProduct& p) {
 
 // What becomes of a finished sum.
 template <class Element>
-FULGURITE_INLINE void finish(const BlockProduct& p, const Typed<Element>& t, int64_t row, int64_t column, Compute<Element> sum) {
+FULGURITE_INLINE void finish(const BlockProduct& p, const Typed<Element>& t, int64_t row, int64_t column,
+                             Compute<Element> sum) {
   using T = Compute<Element>;
   Element& c = t.c[row * p.c_row + column];
   T value = p.alpha == 1 ? sum : static_cast<T>(p.alpha) * sum;
@@ -53,8 +54,11 @@ void multiply_floating(const BlockProduct& p) {
         const Element* a_block = t.a + i * p.a_row + k * p.a_column;
         const PanelOperand<T> panels{b.data(), panel_columns<T>, panel_columns<T> * count};
         if constexpr (std::is_same_v<T, Element>) {
-          if (is_transposed) multiply_rows<T, true>(row_count, column_count, count, a_block, p.a_column, panels, c.data(), columns, k > 0);
-          else if (is_direct) multiply_rows<T, false>(row_count, column_count, count, a_block, p.a_row, panels, c.data(), columns, k > 0);
+          if (is_transposed)
+            multiply_rows<T, true>(row_count, column_count, count, a_block, p.a_column, panels, c.data(), columns,
+                                   k > 0);
+          else if (is_direct)
+            multiply_rows<T, false>(row_count, column_count, count, a_block, p.a_row, panels, c.data(), columns, k > 0);
         }
         if (!is_direct) {
           for (int64_t r = 0; r < row_count; ++r)
@@ -159,8 +163,10 @@ void multiply_integers(const BlockProduct& p) {
       const uint64_t factor = value(t.a[i * p.a_row + k * p.a_column]);
       const Element* row = t.b + k * p.b_row;
       if (factor == 0) continue;
-      if (p.b_column == 1) for (int64_t j = 0; j < p.n; ++j) sums[j] += factor * value(row[j]);
-      else for (int64_t j = 0; j < p.n; ++j) sums[j] += factor * value(row[j * p.b_column]);
+      if (p.b_column == 1)
+        for (int64_t j = 0; j < p.n; ++j) sums[j] += factor * value(row[j]);
+      else
+        for (int64_t j = 0; j < p.n; ++j) sums[j] += factor * value(row[j * p.b_column]);
     }
     for (int64_t j = 0; j < p.n; ++j) {
       Element& c = t.c[i * p.c_row + j];

@@ -1,8 +1,8 @@
 #include "executors/eager/kernels/indexed.h"
 #include "ops/symbols.h"
 
-// Writes to listed places. In the order of the list, on one thread: of two writes to a place the later one stays, and sums do not
-// depend on the number of threads.
+// Writes to listed places. In the order of the list, on one thread: of two writes to a place the later one stays, and
+// sums do not depend on the number of threads.
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
@@ -31,15 +31,19 @@ void scatter_kernel(Arguments arguments, std::span<const Tensor> results) {
     Element* to = data_of<Element>(result);
     if (!source.is_tensor()) {
       const Element value = element_of_number<Element>(source);
-      places.visit_rows([&](int64_t at, int64_t, int64_t step, int64_t, const auto& place, int64_t count) {
-        for (int64_t j = 0; j < count; ++j) to[at + j * step + place(j)] = value;
-      }, false);
+      places.visit_rows(
+          [&](int64_t at, int64_t, int64_t step, int64_t, const auto& place, int64_t count) {
+            for (int64_t j = 0; j < count; ++j) to[at + j * step + place(j)] = value;
+          },
+          false);
       return;
     }
     const Element* from = data_of<Element>(source.tensor());
-    places.visit_rows([&](int64_t at, int64_t other, int64_t step, int64_t other_step, const auto& place, int64_t count) {
-      for (int64_t j = 0; j < count; ++j) to[at + j * step + place(j)] = from[other + j * other_step];
-    }, false);
+    places.visit_rows(
+        [&](int64_t at, int64_t other, int64_t step, int64_t other_step, const auto& place, int64_t count) {
+          for (int64_t j = 0; j < count; ++j) to[at + j * step + place(j)] = from[other + j * other_step];
+        },
+        false);
   });
 }
 
@@ -51,9 +55,11 @@ void scatter_add_kernel(Arguments arguments, std::span<const Tensor> results) {
   visit_dtype(result.impl()->dtype, [&]<class Element>() {
     Element* to = data_of<Element>(result);
     const Element* from = data_of<Element>(source);
-    places.visit_rows([&](int64_t at, int64_t other, int64_t step, int64_t other_step, const auto& place, int64_t count) {
-      for (int64_t j = 0; j < count; ++j) add_to(to[at + j * step + place(j)], from[other + j * other_step]);
-    }, false);
+    places.visit_rows(
+        [&](int64_t at, int64_t other, int64_t step, int64_t other_step, const auto& place, int64_t count) {
+          for (int64_t j = 0; j < count; ++j) add_to(to[at + j * step + place(j)], from[other + j * other_step]);
+        },
+        false);
   });
 }
 

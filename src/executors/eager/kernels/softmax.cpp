@@ -5,7 +5,8 @@
 #include "ops/symbols.h"
 #include "runtime/parallel_for.h"
 
-// Softmax along any dimension. Along the last one a row at a time; along another, sixteen neighbouring columns at a time.
+// Softmax along any dimension. Along the last one a row at a time; along another, sixteen neighbouring columns at a
+// time.
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
@@ -21,8 +22,8 @@ FULGURITE_INLINE Wides<T> all_sum(const Wides<T>& x) {
   else return Wides<T>(sum_of_lanes(x));
 }
 
-/// What a softmax goes over: `steps` groups of up to sixteen elements, `stride` elements apart. Of a row the last group may be
-/// shorter; of columns all groups have `width` elements.
+/// What a softmax goes over: `steps` groups of up to sixteen elements, `stride` elements apart. Of a row the last group
+/// may be shorter; of columns all groups have `width` elements.
 template <bool columns>
 struct Groups {
   int64_t size, stride, width;
@@ -36,7 +37,8 @@ void softmax(const Element* x, Element* y, const Groups<columns>& groups) {
   using T = Compute<Element>;
   const int64_t steps = groups.steps();
   Wides<T> most(-infinite<T>);
-  for (int64_t i = 0; i < steps; ++i) most = maximum(most, load_up_to(x + groups.offset(i), groups.count(i), -infinite<T>));
+  for (int64_t i = 0; i < steps; ++i)
+    most = maximum(most, load_up_to(x + groups.offset(i), groups.count(i), -infinite<T>));
   most = all_maximum<columns, T>(most);
   Wides<T> sum(T(0));
   for (int64_t i = 0; i < steps; ++i) {

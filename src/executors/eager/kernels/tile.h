@@ -8,9 +8,9 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 
-// The small matrix product that attention and the products without a library are made of: a tile of C stays in registers while
-// one row of B after the other is multiplied by scalars of A. Every element of C adds its products in order of k, so results do not
-// depend on tile sizes.
+// The small matrix product that attention and the products without a library are made of: a tile of C stays in
+// registers while one row of B after the other is multiplied by scalars of A. Every element of C adds its products in
+// order of k, so results do not depend on tile sizes.
 namespace fulgurite::FULGURITE_KERNELS {
 
 // Rows of C in registers at once.
@@ -39,7 +39,9 @@ inline constexpr int64_t wide_lanes = part_bytes / sizeof(T);
 template <class T>
 inline constexpr int64_t panel_columns = 2 * wide_lanes<T>;
 template <class T>
-constexpr int64_t padded(int64_t columns) { return (columns + wide_lanes<T> - 1) / wide_lanes<T> * wide_lanes<T>; }
+constexpr int64_t padded(int64_t columns) {
+  return (columns + wide_lanes<T> - 1) / wide_lanes<T> * wide_lanes<T>;
+}
 template <class T>
 constexpr int64_t panel_padded(int64_t columns) {
   return (columns + panel_columns<T> - 1) / panel_columns<T> * panel_columns<T>;
@@ -56,9 +58,9 @@ template <class T>
 
 /// Where A's element (row, k) is: a[row * stride + k], or with `transposed` a[k * stride + row].
 template <class T, bool transposed, int... row, int... column>
-[[gnu::always_inline]] inline void tile(const T* a, int64_t a_stride, const T* b, int64_t b_stride, T* c, int64_t c_stride,
-                                        int64_t depth, bool accumulate, std::integer_sequence<int, row...>,
-                                        std::integer_sequence<int, column...>) {
+[[gnu::always_inline]] inline void tile(const T* a, int64_t a_stride, const T* b, int64_t b_stride, T* c,
+                                        int64_t c_stride, int64_t depth, bool accumulate,
+                                        std::integer_sequence<int, row...>, std::integer_sequence<int, column...>) {
   using Vector = typename Wide<T>::type;
   constexpr int columns = sizeof...(column);
   constexpr int64_t lanes = wide_lanes<T>;
@@ -106,15 +108,17 @@ struct PanelOperand {
 };
 
 template <class T, bool transposed>
-inline void multiply_rows(int64_t rows, int64_t columns, int64_t depth, const T* a, int64_t a_stride, PanelOperand<T> b, T* c,
-                          int64_t c_stride, bool accumulate) {
+inline void multiply_rows(int64_t rows, int64_t columns, int64_t depth, const T* a, int64_t a_stride, PanelOperand<T> b,
+                          T* c, int64_t c_stride, bool accumulate) {
   for (; rows >= tile_rows; rows -= tile_rows) {
-    row_tile<T, transposed, tile_rows>(columns, depth, a, a_stride, b.data, b.stride, b.panel_stride, c, c_stride, accumulate);
+    row_tile<T, transposed, tile_rows>(columns, depth, a, a_stride, b.data, b.stride, b.panel_stride, c, c_stride,
+                                       accumulate);
     a += transposed ? tile_rows : tile_rows * a_stride;
     c += tile_rows * c_stride;
   }
   const auto last = [&]<int count>(std::integral_constant<int, count>) {
-    row_tile<T, transposed, count>(columns, depth, a, a_stride, b.data, b.stride, b.panel_stride, c, c_stride, accumulate);
+    row_tile<T, transposed, count>(columns, depth, a, a_stride, b.data, b.stride, b.panel_stride, c, c_stride,
+                                   accumulate);
   };
   switch (rows) {
     case 1: return last(std::integral_constant<int, 1>());

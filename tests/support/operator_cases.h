@@ -1,0 +1,63 @@
+#pragma once
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fulgurite/fulgurite.h>
+#include <fulgurite/symbol.h>
+
+namespace fulgurite::test {
+
+/// One call of an operator, in f64, for tests that want every operator: gradcheck, symbolic sizes, PyTorch.
+struct OperatorCase {
+  using Keywords = std::vector<std::pair<std::string, Arg>>;
+
+  OperatorCase(std::string op, std::vector<Arg> args, Keywords kwargs = {});
+  /// For a memory layout that the operator refuses by design (view).
+  OperatorCase contiguous() && { return contiguous_only = true, std::move(*this); }
+  /// What is right for the formula is wrong for differences: why. Everything but gradcheck still runs.
+  OperatorCase without_gradcheck(std::string why) && { return no_gradcheck = std::move(why), std::move(*this); }
+
+  std::string name;  // "torch.sum #2"
+  const Symbol* symbol = nullptr;
+  std::vector<Value> args;
+  std::map<std::string, Value> kwargs;
+  bool contiguous_only = false;
+  std::string no_gradcheck;
+
+  /// The tensors among the arguments, in order; those with requires_grad are differentiated.
+  std::vector<Tensor> inputs() const;
+  /// The call with other tensors in their place; lists of results opened. Draws start at a seed of their own each time.
+  std::vector<Tensor> run(const std::vector<Tensor>& inputs) const;
+  /// Whether any gradient flows.
+  bool is_differentiable() const;
+};
+
+/// The seed that every random case starts from.
+inline constexpr uint64_t case_seed = 7;
+
+/// The cases of all operators, numbered for each operator.
+const std::vector<OperatorCase>& operator_cases();
+/// Whether an operator must have a case: not one of a trace's own symbols, nor a side effect.
+bool needs_case(const Symbol&);
+
+// The parts of the table, by file.
+void add_pointwise_cases(std::vector<OperatorCase>&);
+void add_reduction_cases(std::vector<OperatorCase>&);
+void add_shape_cases(std::vector<OperatorCase>&);
+void add_indexing_cases(std::vector<OperatorCase>&);
+void add_neural_cases(std::vector<OperatorCase>&);
+void add_creation_cases(std::vector<OperatorCase>&);
+
+// Arguments. Numbers are pseudo-random and different for every tensor of a table.
+
+/// An f64 tensor that requires grad, of numbers between low and high.
+Tensor floats(std::vector<int64_t> sizes, double low = -2, double high = 2);
+/// The same without a gradient.
+Tensor constants(std::vector<int64_t> sizes, double low = -2, double high = 2);
+Tensor integers(std::vector<int64_t> sizes, std::vector<int64_t> values);
+/// True and false by turns, with no regular period.
+Tensor booleans(std::vector<int64_t> sizes);
+
+}  // namespace fulgurite::test
