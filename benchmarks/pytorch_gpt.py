@@ -54,16 +54,16 @@ class Gpt:
 
     def loss(self, tokens, targets):
         heads = self.config["heads"]
-        x = self.p["token_embedding.weight"][tokens] + self.p["position_embedding.weight"][torch.arange(tokens.shape[1])]
+        x = self.p["wte.weight"][tokens] + self.p["wpe.weight"][torch.arange(tokens.shape[1])]
         for i in range(self.config["layers"]):
             block = f"blocks.{i}."
             b, t, c = x.shape
-            qkv = self.linear(self.norm(x, block + "attention_norm"), block + "attention_in").split(c, 2)
+            qkv = self.linear(self.norm(x, block + "ln_1"), block + "attn.qkv").split(c, 2)
             q, k, v = [y.view(b, t, heads, c // heads).transpose(1, 2) for y in qkv]
             y = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(b, t, c)
-            x = x + self.linear(y, block + "attention_out")
-            x = x + self.linear(F.gelu(self.linear(self.norm(x, block + "mlp_norm"), block + "mlp_in")), block + "mlp_out")
-        logits = self.norm(x, "final_norm") @ self.p["token_embedding.weight"].T
+            x = x + self.linear(y, block + "attn.proj")
+            x = x + self.linear(F.gelu(self.linear(self.norm(x, block + "ln_2"), block + "mlp.fc")), block + "mlp.out")
+        logits = self.norm(x, "ln_f") @ self.p["wte.weight"].T
         return F.cross_entropy(logits.view(-1, logits.shape[-1]), targets.reshape(-1))
 
 

@@ -4,6 +4,7 @@
 #include "autograd/execute.h"
 #include "autograd/in_place.h"
 #include "ops/symbols.h"
+#include "tracing/tracer.h"
 
 namespace fulgurite {
 
@@ -20,6 +21,18 @@ bool requires_grad(const Argument& argument) {
       if (requires_grad(item)) return true;
   }
   return false;
+}
+
+void check_concrete(const Tensor& tensor) {
+  if (tensor.defined() && tensor.impl()->proxy) refuse_stray_proxy(tensor);
+}
+
+void check_concrete(const Argument& argument) {
+  if (argument.is_tensor()) check_concrete(argument.tensor());
+  if (argument.kind() == Argument::Kind::tensors)
+    for (const Tensor& tensor : argument.tensors()) check_concrete(tensor);
+  if (argument.kind() == Argument::Kind::list)
+    for (const Argument& item : argument.list()) check_concrete(item);
 }
 
 bool records(const Symbol& symbol, Arguments arguments) {
@@ -75,6 +88,7 @@ void run_recorded(const Symbol& symbol, Arguments arguments, SourceLocation at, 
 }  // namespace
 
 void run_eager(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
+  for (const Argument& argument : arguments) check_concrete(argument);
   if (&symbol == &prims_copy__symbol) {
     write_eagerly(arguments[0].tensor(), arguments[1].tensor(), at);
     results.push_back(arguments[1].tensor());

@@ -36,6 +36,11 @@ Tracer* active_tracer(uint64_t serial) {
   return nullptr;
 }
 
+void refuse_stray_proxy(const Tensor& tensor) {
+  throw RuleError{text::cat("tensor ", tensor.impl()->proxy->name, " belongs to a trace that has ended or to another thread's",
+                            where(tensor.impl()->born), "; return it from the traced function instead of keeping it")};
+}
+
 Tracer::Tracer(std::string name) : outer_(innermost_interpreter()), serial_(next_serial()) {
   trace_.name = std::move(name);
   scopes_.emplace_back();
@@ -93,10 +98,7 @@ Tensor Tracer::current(const Tensor& tensor, SourceLocation) {
   if (!tensor.defined()) return tensor;
   if (tensor.impl()->proxy && tensor.impl()->tracer == serial_) return tensor;
   if (const auto found = current_.find(tensor.impl().get()); found != current_.end()) return found->second;
-  if (tensor.impl()->proxy && active_tracer(tensor.impl()->tracer) == nullptr)
-    throw RuleError{text::cat("tensor ", tensor.impl()->proxy->name,
-                              " belongs to a trace that has ended or to another thread's", where(tensor.impl()->born),
-                              "; return it from the traced function instead of keeping it")};
+  if (tensor.impl()->proxy && active_tracer(tensor.impl()->tracer) == nullptr) refuse_stray_proxy(tensor);
   return capture(tensor, {});
 }
 

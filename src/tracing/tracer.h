@@ -109,6 +109,8 @@ class Tracer final : public Interpreter {
 
 /// The tracer with this serial number among those active on this thread; null when its trace has ended or is another thread's.
 Tracer* active_tracer(uint64_t serial);
+/// The error for a proxy that is used where its trace is not being recorded.
+[[noreturn]] void refuse_stray_proxy(const Tensor&);
 
 /// Runs a trace's symbols through dispatch with these inputs: in eager mode computes, under a tracer records it into that one.
 /// Inputs and results are flat: ir/trace_values.h says in which order.

@@ -99,6 +99,7 @@ class Split {
       pending.pop_back();
       if (is_ready) {
         for_each_argument(*bound, [&](const Value& v) { use(v); });
+        if (joint_.numbers) use_numbers_inside(*bound);
         for_each_output(*bound, [&](const Value& v) { mark(available_, v); });
         body_.push_back(*bound);
         continue;
@@ -123,6 +124,15 @@ class Split {
     if (id < 0 || available_[id] || is_saved_[id]) return;
     is_saved_[id] = true;
     (value.is_tensor() ? saved_tensors_ : saved_numbers_).push_back(value);
+  }
+
+  // Sizes that a decomposition reads off its arguments are not among the composite's own.
+  void use_numbers_inside(const BoundSymbol& composite) {
+    for (const BoundSymbol& bound : composite.subsymbols) {
+      for_each_argument(bound, [&](const Value& v) { if (!v.is_tensor()) use(v); });
+      use_numbers_inside(bound);
+      for_each_output(bound, [&](const Value& v) { if (!v.is_tensor()) mark(available_, v); });
+    }
   }
 
   Trace start(std::string name) const {

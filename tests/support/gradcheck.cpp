@@ -57,6 +57,9 @@ std::string compare(const TensorFunction& function, const std::vector<Tensor>& i
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].requires_grad()) continue;
     const Tensor gradient = gradients[which++];
+    if (gradient.defined() && !(gradient.shape() == inputs[i].shape() && gradient.dtype() == inputs[i].dtype()))
+      return std::string(order) + "-order gradient of input " + std::to_string(i) + " is of shape " + gradient.shape().text() +
+             ", the input " + inputs[i].shape().text();
     const std::vector<double> ours =
         gradient.defined() ? gradient.contiguous().to_vector<double>()
                            : std::vector<double>(static_cast<size_t>(static_cast<int64_t>(inputs[i].numel())));

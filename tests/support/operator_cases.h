@@ -16,15 +16,16 @@ struct OperatorCase {
   OperatorCase(std::string op, std::vector<Arg> args, Keywords kwargs = {});
   /// For a memory layout that the operator refuses by design (view).
   OperatorCase contiguous() && { return contiguous_only = true, std::move(*this); }
-  /// What is right for the formula is wrong for differences: why. Everything but gradcheck still runs.
-  OperatorCase without_gradcheck(std::string why) && { return no_gradcheck = std::move(why), std::move(*this); }
+  /// For one whose gradient is by definition not that of its values.
+  OperatorCase without_differences() && { return no_differences = true, std::move(*this); }
+  /// For one whose values or gradients PyTorch does not define.
+  OperatorCase without_pytorch() && { return no_pytorch = true, std::move(*this); }
 
   std::string name;  // "torch.sum #2"
   const Symbol* symbol = nullptr;
   std::vector<Value> args;
   std::map<std::string, Value> kwargs;
-  bool contiguous_only = false;
-  std::string no_gradcheck;
+  bool contiguous_only = false, no_differences = false, no_pytorch = false;
 
   /// The tensors among the arguments, in order; those with requires_grad are differentiated.
   std::vector<Tensor> inputs() const;

@@ -17,7 +17,16 @@ TEST("a linear layer is recorded with its types") {
   }
   const Trace trace = canonical_order(tracer.finish(tracer.value_of(y)));
   check_trace(trace);
-  expect_python(trace, R"()");
+  expect_python(trace, R"(
+import torch
+
+@torch.no_grad()
+def computation(t_0, t_weight):
+  # t_0: "cpu f32[10, 100]"
+  # t_weight: "cpu f32[10, 100]"
+  t0 = torch.nn.functional.linear(t_0, t_weight, None)  # t0: "cpu f32[10, 10]"
+  return t0
+)");
 }
 
 TEST("the backward of a linear layer has requirement 000's lines") {
@@ -33,8 +42,50 @@ TEST("the backward of a linear layer has requirement 000's lines") {
   const ForwardBackwardTraces traces = forward_and_backward_from_trace(trace);
   check_trace(traces.forward);
   check_trace(traces.backward);
-  expect_python(delete_last_used(traces.forward), R"()");
-  expect_python(delete_last_used(traces.backward), R"()");
+  expect_python(delete_last_used(traces.forward), R"(
+import torch
+
+@torch.no_grad()
+def augmented_forward_fn(t_0, t_weight):
+  # t_0: "cpu f32[10, 100]"
+  # t_weight: "cpu f32[10, 100]"
+  t0 = torch.nn.functional.linear(t_0, t_weight, None)  # t0: "cpu f32[10, 10]"
+  return {'output': t0, 'flat_args': [t_0, t_weight], 'flat_output': (t0,)}, ((t_0,), ())
+)");
+  expect_python(delete_last_used(traces.backward), R"(
+import torch
+
+def clear_collection(collection):
+  if isinstance(collection, list):
+    collection.clear()
+
+@torch.no_grad()
+def backward_fn(saved_for_backward, cotangents):
+  # saved_for_backward: "Collection"
+  # cotangents: "Collection"
+  C0, \
+  _, \
+  = saved_for_backward
+  clear_collection(saved_for_backward)
+  del saved_for_backward
+  t1, \
+  = cotangents
+  clear_collection(cotangents)
+  del cotangents
+  t_0, \
+  = C0
+  clear_collection(C0)
+  del C0
+  t2 = torch.reshape(t1, (-1, 10))  # t2: "cpu f32[10, 10]"
+  del t1
+  t3 = torch.permute(t2, (1, 0))  # t3: "cpu f32[10, 10]"
+  del t2
+  t4 = torch.reshape(t_0, (-1, 100))  # t4: "cpu f32[10, 100]"
+  del t_0
+  t5 = torch.matmul(t3, t4)  # t5: "cpu f32[10, 100]"
+  del t3, t4
+  return (None, t5)
+)");
 }
 
 TEST("a concrete tensor that a recording meets becomes an input") {
@@ -48,7 +99,18 @@ TEST("a concrete tensor that a recording meets becomes an input") {
   }
   const Trace trace = canonical_order(tracer.finish(tracer.value_of(y)));
   expect_equal(tracer.captures().size(), 1u);
-  expect_trace(trace, R"()");
+  expect_trace(trace, R"(
+#include <fulgurite/fulgurite.h>
+using namespace fulgurite;
+
+Tensor computation(Tensor x, Tensor t_1) {
+  // x: "cpu f32[3]"
+  // t_1: "cpu f32[3]"
+  auto t0 = mul(x, t_1);  // t0: "cpu f32[3]"
+  auto t1 = add(t0, t_1);  // t1: "cpu f32[3]"
+  return t1;
+}
+)");
 }
 
 TEST("writing a whole tensor ends the trace with one copy into the input") {
@@ -63,7 +125,19 @@ TEST("writing a whole tensor ends the trace with one copy into the input") {
   }
   const Trace trace = canonical_order(tracer.finish(tracer.value_of(y)));
   check_trace(trace);
-  expect_trace(trace, R"()");
+  expect_trace(trace, R"(
+#include <fulgurite/fulgurite.h>
+using namespace fulgurite;
+
+Tensor computation(Tensor x) {
+  // x: "cpu f32[3]"
+  auto t0 = add(x, 1);  // t0: "cpu f32[3]"
+  auto t1 = mul(t0, 2);  // t1: "cpu f32[3]"
+  auto t2 = add(t1, 1);  // t2: "cpu f32[3]"
+  auto t3 = prims::copy_(t1, x);  // t3: "cpu f32[3]"
+  return t2;
+}
+)");
 }
 
 TEST("a tensor of a trace that has ended is refused with the line of its birth") {
@@ -91,5 +165,23 @@ TEST("shape rules work on symbolic sizes") {
   }
   expect(y.shape()[0].is_symbolic());
   const Trace trace = canonical_order(tracer.finish(tracer.value_of(y)));
-  expect_trace(trace, R"()");
+  expect_trace(trace, R"(
+#include <fulgurite/fulgurite.h>
+using namespace fulgurite;
+
+Tensor computation(Int i0, Tensor x, Tensor w) {
+  // i0: "int 4"
+  // x: "cpu f32[i0=4, 8]"
+  // w: "cpu f32[16, 8]"
+  auto t0 = nn::linear(x, w, {});  // t0: "cpu f32[i0=4, 16]"
+  auto t5 = nn::gelu(t0);  // t5: "cpu f32[i0=4, 16]"
+    // t1 = prims::mul(t0, 0.7071067811865476)  // t1: "cpu f32[i0=4, 16]"
+    // t2 = prims::erf(t1)  // t2: "cpu f32[i0=4, 16]"
+    // t3 = prims::mul(t0, 0.5)  // t3: "cpu f32[i0=4, 16]"
+    // t4 = prims::add(t2, 1)  // t4: "cpu f32[i0=4, 16]"
+    // t5 = prims::mul(t3, t4)  // t5: "cpu f32[i0=4, 16]"
+  auto t6 = sum(t5, {1});  // t6: "cpu f32[i0=4]"
+  return t6;
+}
+)");
 }
