@@ -12,4 +12,7 @@ int ops(const std::vector<std::string>& arguments);
 int conformance(const std::vector<std::string>& arguments);
 int bench(const std::vector<std::string>& arguments);
 
+/// Prints the table of environment variables; docs/environment.md is this text.
+void print_environment();
+
 }  // namespace fulgurite::cli

@@ -55,7 +55,8 @@ Value to_value(const Node& node, const std::map<std::string, Tensor>& tensors) {
     case Node::Kind::object: break;
   }
   if (node.members.size() != 1) throw UserError("an argument of a case is of an unknown form");
-  const auto& [kind, content] = node.members[0];
+  const std::string& kind = node.members[0].name;
+  const Node& content = node.members[0].value;
   if (kind == "tensor") return tensors.at(content.string);
   if (kind == "dtype") return dtype_from_name(content.string);
   if (kind == "tuple") return to_value(content, tensors);
@@ -71,8 +72,8 @@ Value to_value(const Node& node, const std::map<std::string, Tensor>& tensors) {
 }
 
 void collect_inputs(const Node& node, std::vector<std::string>& names) {
-  if (node.is(Node::Kind::object) && node.members.size() == 1 && node.members[0].first == "tensor")
-    names.push_back(node.members[0].second.string);
+  if (node.is(Node::Kind::object) && node.members.size() == 1 && node.members[0].name == "tensor")
+    names.push_back(node.members[0].value.string);
   for (const Node& item : node.items) collect_inputs(item, names);
   for (const auto& [key, member] : node.members) collect_inputs(member, names);
 }
@@ -91,7 +92,7 @@ std::vector<Value> arguments_of(const Case& c, const std::map<std::string, Tenso
   for (const Node& arg : c.node->at("args", Node::Kind::array).items) args.push_back(to_value(arg, tensors));
   if (c.operator_name == "__getitem__" && args.size() == 2) {
     const Node& index = c.node->at("args", Node::Kind::array).items[1];
-    const bool is_tuple = index.is(Node::Kind::object) && index.members[0].first == "tuple";
+    const bool is_tuple = index.is(Node::Kind::object) && index.members[0].name == "tuple";
     if (!is_tuple) args[1] = Value(std::vector<Value>{args[1]});
   }
   // The cases list the tensor that is differentiated first, which these two calls do not.

@@ -8,18 +8,23 @@ namespace fulgurite::cli {
 
 namespace {
 
+std::string shown(int64_t value) { return std::to_string(value); }
+std::string shown(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", value);
+  return text;
+}
+
 template <class T>
 T parse_number(const std::string& name, const std::string& text, T low, T high, const char* kind) {
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  bool good = error == std::errc() && end == text.data() + text.size();
+  const bool too_large = error == std::errc::result_out_of_range;
+  bool good = (error == std::errc() || too_large) && end == text.data() + text.size();
   if constexpr (std::is_floating_point_v<T>) good = good && std::isfinite(value);
   if (!good) throw WrongUse("--" + name + " takes " + kind + ", not '" + text + "'");
-  if (value < low || value > high) {
-    char range[96];
-    std::snprintf(range, sizeof range, "%g to %g", static_cast<double>(low), static_cast<double>(high));
-    throw WrongUse("--" + name + " " + text + " is out of range: " + range);
-  }
+  if (too_large || value < low || value > high)
+    throw WrongUse("--" + name + " " + text + " is out of range: " + shown(low) + " to " + shown(high));
   return value;
 }
 
@@ -36,9 +41,7 @@ void Flags::integer(std::string name, int64_t& value, int64_t low, int64_t high,
 }
 
 void Flags::number(std::string name, double& value, double low, double high, std::string help) {
-  char shown[32];
-  std::snprintf(shown, sizeof shown, " (%g)", value);
-  add({name, "X", help + shown,
+  add({name, "X", help + " (" + shown(value) + ")",
        [&value, name, low, high](const std::string& given) { value = parse_number(name, given, low, high, "a number"); }});
 }
 
@@ -91,7 +94,7 @@ bool Flags::parse(const std::vector<std::string>& arguments) {
     } else if (equals != std::string::npos) {
       found->set(argument.substr(equals + 1));
     } else {
-      if (i + 1 == arguments.size()) throw WrongUse("--" + name + " needs a value");
+      if (i + 1 == arguments.size() || arguments[i + 1].starts_with("--")) throw WrongUse("--" + name + " needs a value");
       found->set(arguments[++i]);
     }
   }

@@ -67,6 +67,8 @@ int generate(const std::vector<std::string>& arguments) {
   load_model(model, checkpoint.tensors);
   nn::eval(model);
   const NoGrad no_grad;
+  // A text of one line has no new line to begin with.
+  if (!flags.was_given("prompt") && checkpoint.vocabulary.find('\n') == std::string::npos) prompt = vocabulary.decode(0);
   std::vector<int64_t> context = vocabulary.encode(prompt);
   std::fputs(prompt.c_str(), stdout);
   for (int64_t i = 0; i < tokens; ++i) {

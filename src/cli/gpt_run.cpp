@@ -40,6 +40,15 @@ TensorMap with_prefix(const TensorMap& tensors, std::string_view prefix) {
   return out;
 }
 
+// What was not written by us could otherwise ask for a model of no heads or without end.
+void check_sizes(const TrainConfig& c) {
+  constexpr int64_t largest = 1 << 20;
+  for (const int64_t size : {c.layers, c.heads, c.width, c.block, c.batch})
+    if (size < 1 || size > largest) throw UserError("a size is out of range");
+  if (c.width % c.heads != 0) throw UserError("width is not a multiple of heads");
+  if (!(c.dropout >= 0 && c.dropout < 1)) throw UserError("dropout is out of range");
+}
+
 }  // namespace
 
 std::string to_json(const TrainConfig& config) {
@@ -99,7 +108,10 @@ Checkpoint load_checkpoint(const std::string& folder) {
   if (metadata["format"] != "fulgurite-gpt-1") throw UserError(path + " is not a checkpoint of fulgurite train");
   try {
     checkpoint.config = config_from_json(metadata["config"]);
+    check_sizes(checkpoint.config);
     checkpoint.step = std::stoll(metadata["step"]);
+    if (checkpoint.step < 0 || checkpoint.step > checkpoint.config.steps) throw UserError("its step is not one of the run's");
+    if (metadata["vocabulary"].empty()) throw UserError("its vocabulary is empty");
   } catch (const std::exception& problem) {
     throw UserError(path + " has a damaged configuration: " + problem.what());
   }

@@ -1,5 +1,10 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdio>
 #include <exception>
+#include <new>
 
 #include <fulgurite/version.h>
 
@@ -25,8 +30,9 @@ constexpr Command commands[] = {
 
 void print_help() {
   std::printf("usage: fulgurite COMMAND [flags]; fulgurite COMMAND --help\n");
-  for (const Command& command : commands) std::printf("  %-12s %s\n", command.name, command.help);
-  std::printf("  %-12s %s\n  %-12s %s\n", "--version", "print the version", "--help", "print this");
+  for (const Command& command : commands) std::printf("  %-13s %s\n", command.name, command.help);
+  std::printf("  %-13s %s\n  %-13s %s\n  %-13s %s\n", "--version", "print the version", "--environment",
+              "list the environment variables that are read", "--help", "print this");
 }
 
 // Errors are one line: what a user sees names the problem, not our call stack.
@@ -36,34 +42,49 @@ void print_error(const char* message) {
   std::fprintf(stderr, "fulgurite: %s\n", line.c_str());
 }
 
+// A descriptor that the caller closed would be given to the next file that is opened, and what is printed would go into that file.
+// Printing to the placeholder fails, as it should.
+void fill_closed_descriptors() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(descriptor, F_GETFD) < 0 && ::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) ::_exit(1);
+}
+
+int run(const std::vector<std::string>& arguments) {
+  const std::string name = arguments.empty() ? "" : arguments[0];
+  if (name == "--version") {
+    std::printf("fulgurite %s\n", FULGURITE_VERSION);
+    return 0;
+  }
+  if (name == "--help" || name == "-h") {
+    print_help();
+    return 0;
+  }
+  if (name == "--environment") {
+    fulgurite::cli::print_environment();
+    return 0;
+  }
+  for (const Command& command : commands)
+    if (name == command.name) return command.run({arguments.begin() + 1, arguments.end()});
+  throw fulgurite::cli::WrongUse(name.empty() ? "a command is missing; see fulgurite --help"
+                                              : "there is no command " + name + "; see fulgurite --help");
+}
+
 }  // namespace
 
 int main(int count, char** values) {
-  const std::vector<std::string> arguments(values + 1, values + count);
-  const std::string name = arguments.empty() ? "" : arguments[0];
+  fill_closed_descriptors();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is a failing write like a full disk
   try {
-    if (name == "--version") {
-      std::printf("fulgurite %s\n", FULGURITE_VERSION);
-      return 0;
-    }
-    if (name == "--help" || name == "-h") {
-      print_help();
-      return 0;
-    }
-    for (const Command& command : commands)
-      if (name == command.name) {
-        const int status = command.run({arguments.begin() + 1, arguments.end()});
-        if (std::fflush(stdout) != 0) {
-          print_error("the output could not be written");
-          return 1;
-        }
-        return status;
-      }
-    throw fulgurite::cli::WrongUse(name.empty() ? "a command is missing; see fulgurite --help"
-                                                : "there is no command " + name + "; see fulgurite --help");
+    const int status = run({values + 1, values + count});
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+    print_error("the output could not be written");
+    return 1;
   } catch (const fulgurite::cli::WrongUse& error) {
     print_error(error.what());
     return 2;
+  } catch (const std::bad_alloc&) {
+    print_error("there is not enough memory");
+    return 1;
   } catch (const std::exception& error) {
     print_error(error.what());
     return 1;

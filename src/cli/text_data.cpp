@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -58,6 +59,17 @@ void append_utf8(std::string& out, uint32_t code) {
     out += static_cast<char>(0x80 | (code >> 6 & 0x3F));
     out += static_cast<char>(0x80 | (code & 0x3F));
   }
+}
+
+// A character as an error message shows it, always within one line.
+std::string shown(uint32_t code) {
+  if (code == '\n') return "'\\n'";
+  char number[16];
+  std::snprintf(number, sizeof number, "U+%04X", static_cast<unsigned>(code));
+  if (code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x2028 || code == 0x2029) return number;
+  std::string out = "'";
+  append_utf8(out, code);
+  return out + "'";
 }
 
 int64_t first_bad_byte(std::string_view text) {
@@ -133,9 +145,8 @@ std::vector<int64_t> Vocabulary::encode(std::string_view text) const {
     const int64_t code = next_code_point(text, at);
     const auto found = std::lower_bound(characters_.begin(), characters_.end(), static_cast<uint32_t>(code));
     if (code < 0 || found == characters_.end() || *found != static_cast<uint32_t>(code)) {
-      std::string shown;
-      if (code >= 0) append_utf8(shown, static_cast<uint32_t>(code));
-      throw UserError("the character '" + shown + "' is not in the model's vocabulary");
+      if (code < 0) throw UserError("the text is not UTF-8");
+      throw UserError("the character " + shown(static_cast<uint32_t>(code)) + " is not in the model's vocabulary");
     }
     tokens.push_back(found - characters_.begin());
   }

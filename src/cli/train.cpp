@@ -2,7 +2,6 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 
 #include <unistd.h>
 
@@ -10,6 +9,8 @@
 #include "cli/flags.h"
 #include "cli/gpt_run.h"
 #include "cli/loss_plot.h"
+#include "cli/metrics.h"
+#include "cli/run_folder.h"
 #include "io/atomic_file.h"
 #include "io/json.h"
 #include "support/context.h"
@@ -70,12 +71,22 @@ bool parse(TrainFlags& f, const std::vector<std::string>& arguments) {
 struct Data {
   Vocabulary vocabulary;
   std::vector<int64_t> train, validation;
+  std::string fingerprint;  // of the text: a run goes on with the text it began with
 };
+
+std::string fingerprint(std::string_view text) {
+  uint64_t hash = 0xCBF29CE484222325u;  // FNV-1a
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
+  char out[20];
+  std::snprintf(out, sizeof out, "%016llx", static_cast<unsigned long long>(hash));
+  return out;
+}
 
 Data load_data(const TrainFlags& f) {
   const std::string text = f.text.empty() ? read_standard_library_headers() : read_text(f.text);
   const std::string source = f.text.empty() ? "the text" : f.text;
   Data data;
+  data.fingerprint = fingerprint(text);
   data.vocabulary = Vocabulary::of(text);
   const std::vector<int64_t> tokens = data.vocabulary.encode(text);
   const auto cut = static_cast<std::ptrdiff_t>(0.9 * static_cast<double>(tokens.size()));
@@ -101,17 +112,18 @@ class Run {
         *optimizer_, optim::CosineOptions{.warmup = config_.warmup, .steps = std::max(config_.steps, config_.warmup + 1), .min_lr = config_.min_lr});
   }
 
+  // Nothing is written before it is known that the run can begin.
   void start() {
-    std::error_code error;
-    std::filesystem::create_directories(f_.out + "/checkpoint", error);
-    if (error) throw UserError("cannot make the folder " + f_.out + "/checkpoint: " + error.message());
-    if (f_.resume) resume();
-    else if (std::filesystem::exists(checkpoint_path(f_.out)))
+    const bool has_checkpoint = std::filesystem::exists(checkpoint_path(f_.out));
+    if (f_.resume && !has_checkpoint)
+      throw UserError("there is no checkpoint in " + f_.out + " to go on from; without --resume the run begins anew");
+    if (!f_.resume && has_checkpoint)
       throw UserError(f_.out + " already has a checkpoint; give --resume to go on, or another --out");
-    else write_file(metrics_path(), "");
+    if (f_.resume) restore(load_checkpoint(f_.out));
+    folder_.open(f_.out);
+    if (f_.resume) resume_metrics();
+    else metrics_.start(metrics_path());
     write_file(f_.out + "/config.json", to_json(config_) + "\n");
-    metrics_.open(metrics_path(), std::ios::app);
-    if (!metrics_) throw UserError("cannot write " + metrics_path());
   }
 
   int run() {
@@ -180,10 +192,8 @@ class Run {
   void finish_step(Clock::time_point begin, int64_t first) {
     ++step_;
     const double rate = tokens_per_second(begin, first);
-    if (step_ % f_.log_every == 0 || step_ == 1) {
-      metrics_ << "{\"step\": " << step_ << ", \"train_loss\": " << json::number(loss_) << ", \"tokens_per_s\": " << json::number(rate)
-               << "}" << std::endl;
-      if (!metrics_) throw UserError("cannot write " + metrics_path());
+    if (step_ % f_.log_every == 0 || step_ == 1 || step_ == config_.steps) {
+      metrics_.add_training(step_, loss_, rate);
       progress(rate);
     }
     if (f_.eval_every > 0 && step_ % f_.eval_every == 0) validate(rate);
@@ -218,8 +228,7 @@ class Run {
     }
     validation_loss_ = total / static_cast<double>(f_.eval_batches);
     validated_at_ = step_;
-    metrics_ << "{\"step\": " << step_ << ", \"val_loss\": " << json::number(validation_loss_) << ", \"tokens_per_s\": "
-             << json::number(rate) << "}" << std::endl;
+    metrics_.add_validation(step_, validation_loss_, rate);
     if (!f_.as_json) {
       std::printf("%sstep %lld/%lld validation loss %.4f\n", isatty(STDOUT_FILENO) ? "\r\033[K" : "", static_cast<long long>(step_),
                   static_cast<long long>(config_.steps), validation_loss_);
@@ -229,15 +238,7 @@ class Run {
   }
 
   void write_plot() const {
-    Curve train, validation;
-    std::ifstream metrics(metrics_path());
-    for (std::string line; std::getline(metrics, line);) {
-      const json::Node node = json::parse(line);
-      const double step = node.at("step", json::Node::Kind::integer).floating;
-      if (const json::Node* loss = node.find("train_loss")) train.emplace_back(step, loss->floating);
-      if (const json::Node* loss = node.find("val_loss")) validation.emplace_back(step, loss->floating);
-    }
-    write_file(f_.out + "/loss.svg", loss_plot_svg(train, validation));
+    write_file(f_.out + "/loss.svg", loss_plot_svg(metrics_.training(), metrics_.validation()));
   }
 
   void save() {
@@ -247,15 +248,17 @@ class Run {
     const auto generator = context().generator.state();
     checkpoint.extra["generator_seed"] = std::to_string(generator.seed);
     checkpoint.extra["generator_offset"] = std::to_string(generator.offset);
+    checkpoint.extra["text"] = data_.fingerprint;
+    metrics_.sync();  // a checkpoint's losses are there when it is
     save_checkpoint(f_.out, checkpoint);
   }
 
-  void resume() {
-    Checkpoint checkpoint = load_checkpoint(f_.out);
+  void restore(Checkpoint checkpoint) {
     if (const std::string what = difference(checkpoint.config, config_); !what.empty())
       throw UserError("the checkpoint is of another run: " + what);
     if (checkpoint.vocabulary != data_.vocabulary.characters())
       throw UserError("the checkpoint is of another text: its characters differ");
+    if (checkpoint.extra["text"] != data_.fingerprint) throw UserError("the checkpoint is of another text");
     load_model(model_, checkpoint.tensors);
     TensorMap state;
     for (const auto& [name, tensor] : checkpoint.tensors)
@@ -268,22 +271,16 @@ class Run {
     } catch (const std::logic_error&) {
       throw UserError("the checkpoint has a damaged generator state");
     }
-    drop_later_metrics();
   }
 
-  // Lines of steps after the checkpoint will be written again.
-  void drop_later_metrics() const {
-    std::ifstream metrics(metrics_path());
-    std::string kept;
-    for (std::string line; std::getline(metrics, line);) {
-      try {
-        const json::Node node = json::parse(line);
-        if (node.at("step", json::Node::Kind::integer).integer <= step_) kept += line + "\n";
-      } catch (const UserError&) {
-        break;  // a line cut off in the middle of writing
-      }
-    }
-    write_file(metrics_path(), kept);
+  // What was already measured at the checkpoint's step is not measured again.
+  void resume_metrics() {
+    metrics_.resume(metrics_path(), step_);
+    const auto at_step = [&](const Curve& curve) { return !curve.empty() && curve.back().first == static_cast<double>(step_); };
+    if (at_step(metrics_.training())) loss_ = metrics_.training().back().second;
+    if (!at_step(metrics_.validation())) return;
+    validation_loss_ = metrics_.validation().back().second;
+    validated_at_ = step_;
   }
 
   static Tensor loss_without_dropout(models::Gpt model, Tensor tokens, Tensor targets) { return model.loss(tokens, targets); }
@@ -296,7 +293,8 @@ class Run {
   std::unique_ptr<optim::AdamW> optimizer_;
   std::unique_ptr<optim::CosineSchedule> schedule_;
   std::unique_ptr<ValidationStep> validation_step_;
-  std::ofstream metrics_;
+  RunFolder folder_;
+  Metrics metrics_;
   int64_t step_ = 0, validated_at_ = -1;
   double loss_ = NAN, validation_loss_ = NAN;
 };

@@ -11,7 +11,10 @@ namespace fulgurite::json {
 
 namespace {
 
-Node convert(const nlohmann::ordered_json& json) {
+constexpr int deepest = 200;  // nested lists and objects; nobody needs more, and a stack holds this many
+
+Node convert(const nlohmann::ordered_json& json, int depth = 0) {
+  if (depth > deepest) throw UserError("not JSON that is read here: it is nested too deeply");
   Node node;
   switch (json.type()) {
     case nlohmann::json::value_t::boolean:
@@ -34,11 +37,11 @@ Node convert(const nlohmann::ordered_json& json) {
       break;
     case nlohmann::json::value_t::array:
       node.kind = Node::Kind::array;
-      for (const auto& item : json) node.items.push_back(convert(item));
+      for (const auto& item : json) node.items.push_back(convert(item, depth + 1));
       break;
     case nlohmann::json::value_t::object:
       node.kind = Node::Kind::object;
-      for (const auto& [name, member] : json.items()) node.members.emplace_back(name, convert(member));
+      for (const auto& [name, member] : json.items()) node.members.push_back({name, convert(member, depth + 1)});
       break;
     default: break;
   }

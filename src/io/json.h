@@ -2,10 +2,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace fulgurite::json {
+
+struct Member;
 
 /// A parsed JSON value.
 struct Node {
@@ -16,7 +17,7 @@ struct Node {
   double floating = 0;  // also set for integers
   std::string string;
   std::vector<Node> items;
-  std::vector<std::pair<std::string, Node>> members;
+  std::vector<Member> members;
 
   bool is(Kind k) const { return kind == k; }
   bool is_number() const { return kind == Kind::integer || kind == Kind::floating; }
@@ -24,6 +25,10 @@ struct Node {
   const Node* find(std::string_view name) const;
   /// A member of an object of this kind (an integer also serves as floating); throws UserError naming it otherwise.
   const Node& at(std::string_view name, Kind kind) const;
+};
+struct Member {
+  std::string name;
+  Node value;
 };
 
 /// Throws UserError, one line, saying where the text stops being JSON.

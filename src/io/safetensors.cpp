@@ -104,6 +104,14 @@ Header read_header(std::ifstream& file, uint64_t file_bytes) {
   return header;
 }
 
+// A bool is the byte 0 or 1: kernels rely on it.
+void check_values(const Entry& entry, const Tensor& tensor) {
+  if (entry.dtype != Dtype::boolean) return;
+  const auto* bytes = static_cast<const unsigned char*>(static_cast<const void*>(tensor.impl()->data()));
+  if (std::any_of(bytes, bytes + (entry.end - entry.begin), [](unsigned char byte) { return byte > 1; }))
+    throw UserError(text::cat("tensor ", entry.name, " has a BOOL that is neither 0 nor 1"));
+}
+
 // Opens the file, reads its header and gives both to `use`; errors name the file.
 template <class Use>
 auto with_file(const std::string& path, Use&& use) {
@@ -131,6 +139,7 @@ TensorMap load_safetensors(const std::string& path) {
       file.seekg(static_cast<std::streamoff>(header.data_start + entry.begin));
       if (entry.end > entry.begin && !file.read(tensor.impl()->data(), static_cast<std::streamsize>(entry.end - entry.begin)))
         throw UserError("the file is cut short");
+      check_values(entry, tensor);
       if (!tensors.emplace(entry.name, tensor).second) throw UserError(text::cat("tensor ", entry.name, " is there twice"));
     }
     return tensors;
@@ -152,11 +161,16 @@ void save_safetensors(const std::string& path, const TensorMap& tensors, const M
     }
     header += "}";
   }
-  uint64_t offset = 0;
-  std::vector<Tensor> contiguous;
+  // Large elements first, so that each tensor's data are aligned to its elements.
+  std::vector<std::pair<std::string_view, Tensor>> ordered;
   for (const auto& [name, tensor] : tensors) {
     if (!tensor.defined()) throw UserError(text::cat("tensor ", name, " to be saved is undefined"));
-    contiguous.push_back(tensor.detach().contiguous());
+    ordered.emplace_back(name, tensor.detach().contiguous());
+  }
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const auto& a, const auto& b) { return size_of(a.second.dtype()) > size_of(b.second.dtype()); });
+  uint64_t offset = 0;
+  for (const auto& [name, tensor] : ordered) {
     const uint64_t bytes = static_cast<uint64_t>(tensor.impl()->numel() * size_of(tensor.dtype()));
     if (header.size() > 1) header += ", ";
     header += text::cat(json::quote(name), ": {\"dtype\": \"", format_names[static_cast<int>(tensor.dtype())], "\", \"shape\": ",
@@ -170,7 +184,7 @@ void save_safetensors(const std::string& path, const TensorMap& tensors, const M
   for (int i = 0; i < 8; ++i) prefix[i] = static_cast<unsigned char>(header.size() >> (8 * i));
   file.write(prefix, sizeof prefix);
   file.write(header);
-  for (const Tensor& tensor : contiguous)
+  for (const auto& [name, tensor] : ordered)
     file.write(tensor.impl()->data(), static_cast<size_t>(tensor.impl()->numel() * size_of(tensor.dtype())));
   file.commit();
 }

@@ -152,7 +152,8 @@ class PythonPrinter final : public LinePrinter {
       return fill_pattern(symbol.python, texts);
     }
     if (symbol.qualified_name() == "prims.get_grad") define(std::string(get_grad_definition));
-    const bool is_native = symbol.qualified_name().starts_with("torch.");
+    // PyTorch's generator would draw other numbers.
+    const bool is_native = symbol.qualified_name().starts_with("torch.") && !std::ranges::any_of(bound.subsymbols, has_effect);
     if (is_native || bound.subsymbols.empty()) return text::cat(symbol.qualified_name(), "(", arguments(bound, parameters), ")");
     if (bound.is_fusion()) return fusion_call(bound);
     std::vector<std::string> texts = values(bound.args);

@@ -38,6 +38,20 @@ std::vector<Value> returned_values(const Trace& trace) {
   return out;
 }
 
+Trace without_symbols(const Trace& trace) {
+  Trace out;
+  out.name = trace.name;
+  out.args = trace.args;
+  out.tags = trace.tags;
+  out.provenance = trace.provenance;
+  out.milliseconds = trace.milliseconds;
+  out.next_id = trace.next_id;
+  out.next_name = trace.next_name;
+  out.numbers = trace.numbers;
+  out.associate_forward = trace.associate_forward;
+  return out;
+}
+
 const Value& keyword(const BoundSymbol& bound, std::string_view name) {
   for (const auto& [key, value] : bound.kwargs)
     if (key == name) return value;

@@ -8,6 +8,8 @@ std::vector<Value> input_values(const Trace&);
 /// The values a trace gives, in order, lists opened. Of an augmented forward: the outputs, then C0, then C1; of a joint trace: the
 /// gradients, then the forward's outputs.
 std::vector<Value> returned_values(const Trace&);
+/// A trace with all of this one's but its symbols: what a pass that makes them anew starts from.
+Trace without_symbols(const Trace&);
 /// A keyword argument of a bound symbol; throws InternalError when it is not there.
 const Value& keyword(const BoundSymbol&, std::string_view name);
 

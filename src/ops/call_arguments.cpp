@@ -101,13 +101,10 @@ bool CallArguments::convert(const Parameter& parameter, const Value& value, Argu
       out = Argument(value.integer());
       return true;
     case Type::integers: {
-      if (value.is_int()) {
-        out = Argument(value.integer());
-        return true;
-      }
-      if (!all_of_kind(value, Value::Kind::integer)) return false;
       std::vector<Int> items;
-      for (const Value& item : value.list()) items.push_back(item.integer());
+      if (value.is_int()) items.push_back(value.integer());
+      else if (!all_of_kind(value, Value::Kind::integer)) return false;
+      else for (const Value& item : value.list()) items.push_back(item.integer());
       out = Argument(std::span<const Int>(integer_lists_.emplace_back(std::move(items))));
       return true;
     }

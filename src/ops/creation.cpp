@@ -89,10 +89,10 @@ constinit const Symbol full_symbol{
     .infer = [](Arguments a, InferredTypes& types) {
       const Shape size = a[0].shape();
       require_sizes(size);
-      require(a[1].is_number() || (a[1].is_tensor() && a[1].tensor().ndim() == 0), "fill_value must be a number");
+      require(a[1].is_number(), "fill_value must be a number; a tensor can be expanded");
       types.push_back({size, a[2].is_none() ? dtype_of_number(a[1]) : a[2].dtype(), device_or_default(a[3])});
     },
-    .gradient = [](Gradient& g) { if (g.needs(1)) g.set(1, sum(g.cotangent())); },
+    .traits = {.not_differentiable = true},
 };
 
 constinit const Symbol zeros_symbol{

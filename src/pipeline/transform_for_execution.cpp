@@ -3,6 +3,7 @@
 #include <fulgurite/error.h>
 #include <fulgurite/symbol.h>
 
+#include "ir/trace_values.h"
 #include "support/text.h"
 #include "tracing/argument_pack.h"
 
@@ -17,8 +18,7 @@ class Claims final : public ArgumentPack::Resolver {
   }
 
   Trace run() {
-    Trace out = trace_;
-    out.bound_symbols.clear();
+    Trace out = without_symbols(trace_);
     out.bound_symbols.reserve(trace_.bound_symbols.size());
     for (const BoundSymbol& bound : trace_.bound_symbols) claim(bound, out.bound_symbols);
     return out;

@@ -1,15 +1,107 @@
 #include "runtime/memory_plan.h"
 
 #include <algorithm>
-#include <numeric>
+#include <map>
+#include <set>
+#include <utility>
 
 namespace fulgurite {
 
 namespace {
 
 constexpr int64_t alignment = 64;
+constexpr size_t most_buffers_by_size = 1000;  // takes less than a millisecond
 
 int64_t rounded(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+/// The gaps of an arena that grows at its end: by place, to join neighbours, and by size, to find the best.
+class FreeMemory {
+ public:
+  /// The smallest gap that holds `bytes`, its lower part; new memory at the end when there is none.
+  int64_t take(int64_t bytes) {
+    const auto best = by_size_.lower_bound({bytes, 0});
+    if (best == by_size_.end()) {
+      // A gap at the end need only grow.
+      const bool is_gap_last = !by_offset_.empty() && by_offset_.rbegin()->first + by_offset_.rbegin()->second == end_;
+      const int64_t offset = is_gap_last ? by_offset_.rbegin()->first : end_;
+      if (is_gap_last) remove(std::prev(by_offset_.end()));
+      end_ = offset + bytes;
+      return offset;
+    }
+    const auto [size, offset] = *best;
+    remove(by_offset_.find(offset));
+    if (size > bytes) add(offset + bytes, size - bytes);
+    return offset;
+  }
+
+  void give_back(int64_t offset, int64_t bytes) {
+    auto next = by_offset_.lower_bound(offset);
+    if (next != by_offset_.end() && next->first == offset + bytes) {
+      bytes += next->second;
+      next = remove(next);
+    }
+    if (next != by_offset_.begin()) {
+      const auto previous = std::prev(next);
+      if (previous->first + previous->second == offset) {
+        offset = previous->first;
+        bytes += previous->second;
+        remove(previous);
+      }
+    }
+    add(offset, bytes);
+  }
+
+  int64_t end() const { return end_; }
+
+ private:
+  using Gaps = std::map<int64_t, int64_t>;  // offset → size
+  void add(int64_t offset, int64_t size) {
+    by_offset_.emplace(offset, size);
+    by_size_.emplace(size, offset);
+  }
+  Gaps::iterator remove(Gaps::iterator gap) {
+    by_size_.erase({gap->second, gap->first});
+    return by_offset_.erase(gap);
+  }
+
+  Gaps by_offset_;
+  std::set<std::pair<int64_t, int64_t>> by_size_;  // (size, offset)
+  int64_t end_ = 0;
+};
+
+/// An arena's size, and the most that is alive at one step: no plan needs less.
+struct PlanByTime {
+  int64_t arena = 0, most_alive = 0;
+};
+
+PlanByTime plan_by_time(std::span<PlannedBuffer> buffers) {
+  std::vector<PlannedBuffer*> by_start;
+  for (PlannedBuffer& buffer : buffers)
+    if (buffer.bytes > 0) by_start.push_back(&buffer);
+  std::vector<PlannedBuffer*> by_end = by_start;
+  std::stable_sort(by_start.begin(), by_start.end(), [](const PlannedBuffer* a, const PlannedBuffer* b) {
+    return a->first != b->first ? a->first < b->first : a->bytes > b->bytes;
+  });
+  std::stable_sort(by_end.begin(), by_end.end(), [](const PlannedBuffer* a, const PlannedBuffer* b) { return a->last < b->last; });
+
+  PlanByTime plan;
+  FreeMemory memory;
+  int64_t alive = 0;
+  size_t ended = 0;
+  for (PlannedBuffer* buffer : by_start) {
+    for (; by_end[ended]->last < buffer->first; ++ended) {
+      const int64_t bytes = rounded(by_end[ended]->bytes);
+      memory.give_back(by_end[ended]->offset, bytes);
+      alive -= bytes;
+    }
+    const int64_t bytes = rounded(buffer->bytes);
+    buffer->offset = memory.take(bytes);
+    alive += bytes;
+    plan.most_alive = std::max(plan.most_alive, alive);
+  }
+  plan.arena = memory.end();
+  return plan;
+}
 
 // The smallest gap between the placed buffers (sorted by offset) that holds `bytes`; behind all of them when there is none.
 int64_t best_gap(const std::vector<const PlannedBuffer*>& neighbours, int64_t bytes) {
@@ -25,9 +117,7 @@ int64_t best_gap(const std::vector<const PlannedBuffer*>& neighbours, int64_t by
   return best_offset < 0 ? end : best_offset;
 }
 
-}  // namespace
-
-int64_t plan_memory(std::span<PlannedBuffer> buffers) {
+int64_t plan_by_size(std::span<PlannedBuffer> buffers) {
   std::vector<PlannedBuffer*> by_size;
   for (PlannedBuffer& buffer : buffers) by_size.push_back(&buffer);
   std::stable_sort(by_size.begin(), by_size.end(),
@@ -47,6 +137,18 @@ int64_t plan_memory(std::span<PlannedBuffer> buffers) {
                                         [](const PlannedBuffer* a, const PlannedBuffer* b) { return a->offset < b->offset; });
     if (bytes > 0) placed.insert(place, buffer);
   }
+  return arena;
+}
+
+}  // namespace
+
+int64_t plan_memory(std::span<PlannedBuffer> buffers) {
+  const PlanByTime by_time = plan_by_time(buffers);
+  if (by_time.arena == by_time.most_alive || buffers.size() > most_buffers_by_size) return by_time.arena;
+  std::vector<PlannedBuffer> other(buffers.begin(), buffers.end());
+  const int64_t arena = plan_by_size(other);
+  if (arena >= by_time.arena) return by_time.arena;
+  std::copy(other.begin(), other.end(), buffers.begin());
   return arena;
 }
 

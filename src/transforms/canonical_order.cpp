@@ -104,8 +104,7 @@ class Renaming {
   }
 
   Trace run(const std::vector<int>& order) {
-    Trace out = trace_;
-    out.bound_symbols.clear();
+    Trace out = without_symbols(trace_);
     out.bound_symbols.reserve(order.size());
     for (const int i : order) out.bound_symbols.push_back(trace_.bound_symbols[i]);
     for (const BoundSymbol& bound : out.bound_symbols) collect_ids(bound);
@@ -113,6 +112,9 @@ class Renaming {
     for (const BoundSymbol& bound : out.bound_symbols) rename(bound);
     for (BoundSymbol& bound : out.bound_symbols) renamed_.apply(bound);
     if (trace_.numbers) out.numbers = numbers_;
+    // Whoever goes on numbering must not meet an argument that is called t7.
+    for (const std::string& name : taken_)
+      if (is_made(name) && name.size() < 9) next_name_ = std::max(next_name_, std::stoi(name.substr(1)) + 1);
     out.next_name = next_name_;
     return out;
   }
@@ -191,11 +193,14 @@ class Renaming {
     }
   }
 
+  static bool is_made(const std::string& name) {
+    return name.size() > 1 && std::string_view("tifb").find(name[0]) != std::string_view::npos &&
+           std::all_of(name.begin() + 1, name.end(), [](char c) { return c >= '0' && c <= '9'; });
+  }
+
   // Names that the tracer made, a letter and a number, are numbered anew; given names stay.
   std::string fresh_name(const std::string& old) {
-    const bool is_made = old.size() > 1 && std::string_view("tifb").find(old[0]) != std::string_view::npos &&
-                         std::all_of(old.begin() + 1, old.end(), [](char c) { return c >= '0' && c <= '9'; });
-    if (!is_made) return old;
+    if (!is_made(old)) return old;
     std::string name;
     do name = text::cat(old[0], next_name_++);
     while (std::ranges::binary_search(taken_, name));

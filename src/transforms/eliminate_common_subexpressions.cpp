@@ -42,8 +42,7 @@ class Merging {
   }
 
   Trace run() {
-    Trace out = trace_;
-    out.bound_symbols.clear();
+    Trace out = without_symbols(trace_);
     out.bound_symbols.reserve(trace_.bound_symbols.size());
     first_of_.reserve(trace_.bound_symbols.size());
     for (const BoundSymbol& original : trace_.bound_symbols) {

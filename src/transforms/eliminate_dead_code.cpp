@@ -26,13 +26,10 @@ Trace eliminate_dead_code(const Trace& trace) {
     ++kept_count;
     for_each_use(bound, [&](int id) { is_needed[id] = true; });
   }
-  Trace out = trace;
-  if (kept_count == trace.bound_symbols.size()) return out;
-  std::vector<BoundSymbol> kept;
-  kept.reserve(kept_count);
+  Trace out = without_symbols(trace);
+  out.bound_symbols.reserve(kept_count);
   for (size_t i = 0; i < is_kept.size(); ++i)
-    if (is_kept[i]) kept.push_back(std::move(out.bound_symbols[i]));
-  out.bound_symbols = std::move(kept);
+    if (is_kept[i]) out.bound_symbols.push_back(trace.bound_symbols[i]);
   return out;
 }
 

@@ -8,7 +8,6 @@ void add_creation_cases(std::vector<OperatorCase>& out) {
   out.push_back({"torch.full", {{2, 3}, 2}});
   out.push_back({"torch.full", {{}, true}});
   out.push_back({"torch.full", {{2}, 1}, {{"dtype", Dtype::f32}}});
-  out.push_back({"torch.full", {{2, 3}, floats({})}});
   out.push_back(OperatorCase("torch.empty", {{2, 3}}).without_pytorch());
   out.push_back(OperatorCase("torch.empty_like", {constants({2, 3})}).without_pytorch());
   for (const char* op : {"torch.zeros", "torch.ones"}) {

@@ -5,6 +5,8 @@ Every .cpp file beside this one begins with "// expect: <text>"; the text must b
 library's own in static_asserts, the text is the same for both compilers. A file may give several texts, separated by " | ".
 """
 import argparse
+import concurrent.futures
+import os
 import pathlib
 import re
 import shutil
@@ -31,10 +33,12 @@ def main():
         if not shutil.which(compiler):
             print(f"skipped: there is no {compiler}")
             continue
-        for source in sorted(folder.glob("*.cpp")):
+        sources = sorted(folder.glob("*.cpp"))
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            results = list(pool.map(lambda source: first_errors(compiler, options.include, source), sources))
+        for source, (status, errors) in zip(sources, results):
             first_line = source.read_text().splitlines()[0]
             expected = first_line.removeprefix(EXPECT).split(" | ")
-            status, errors = first_errors(compiler, options.include, source)
             checks += 1
             if status == 0:
                 problem = "it compiles"

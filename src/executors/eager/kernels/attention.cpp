@@ -27,6 +27,7 @@ class ForwardWorker {
         s_(call.sizes),
         out_(out),
         log_sums_(log_sums),
+        form_(call.scale, call.mask != nullptr),
         width_(padded<T>(s_.value_features)),
         keys_(panel_padded<T>(s_.keys) * s_.features),
         values_(panel_padded<T>(s_.value_features) * s_.keys),
@@ -72,19 +73,20 @@ class ForwardWorker {
           mask_row(*call_.mask, matrix, s_.batch, first + r, k, seen, added_.data());
           added = added_.data();
         }
-        const int64_t width = whole_lanes(count);
-        const T block_most = scale_scores(scores, static_cast<T>(call_.scale), added, seen, width);
+        const T block_most = form_.maximum_of(scores, added, seen);
         const T now = block_most > most[r] || block_most != block_most ? block_most : most[r];
-        const T subtracted = now == -infinite<T> ? T(0) : now;  // nothing seen yet: all probabilities are 0
-        const T block_sum = exponentials(scores, subtracted, width);
+        Wides<T> block_sum(T(0));
+        exponentials(scores, now, form_.factor, seen, whole_lanes(count),
+                     [&](int64_t, const Wides<T>& value) __attribute__((always_inline)) { block_sum = block_sum + value; });
         if (k > 0) {
+          // Nothing seen yet: there is nothing to rescale.
           T factors[lanes];
-          store(factors, exp(Wides<T>(most[r] - subtracted)));
+          store(factors, exp(Wides<T>(now == -infinite<T> ? T(0) : (most[r] - now) * form_.factor)));
           const T factor = factors[0];
           sum[r] *= factor;
           for (int64_t j = 0; j < width_; ++j) sums_[r * width_ + j] *= factor;
         }
-        sum[r] += block_sum;
+        sum[r] += sum_of_lanes(block_sum);
         most[r] = now;
       }
       const PanelOperand<T> values{values_.data() + k * panel_columns<T>, panel_columns<T>, panel_columns<T> * s_.keys};
@@ -99,7 +101,9 @@ class ForwardWorker {
       const int64_t place = matrix * s_.queries + first + r;
       narrow_row(row, out_ + place * s_.value_features, s_.value_features);
       log_sums_[place] =
-          sum[r] == 0 ? -infinite<T> : most[r] + static_cast<T>(__builtin_log(static_cast<double>(sum[r])));
+          sum[r] == 0 ? -infinite<T>
+                      : static_cast<T>(static_cast<double>(most[r]) * form_.factor +
+                                       __builtin_log(static_cast<double>(sum[r])));
     }
   }
 
@@ -107,6 +111,7 @@ class ForwardWorker {
   const AttentionSizes& s_;
   Element* out_;
   T* log_sums_;
+  Scores<T> form_;
   int64_t width_;
   Scratch<T> keys_, values_, scores_, sums_, rows_, added_;
   int64_t packed_ = -1;

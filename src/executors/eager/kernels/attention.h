@@ -77,33 +77,69 @@ void mask_row(const AttentionOperand& mask, int64_t matrix, const Sizes& batch, 
   });
 }
 
-/// Scales a row of `count` scores, adds the mask's values where there are any, and fills the row up to `width`, a
-/// multiple of `lanes`, with minus infinity. Gives the maximum.
-template <class T>
-T scale_scores(T* scores, T scale, const T* added, int64_t count, int64_t width) {
-  for (int64_t j = count; j < width; ++j) scores[j] = -infinite<T>;
-  const Wides<T> factor(scale);
-  Wides<T> most(-infinite<T>);
-  for (int64_t j = 0; j < width; j += lanes) {
-    Wides<T> value = load(scores + j) * factor;
-    if (added != nullptr) value = value + load_up_to(added + j, count - j);
-    store(scores + j, value);
-    most = maximum(most, value);
-  }
-  return maximum_of_lanes(most);
+/// The value's first `count` lanes; `fill` in the others.
+FULGURITE_INLINE Floats first_lanes(const Floats& value, int64_t count, float fill) {
+  static constexpr int numbers[lanes] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  return count >= lanes ? value : select(load(numbers) < Ints(static_cast<int>(count)), value, Floats(fill));
+}
+FULGURITE_INLINE Doubles first_lanes(const Doubles& value, int64_t count, double fill) {
+  Doubles result;
+  for (int i = 0; i < lanes; ++i) result.lane[i] = i < count ? value.lane[i] : fill;
+  return result;
 }
 
-/// values[j] = e^(values[j] - subtracted); gives their sum.
+/// `value` where `weight` is one, minus infinity elsewhere.
+FULGURITE_INLINE Floats where_one(const Floats& weight, const Floats& value) {
+  return select(weight == Floats(1.f), value, Floats(-infinite<float>));
+}
+FULGURITE_INLINE Doubles where_one(const Doubles& weight, const Doubles& value) {
+  Doubles result;
+  for (int i = 0; i < lanes; ++i) result.lane[i] = weight.lane[i] == 1 ? value.lane[i] : -infinite<double>;
+  return result;
+}
+
+/// How scores become exponents. Products of queries and keys are multiplied by the scale only after the row's maximum has
+/// been subtracted, which loses nothing where exponents are near zero; with a mask, or a scale that would turn the order
+/// of the products over, they are brought to their final values before.
 template <class T>
-T exponentials(T* values, T subtracted, int64_t width) {
-  const Wides<T> offset(subtracted);
-  Wides<T> sum(T(0));
-  for (int64_t j = 0; j < width; j += lanes) {
-    const Wides<T> value = exp(load(values + j) - offset);
-    store(values + j, value);
-    sum = sum + value;
+struct Scores {
+  T scale, factor;  // of the products; of their differences to the maximum
+  bool is_direct;
+
+  Scores(double scale, bool has_mask)
+      : scale(static_cast<T>(scale)),
+        factor(!has_mask && scale > 0 ? static_cast<T>(scale) : T(1)),
+        is_direct(!has_mask && scale > 0) {}
+
+  /// Makes products of one query with `count` keys into scores, which only their factor parts from the true ones. Gives
+  /// the maximum.
+  T maximum_of(T* row, const T* added, int64_t count) const {
+    Wides<T> most(-infinite<T>);
+    for (int64_t j = 0; j < count; j += lanes) {
+      Wides<T> value = load(row + j);
+      if (!is_direct) {
+        value = added == nullptr ? value * Wides<T>(scale)
+                                 : multiply_add(value, Wides<T>(scale), load_up_to(added + j, count - j));
+        store(row + j, value);
+      }
+      most = maximum(most, first_lanes(value, count - j, -infinite<T>));
+    }
+    return maximum_of_lanes(most);
   }
-  return sum_of_lanes(sum);
+};
+
+/// `count` scores become the exponentials of factor * (score - most), those after them up to `width` zeros. Calls
+/// each(j, value) with sixteen of them at a time.
+template <class T, class Each>
+void exponentials(T* row, T most, T factor, int64_t count, int64_t width, Each&& each) {
+  const Wides<T> offset(most == -infinite<T> ? T(0) : most), factors(factor);  // nothing seen: all of them are zeros
+  int64_t j = 0;
+  for (; j < count; j += lanes) {
+    const Wides<T> value = first_lanes(exp((load(row + j) - offset) * factors), count - j, T(0));
+    store(row + j, value);
+    each(j, value);
+  }
+  for (; j < width; j += lanes) store(row + j, Wides<T>(T(0)));
 }
 
 /// Rows that a product can take its scalars from: in place where they are of the computed type and lie consecutively.

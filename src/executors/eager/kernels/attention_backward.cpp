@@ -4,11 +4,18 @@
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
-constexpr int64_t query_block = 64, key_block = 64;
+// Whole rows of probabilities are kept, for as many queries as fit a core's cache.
+constexpr int64_t most_queries = 64, key_block = 64, kept_bytes = 1 << 18;
+
+/// A multiple of tile_rows.
+int64_t queries_at_once(int64_t keys, int64_t element_bytes) {
+  const int64_t fitting = kept_bytes / std::max<int64_t>(1, keys * element_bytes) / tile_rows * tile_rows;
+  return std::clamp<int64_t>(fitting, tile_rows, most_queries);
+}
 
 struct Backward {
   AttentionSizes sizes;
-  AttentionOperand grad, query, key, value, out, log_sums;
+  AttentionOperand grad, query, key, value;
   const AttentionOperand* mask;
   bool is_causal;
   double scale;
@@ -19,8 +26,9 @@ constexpr int64_t panels_size(int64_t rows, int64_t columns) {
   return panel_padded<T>(columns) * rows;
 }
 
-// One matrix after the other, on one thread: probabilities are computed again from the scores and the saved logarithms
-// of their sums.
+// One matrix after the other, on one thread. Probabilities are computed again from the scores and add up to one as closely
+// as they can: what a score gets is a difference of nearly equal numbers where one key has nearly all the weight, and has
+// to become zero there.
 template <class Element>
 class BackwardWorker {
   using T = Compute<Element>;
@@ -31,22 +39,24 @@ class BackwardWorker {
       : call_(call),
         s_(call.sizes),
         results_(results),
+        form_(call.scale, call.mask != nullptr),
         width_(padded<T>(s_.features)),
         value_width_(padded<T>(s_.value_features)),
+        query_block_(queries_at_once(s_.keys, sizeof(T))),
+        stride_(whole_lanes(s_.keys) + lanes),  // no power of two: rows would share few places of the cache
         keys_turned_(panels_size<T>(s_.features, s_.keys)),
         values_turned_(panels_size<T>(s_.value_features, s_.keys)),
         keys_(panels_size<T>(s_.keys, s_.features)),
-        queries_(panels_size<T>(query_block, s_.features)),
-        grads_(panels_size<T>(query_block, s_.value_features)),
-        query_rows_(query_block * s_.features),
-        grad_rows_(query_block * s_.value_features),
-        probabilities_(query_block * key_block),
-        slopes_(query_block * key_block),
-        dquery_(query_block * width_),
+        queries_(panels_size<T>(query_block_, s_.features)),
+        grads_(panels_size<T>(query_block_, s_.value_features)),
+        query_rows_(query_block_ * s_.features),
+        grad_rows_(query_block_ * s_.value_features),
+        probabilities_(query_block_ * stride_),
+        slopes_(query_block_ * stride_),
+        dquery_(query_block_ * width_),
         dkey_(s_.keys * width_),
         dvalue_(s_.keys * value_width_),
-        added_(key_block),
-        row_(value_width_) {}
+        added_(whole_lanes(s_.keys)) {}
 
   void run(int64_t matrix) {
     matrix_ = matrix;
@@ -57,7 +67,7 @@ class BackwardWorker {
     pack_panels(key, call_.key.row, call_.key.column, s_.keys, s_.features, keys_.data());
     std::fill_n(dkey_.data(), s_.keys * width_, T(0));
     std::fill_n(dvalue_.data(), s_.keys * value_width_, T(0));
-    for (int64_t i = 0; i < s_.queries; i += query_block) block_of_queries(i, std::min(query_block, s_.queries - i));
+    for (int64_t i = 0; i < s_.queries; i += query_block_) block_of_queries(i, std::min(query_block_, s_.queries - i));
     write(results_[1], dkey_.data(), width_, matrix * s_.keys, s_.keys, s_.features);
     write(results_[2], dvalue_.data(), value_width_, matrix * s_.keys, s_.keys, s_.value_features);
   }
@@ -77,82 +87,77 @@ class BackwardWorker {
                                       grad_rows_.data());
     pack_panels(query, call_.query.row, call_.query.column, rows, s_.features, queries_.data());
     pack_panels(grad, call_.grad.row, call_.grad.column, rows, s_.value_features, grads_.data());
-    read_rows(first, rows, grad_rows);
 
-    const int64_t key_count = call_.is_causal ? std::min(s_.keys, first + rows) : s_.keys;
+    const int64_t key_count = seen_by(first + rows - 1);
+    multiply_by_keys(first, rows, s_.features, query_rows, keys_turned_, probabilities_);
+    multiply_by_keys(first, rows, s_.value_features, grad_rows, values_turned_, slopes_);
+    for (int64_t r = 0; r < rows; ++r) slopes_of_row(first + r, r, whole_lanes(tile_end(first, r, rows)));
     for (int64_t k = 0; k < key_count; k += key_block) {
-      const int64_t count = std::min(key_block, key_count - k);
-      for (int64_t r = 0; r < rows; r += tile_rows)
-        tile_of_slopes(first, r, std::min<int64_t>(tile_rows, rows - r), k, count, query_rows, grad_rows);
-      gather_keys(first, rows, k, count);
+      for (int64_t r = 0; r < rows; r += tile_rows) {
+        const int64_t count = std::min(key_block, tile_end(first, r, rows) - k);
+        if (count > 0)
+          multiply_rows<T, false>(std::min<int64_t>(tile_rows, rows - r), s_.features, count,
+                                  slopes_.data() + r * stride_ + k, stride_,
+                                  {keys_.data() + k * panel, panel, panel * s_.keys}, dquery_.data() + r * width_, width_,
+                                  k > 0);
+      }
+      gather_keys(first, rows, k, std::min(key_block, key_count - k));
     }
     if (key_count <= 0) std::fill_n(dquery_.data(), rows * width_, T(0));
     write(results_[0], dquery_.data(), width_, matrix_ * s_.queries + first, rows, s_.features);
   }
 
-  // The logarithms of the sums, and the inner products of result and cotangent.
-  void read_rows(int64_t first, int64_t rows, const LeftRows<Element>& grad_rows) {
-    const Element* out = call_.out.template matrix<Element>(matrix_, s_.batch);
-    const T* log_sums = call_.log_sums.template matrix<T>(matrix_, s_.batch);
-    for (int64_t r = 0; r < rows; ++r) {
-      const T saved = log_sums[(first + r) * call_.log_sums.row];
-      log_sums_[r] = saved == -infinite<T> ? infinite<T> : saved;  // a query that saw nothing: its probabilities are 0
-      widen_row(out + (first + r) * call_.out.row, call_.out.column, s_.value_features, row_.data(), value_width_);
-      const T* grad = grad_rows.data + r * grad_rows.stride;
-      Wides<T> sum(T(0));
-      for (int64_t j = 0; j < s_.value_features; j += lanes) {
-        const int64_t some = s_.value_features - j;
-        sum = multiply_add(load_up_to(row_.data() + j, some), load_up_to(grad + j, some), sum);
-      }
-      products_[r] = sum_of_lanes(sum);
-    }
+  /// How many keys a query sees.
+  int64_t seen_by(int64_t query) const { return call_.is_causal ? std::min(s_.keys, query + 1) : s_.keys; }
+  /// How many keys the last query of the tile sees that row r of the block is in.
+  int64_t tile_end(int64_t first, int64_t r, int64_t rows) const {
+    return seen_by(first + std::min(r / tile_rows * tile_rows + tile_rows, rows) - 1);
   }
 
-  // Probabilities and the scores' cotangents for some queries and a block of keys, and what these add to the queries'
-  // cotangents.
-  void tile_of_slopes(int64_t first, int64_t r, int64_t rows, int64_t key, int64_t block,
-                      const LeftRows<Element>& query_rows, const LeftRows<Element>& grad_rows) {
-    const int64_t count = call_.is_causal ? std::min(block, first + r + rows - key) : block;
-    T* const probabilities = probabilities_.data() + r * key_block;
-    T* const slopes = slopes_.data() + r * key_block;
-    if (count <= 0) return;
-    multiply_rows<T, false>(rows, count, s_.features, query_rows.data + r * query_rows.stride, query_rows.stride,
-                            {keys_turned_.data() + key * s_.features, panel, panel * s_.features}, probabilities,
-                            key_block, false);
-    multiply_rows<T, false>(rows, count, s_.value_features, grad_rows.data + r * grad_rows.stride, grad_rows.stride,
-                            {values_turned_.data() + key * s_.value_features, panel, panel * s_.value_features}, slopes,
-                            key_block, false);
-    const int64_t width = std::min(std::max(whole_lanes(count), panel_padded<T>(count)), key_block);
-    for (int64_t i = 0; i < rows; ++i) {
-      const int64_t query = first + r + i;
-      const int64_t seen = call_.is_causal ? std::clamp<int64_t>(query + 1 - key, 0, count) : count;
-      const T* added = nullptr;
-      if (call_.mask != nullptr) {
-        mask_row(*call_.mask, matrix_, s_.batch, query, key, seen, added_.data());
-        added = added_.data();
+  // Products of some queries' rows with all keys that one of a tile of them sees.
+  void multiply_by_keys(int64_t first, int64_t rows, int64_t depth, const LeftRows<Element>& left,
+                        const Scratch<T>& turned, const Scratch<T>& to) {
+    for (int64_t k = 0; k < s_.keys; k += key_block)
+      for (int64_t r = 0; r < rows; r += tile_rows) {
+        const int64_t count = std::min(key_block, tile_end(first, r, rows) - k);
+        if (count > 0)
+          multiply_rows<T, false>(std::min<int64_t>(tile_rows, rows - r), count, depth, left.data + r * left.stride,
+                                  left.stride, {turned.data() + k * depth, panel, panel * depth},
+                                  to.data() + r * stride_ + k, stride_, false);
       }
-      slopes_of_row(probabilities + i * key_block, slopes + i * key_block, added, r + i, seen, width);
-    }
-    multiply_rows<T, false>(rows, s_.features, count, slopes, key_block,
-                            {keys_.data() + key * panel, panel, panel * s_.keys}, dquery_.data() + r * width_, width_,
-                            key > 0);
   }
 
-  void slopes_of_row(T* probabilities, T* slopes, const T* added, int64_t row, int64_t seen, int64_t width) {
-    const Wides<T> scale(static_cast<T>(call_.scale)), log_sum(log_sums_[row]), product(products_[row]);
-    const int64_t whole = whole_lanes(seen);
-    for (int64_t j = seen; j < width; ++j) {
-      probabilities[j] = -infinite<T>;
-      slopes[j] = 0;
-    }
-    for (int64_t j = 0; j < whole; j += lanes) {
-      Wides<T> score = load(probabilities + j) * scale;
-      if (added != nullptr) score = score + load_up_to(added + j, seen - j);
-      const Wides<T> probability = exp(score - log_sum);
+  // Makes a row of scores into probabilities, and the probabilities' cotangents into those of the products.
+  void slopes_of_row(int64_t query, int64_t row, int64_t width) {
+    T* const probabilities = probabilities_.data() + row * stride_;
+    T* const slopes = slopes_.data() + row * stride_;
+    const int64_t seen = seen_by(query);
+    if (call_.mask != nullptr) mask_row(*call_.mask, matrix_, s_.batch, query, 0, seen, added_.data());
+    const T most = form_.maximum_of(probabilities, call_.mask != nullptr ? added_.data() : nullptr, seen);
+    Wides<T> sum(T(0)), references(-infinite<T>);
+    exponentials(probabilities, most, form_.factor, seen, width,
+                 [&](int64_t j, const Wides<T>& value) __attribute__((always_inline)) {
+                   sum = sum + value;
+                   references = maximum(references, where_one(value, load(slopes + j)));
+                 });
+    const T total = sum_of_lanes(sum);
+    const T share = total == 0 ? T(0) : T(1) / total;  // a query that sees nothing: its probabilities are 0
+    // Everything is relative to the key of the largest weight: that one's difference is zero and not merely small.
+    const T found = maximum_of_lanes(references);
+    const Wides<T> shares(share), reference(found == -infinite<T> ? T(0) : found), scale(form_.scale);
+    Wides<T> along(T(0));
+    for (int64_t j = 0; j < seen; j += lanes) {
+      const Wides<T> probability = load(probabilities + j) * shares;
+      const Wides<T> difference = first_lanes(load(slopes + j) - reference, seen - j, T(0));
       store(probabilities + j, probability);
-      store(slopes + j, probability * (load(slopes + j) - product) * scale);
+      store(slopes + j, difference);
+      along = multiply_add(probability, difference, along);
     }
-    for (int64_t j = whole; j < width; ++j) probabilities[j] = 0;
+    const Wides<T> mean(sum_of_lanes(along));
+    int64_t j = 0;
+    for (; j < seen; j += lanes)
+      store(slopes + j, load(probabilities + j) * (load(slopes + j) - mean) * scale);
+    for (; j < width; j += lanes) store(slopes + j, Wides<T>(T(0)));
   }
 
   // What a block of keys and values gets from a block of queries.
@@ -162,10 +167,10 @@ class BackwardWorker {
       // Queries before these keys do not see them.
       const int64_t skipped = call_.is_causal ? std::max<int64_t>(0, key + j - first) / tile_rows * tile_rows : 0;
       if (skipped >= rows) continue;
-      multiply_rows<T, true>(some, s_.value_features, rows - skipped, probabilities_.data() + skipped * key_block + j,
-                             key_block, {grads_.data() + skipped * panel, panel, panel * rows},
+      multiply_rows<T, true>(some, s_.value_features, rows - skipped, probabilities_.data() + skipped * stride_ + key + j,
+                             stride_, {grads_.data() + skipped * panel, panel, panel * rows},
                              dvalue_.data() + (key + j) * value_width_, value_width_, true);
-      multiply_rows<T, true>(some, s_.features, rows - skipped, slopes_.data() + skipped * key_block + j, key_block,
+      multiply_rows<T, true>(some, s_.features, rows - skipped, slopes_.data() + skipped * stride_ + key + j, stride_,
                              {queries_.data() + skipped * panel, panel, panel * rows},
                              dkey_.data() + (key + j) * width_, width_, true);
     }
@@ -174,10 +179,10 @@ class BackwardWorker {
   const Backward& call_;
   const AttentionSizes& s_;
   std::span<const Tensor> results_;
-  int64_t matrix_ = 0, width_, value_width_;
+  Scores<T> form_;
+  int64_t matrix_ = 0, width_, value_width_, query_block_, stride_;
   Scratch<T> keys_turned_, values_turned_, keys_, queries_, grads_, query_rows_, grad_rows_, probabilities_, slopes_,
-      dquery_, dkey_, dvalue_, added_, row_;
-  T log_sums_[query_block], products_[query_block];
+      dquery_, dkey_, dvalue_, added_;
 };
 
 }  // namespace
@@ -188,19 +193,11 @@ void attention_backward_kernel(Arguments arguments, std::span<const Tensor> resu
   const size_t batch = sizes.batch.size();
   const Tensor& mask = arguments[4].tensor_or_none();
   const AttentionOperand mask_operand(mask.defined() ? mask : query, batch);
-  AttentionOperand log_sums(arguments[6].tensor(), batch);
-  // Their last dimension is the queries: they are columns, one number a row.
-  const Sizes& log_sizes = sizes_of(arguments[6].tensor());
-  const Sizes& log_strides = strides_of(arguments[6].tensor());
-  log_sums.row = log_strides.back();
-  for (size_t d = 0; d < batch; ++d) log_sums.batch_strides[d] = log_sizes[d] == 1 ? 0 : log_strides[d];
   const Backward call{sizes,
                       {grad, batch},
                       {query, batch},
                       {key, batch},
                       {arguments[3].tensor(), batch},
-                      {arguments[5].tensor(), batch},
-                      log_sums,
                       mask.defined() ? &mask_operand : nullptr,
                       arguments[7].boolean(),
                       arguments[8].floating()};

@@ -99,8 +99,9 @@ struct LayerNormBackward {
   Element* dx;
   int64_t size;
 
-  /// One row's cotangent; adds its part of the weight's and the bias's.
-  void row(int64_t i, T* dweight, T* dbias) const {
+  /// One row's cotangent; adds its part of the weight's and the bias's. `weighted` holds a row's products with the weight:
+  /// computed anew, they could be rounded otherwise than in their sum, which they have to cancel.
+  void row(int64_t i, T* weighted, T* dweight, T* dbias) const {
     const Element *const gradient = g + i * size, *const from = x + i * size;
     Element* const to = dx + i * size;
     const Wides<T> average(mean[i]), scale(rstd[i]);
@@ -110,6 +111,7 @@ struct LayerNormBackward {
       const Wides<T> value = load_up_to(gradient + j, some);
       const Wides<T> normal = (load_up_to(from + j, some, mean[i]) - average) * scale;
       const Wides<T> scaled = weight != nullptr ? value * load_up_to(weight + j, some) : value;
+      store(weighted + j, scaled);
       sum = sum + scaled;
       along = multiply_add(scaled, normal, along);
       store(dweight + j, multiply_add(value, normal, load(dweight + j)));
@@ -119,10 +121,8 @@ struct LayerNormBackward {
         mean_along(sum_of_lanes(along) / static_cast<T>(size));
     for (int64_t j = 0; j < size; j += lanes) {
       const int64_t some = size - j;
-      const Wides<T> value = load_up_to(gradient + j, some);
       const Wides<T> normal = (load_up_to(from + j, some, mean[i]) - average) * scale;
-      const Wides<T> scaled = weight != nullptr ? value * load_up_to(weight + j, some) : value;
-      store_up_to(to + j, (scaled - mean_sum - normal * mean_along) * scale, some);
+      store_up_to(to + j, (load(weighted + j) - mean_sum - normal * mean_along) * scale, some);
     }
   }
 };
@@ -148,10 +148,11 @@ void layer_norm_backward_kernel(Arguments arguments, std::span<const Tensor> res
                                           data_of<Element>(results[0]),
                                           rows.size};
     parallel_for(blocks, grain_of(per_block * rows.size), [&](int64_t begin, int64_t end) {
+      const Scratch<T> weighted(width);
       for (int64_t block = begin; block < end; ++block) {
         T* const dweight = sums.data() + block * 2 * width;
         const int64_t last = std::min(rows.count, (block + 1) * per_block);
-        for (int64_t i = block * per_block; i < last; ++i) norm.row(i, dweight, dweight + width);
+        for (int64_t i = block * per_block; i < last; ++i) norm.row(i, weighted.data(), dweight, dweight + width);
       }
     });
     for (int64_t block = 1; block < blocks; ++block)

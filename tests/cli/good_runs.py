@@ -1,0 +1,199 @@
+"""Commands that work, and what they print and write."""
+import json
+import os
+import pathlib
+import pty
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree
+
+from harness import expect, expect_equal
+
+LAST_LINE_KEYS = ["steps", "train_loss", "val_loss", "tokens_per_s", "seconds"]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def metrics_of(folder):
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def losses_of(folder):
+    return [(entry["step"], entry.get("train_loss"), entry.get("val_loss")) for entry in metrics_of(folder)]
+
+
+def test_version_and_help(cli):
+    expect(re.fullmatch(r"fulgurite \d+\.\d+\.\d+\n", cli.good("--version")), "--version prints the version")
+    listed = cli.good("--help")
+    for command in ("train", "generate", "trace", "ops", "conformance", "bench"):
+        expect(f"  {command} " in listed, f"--help does not list {command}")
+        expect(cli.good(command, "--help").startswith("usage: "), f"{command} --help does not begin with its usage")
+
+
+def test_environment_page_is_fresh(cli):
+    expect_equal((ROOT / "docs" / "environment.md").read_text(), cli.good("--environment"), "docs/environment.md")
+
+
+def test_training_writes_its_files(cli):
+    out = cli.new_path()
+    lines = cli.train(out, "--json").splitlines()
+    expect_equal(len(lines), 1, "number of lines with --json")
+    last = json.loads(lines[0])
+    expect_equal(list(last), LAST_LINE_KEYS, "the last line's keys")
+    expect_equal(last["steps"], 10, "steps")
+    expect(all(isinstance(last[key], (int, float)) for key in LAST_LINE_KEYS), f"not all numbers: {last}")
+    metrics = metrics_of(out)
+    expect_equal([entry["step"] for entry in metrics if "train_loss" in entry], list(range(1, 11)), "steps with a training loss")
+    expect_equal([entry["step"] for entry in metrics if "val_loss" in entry], [10], "steps with a validation loss")
+    expect(all(set(entry) <= {"step", "train_loss", "val_loss", "tokens_per_s"} for entry in metrics), "unknown keys in metrics.jsonl")
+    expect_equal(metrics[-1]["val_loss"], last["val_loss"], "the last validation loss")
+    expect_equal(xml.etree.ElementTree.parse(out / "loss.svg").getroot().tag, "{http://www.w3.org/2000/svg}svg", "loss.svg's root")
+    config = json.loads((out / "config.json").read_text())
+    expect_equal((config["layers"], config["width"], config["steps"], config["bias"]), (1, 16, 10, False), "config.json")
+    files = sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file())
+    expect_equal(files, ["checkpoint/checkpoint.safetensors", "config.json", "loss.svg", "metrics.jsonl"], "files of a run")
+
+
+def test_training_learns(cli):
+    out = cli.new_path()
+    last = json.loads(cli.train(out, "--steps", "200", "--lr", "0.01", "--json"))
+    expect(last["val_loss"] < 2.5 < metrics_of(out)[0]["train_loss"], f"validation loss {last['val_loss']} after 200 steps")
+
+
+def test_plain_lines_elsewhere_than_on_a_terminal(cli):
+    printed = cli.train(cli.new_path(), "--log-every", "2", "--steps", "20")
+    expect("\r" not in printed and "step 20/20 loss " in printed, f"progress is {printed!r}")
+    expect(printed.splitlines()[-1].startswith("plot: "), "the last line names the plot")
+
+
+def test_progress_line_on_a_terminal(cli):
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([cli.program, *map(str, cli.training(cli.new_path()))], stdout=theirs, stderr=theirs,
+                               stdin=subprocess.DEVNULL, env=cli.environment)
+    os.close(theirs)
+    printed = b""
+    try:
+        while piece := os.read(ours, 4096):
+            printed += piece
+    except OSError:
+        pass  # the other end is closed
+    os.close(ours)
+    expect_equal(process.wait(), 0, "exit status")
+    text = printed.decode()
+    expect(re.search(r"\rstep 10/10  loss \d+\.\d+  \d+ tokens/s  .* left", text), f"no progress line in {text!r}")
+    expect(all(len(part) < 80 for part in re.split(r"[\r\n]+", text) if part.startswith("step ")), "a progress line is too wide")
+    expect(re.search(r"\r\x1b\[Kstep 10/10 validation loss", text), f"the progress line is not cleared in {text!r}")
+
+
+def test_show_traces(cli):
+    printed = cli.train(cli.new_path(), "--steps", "1", "--show-traces")
+    expect("prims.adamw" in printed or "prims::adamw" in printed, "the traces of the step have no optimizer")
+
+
+def test_losses_do_not_depend_on_threads(cli):
+    runs = []
+    for threads in (1, 2, 3):
+        out = cli.new_path()
+        cli.train(out, "--steps", "30", "--dropout", "0.1", "--width", "32", "--block", "32", "--batch", "4", "--threads", threads)
+        runs.append(losses_of(out))
+    expect(runs[0] == runs[1], "2 threads give other losses than 1")
+    expect(runs[0] == runs[2], "3 threads give other losses than 1")
+
+
+def test_resume_after_stopping(cli):
+    whole, halves = cli.new_path(), cli.new_path()
+    flags = ["--steps", "20", "--dropout", "0.1", "--eval-every", "10", "--checkpoint-every", "5"]
+    cli.train(whole, *flags)
+    cli.train(halves, *flags, "--stop-at", "10")
+    # What a killed run may leave: a file half-written, a line half-written, lines after the checkpoint.
+    (halves / "checkpoint" / "checkpoint.safetensors.12345.part").write_bytes(b"half")
+    (halves / "loss.svg.12345.part").write_bytes(b"half")
+    with open(halves / "metrics.jsonl", "a") as metrics:
+        metrics.write('{"step": 11, "train_loss": 9.5, "tokens_per_s": 1}\n{"step": 12, "train_l')
+    cli.train(halves, *flags, "--resume")
+    expect_equal(losses_of(halves), losses_of(whole), "the losses of a resumed run")
+    expect(not list(halves.rglob("*.part")), "unfinished files are still there")
+
+
+def test_resuming_a_finished_run_changes_nothing(cli):
+    out = cli.new_path()
+    first = json.loads(cli.train(out, "--json"))
+    before = (out / "metrics.jsonl").read_bytes(), (out / "checkpoint" / "checkpoint.safetensors").read_bytes()
+    again = json.loads(cli.train(out, "--json", "--resume"))
+    for key in ("steps", "train_loss", "val_loss"):
+        expect_equal(again[key], first[key], key)
+    after = (out / "metrics.jsonl").read_bytes(), (out / "checkpoint" / "checkpoint.safetensors").read_bytes()
+    expect(before == after, "the files are not the same")
+
+
+def test_text_from_a_folder(cli):
+    folder = cli.new_path()
+    folder.mkdir()
+    shutil.copy(cli.text, folder / "a.txt")
+    (folder / "b.bin").write_bytes(b"\xff\xfe\x00")
+    cli.train(cli.new_path(), "--steps", "1", text=folder)
+
+
+def test_generate(cli):
+    arguments = ["generate", "--checkpoint", cli.trained(), "--prompt", "the ", "--tokens", "30", "--seed", "5"]
+    text = cli.good(*arguments)
+    expect(text.startswith("the ") and text.endswith("\n"), f"generated {text!r}")
+    expect_equal(len(text), len("the ") + 30 + 1, "number of characters")
+    expect_equal(cli.good(*arguments), text, "the text of the same seed")
+    likeliest = [cli.good(*arguments[:-1], seed, "--temperature", "0") for seed in ("1", "2")]
+    expect_equal(likeliest[0], likeliest[1], "the text at temperature 0")
+    cli.good("generate", "--checkpoint", cli.trained() / "checkpoint", "--tokens", "3", "--top-k", "2")
+
+
+def test_generate_from_a_text_without_new_lines(cli):
+    out = cli.new_path()
+    cli.train(out, "--steps", "1", text=cli.write("żółw and jaź " * 60))
+    text = cli.good("generate", "--checkpoint", out, "--tokens", "12")
+    expect_equal(len(text), 1 + 12 + 1, "number of characters")
+
+
+def test_trace(cli):
+    stages = cli.good("trace", "linear", "--stage", "list").splitlines()
+    for kind in ("prologue.0 ", "forward.0 ", "backward.0 "):
+        expect(any(line.startswith(kind) for line in stages), f"--stage list has no {kind}in {stages}")
+    for line in stages:
+        expect(cli.good("trace", "linear", "--stage", line.split()[0]).strip(), f"stage {line} is empty")
+    expect("linear" in cli.good("trace", "linear"), "the trace has no linear")
+    expect("def " in cli.good("trace", "mlp", "--backward", "--python", "--associate"), "the Python form has no def")
+
+
+def test_ops(cli):
+    signatures = cli.good("ops").splitlines()
+    lines = [json.loads(line) for line in cli.good("ops", "--json").splitlines()]
+    expect_equal([line["signature"] for line in lines], signatures, "signatures with and without --json")
+    expect(all(line["name"] and line["documentation"] and line["traits"] for line in lines), "an operator is not described")
+    expect(cli.good("ops", "matmul").startswith("torch.matmul("), "ops matmul")
+
+
+def test_bench_lines(cli):
+    lines = [json.loads(line) for line in cli.good("bench", "ov_pointwise", "--threads", "1").splitlines()]
+    expect(lines and all(set(line) == {"peer", "case", "dtype", "metric", "value"} for line in lines), f"bench prints {lines}")
+
+
+def test_printing_into_a_closed_pipe(cli):
+    """It may end by SIGPIPE or with a failure, never with a crash."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = cli.run("ops", stdout=writing)
+    os.close(writing)
+    expect(done.returncode == -13 or (done.returncode == 1 and done.stderr.count("\n") == 1), f"ended with {done.returncode}")
+    expect(done.stderr == "" or done.stderr.startswith("fulgurite: "), f"said {done.stderr!r}")
+
+
+def test_printing_to_a_full_disk_or_nowhere(cli):
+    for arguments in (["--version"], ["ops"], ["--help"], cli.training(cli.new_path())):
+        with open("/dev/full", "w") as full:
+            cli.bad(*arguments, status=1, message="could not be written", stdout=full)
+
+
+def test_closed_stdout_does_not_spoil_files(cli):
+    out = cli.new_path()
+    done = subprocess.run(["sh", "-c", '"$0" "$@" >&-', cli.program, *map(str, cli.training(out))], stderr=subprocess.PIPE, text=True,
+                          env=cli.environment)
+    expect_equal((done.returncode, done.stderr.count("\n")), (1, 1), "exit status and lines on stderr")
+    expect_equal(len(metrics_of(out)), 11, "lines of metrics.jsonl")

@@ -1,0 +1,17 @@
+# Installs the build and compiles and runs a program that finds it with find_package. Called with -DBUILD, -DCOMPILER, -DGENERATOR, -DFLAGS,
+# -DVERSION and -DFOLDER.
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${ARGN}\nfailed: ${status}\n${output}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE ${FOLDER})
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${FOLDER}/prefix)
+run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${FOLDER}/build -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER}
+    -DCMAKE_CXX_FLAGS=${FLAGS} -DCMAKE_PREFIX_PATH=${FOLDER}/prefix -DWANTED_VERSION=${VERSION})
+run(${CMAKE_COMMAND} --build ${FOLDER}/build)
+run(${FOLDER}/build/consumer)
+run(${FOLDER}/prefix/bin/fulgurite trace linear --backward)
+file(REMOVE_RECURSE ${FOLDER})

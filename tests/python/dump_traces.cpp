@@ -1,0 +1,244 @@
+// Writes traces with what went in and came out, for others to run. usage: dump_traces FOLDER
+//   traces.jsonl         an object for each program, with every stage in the Python form, for run_traces.py
+//   traces.cpp           the last stages in the C++ form, compiled against cpp_form/cpp_form.h
+//   tensors.safetensors  the tensors that both name
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+
+#include <fulgurite/fulgurite.h>
+#include <fulgurite/models/gpt.h>
+
+#include "io/json.h"
+#include "support/operator_cases.h"
+
+using namespace fulgurite;
+using namespace fulgurite::test;
+
+namespace {
+
+/// A jitted call that is to be repeated under PyTorch. Every input is an argument of its trace, in this order.
+struct Program {
+  std::string name;
+  std::vector<Tensor> inputs;
+  double tolerance = 1;   // times 1e-5
+  bool is_exact = false;  // bit for bit
+};
+
+class Dump {
+ public:
+  explicit Dump(const std::string& folder)
+      : folder_(folder), lines_(folder + "/traces.jsonl"), sources_(folder + "/traces.cpp") {
+    if (!lines_ || !sources_) throw UserError("cannot write into " + folder);
+    sources_ << "#include \"cpp_form.h\"\n\n";
+  }
+
+  /// Calls `f(…)`, a jitted function's one call, differentiates what it gives, and writes all of it.
+  void add(const Program& program, const Jitted& jitted, const std::function<std::vector<Tensor>()>& f) {
+    name_ = program.name;
+    std::vector<std::string> inputs, outputs, cotangents, gradients, after;
+    for (const Tensor& input : program.inputs) inputs.push_back(keep("in", input));
+    manual_seed(case_seed);
+    const std::vector<Tensor> results = f();
+    for (const Tensor& result : results) outputs.push_back(keep("out", result));
+    for (const Tensor& input : program.inputs) after.push_back(keep("after", input));
+    differentiate(program.inputs, results, cotangents, gradients);
+    std::string line = "{\"name\": " + json::quote(name_) + ", \"tolerance\": " + json::number(1e-5 * program.tolerance) +
+                       ", \"exact\": " + (program.is_exact ? "true" : "false");
+    const auto member = [&](const char* key, const std::vector<std::string>& items) {
+      line += std::string(", \"") + key + "\": [";
+      for (size_t i = 0; i < items.size(); ++i) line += (i ? ", " : "") + (items[i].empty() ? "null" : json::quote(items[i]));
+      line += "]";
+    };
+    member("inputs", inputs);
+    member("outputs", outputs);
+    member("after", after);
+    member("cotangents", cotangents);
+    member("gradients", gradients);
+    member("forward", texts(last_traces(jitted)));
+    member("backward", texts(last_backward_traces(jitted)));
+    lines_ << line << "}\n";
+    add_source({inputs, outputs, cotangents, gradients}, last_traces(jitted), last_backward_traces(jitted));
+  }
+
+  void finish() {
+    sources_ << "void cpp_form::check_all() {\n" << checks_ << "}\n";
+    if (!sources_.flush()) throw UserError("cannot write into " + folder_);
+    save_safetensors(folder_ + "/tensors.safetensors", tensors_);
+    if (!lines_.flush()) throw UserError("cannot write into " + folder_);
+  }
+
+ private:
+  std::string keep(const char* kind, const Tensor& tensor) {
+    const std::string key = name_ + " " + kind + " " + std::to_string(tensors_.size());
+    tensors_[key] = tensor.detach().contiguous().clone();
+    return key;
+  }
+
+  void differentiate(const std::vector<Tensor>& inputs, const std::vector<Tensor>& results, std::vector<std::string>& cotangents,
+                     std::vector<std::string>& gradients) {
+    std::vector<Tensor> roots, weights, leaves;
+    for (const Tensor& result : results) {
+      cotangents.emplace_back();
+      if (!result.requires_grad()) continue;
+      roots.push_back(result);
+      weights.push_back(constants(hints(result.shape())).to(result.dtype()));
+      cotangents.back() = keep("cotangent", weights.back());
+    }
+    if (roots.empty()) return;
+    for (const Tensor& input : inputs)
+      if (input.requires_grad()) leaves.push_back(input);
+    const std::vector<Tensor> found = autograd::grad(roots, leaves, weights, {.allow_unused = true, .materialize_grads = true});
+    size_t next = 0;
+    for (const Tensor& input : inputs) gradients.push_back(input.requires_grad() ? keep("gradient", found[next++]) : "");
+  }
+
+  void add_source(const std::vector<std::vector<std::string>>& names, const std::vector<Trace>& forward,
+                  const std::vector<Trace>& backward) {
+    const std::string space = "trace_" + std::to_string(++sources_written_);
+    sources_ << "namespace " << space << " {\n" << forward.back().cpp({.depth = 0});
+    checks_ += "  check({" + json::quote(name_);
+    for (const std::vector<std::string>& list : names) {
+      checks_ += ", {";
+      for (const std::string& name : list) checks_ += json::quote(name) + ", ";
+      checks_ += "}";
+    }
+    checks_ += "}, " + space + "::" + forward.back().name;
+    if (!backward.empty()) {
+      sources_ << "\n" << backward.back().cpp({.depth = 0});
+      checks_ += ", " + space + "::" + backward.back().name;
+    }
+    sources_ << "}\n\n";
+    checks_ += ");\n";
+  }
+
+  static std::vector<int64_t> hints(const Shape& shape) {
+    std::vector<int64_t> out;
+    for (const Int size : shape) out.push_back(size.hint());
+    return out;
+  }
+
+  static std::vector<std::string> texts(const std::vector<Trace>& stages) {
+    std::vector<std::string> out;
+    for (const Trace& stage : stages) out.push_back(stage.python());
+    return out;
+  }
+
+  std::string folder_, name_;
+  std::ofstream lines_, sources_;
+  std::string checks_;
+  int sources_written_ = 0;
+  TensorMap tensors_;
+};
+
+Tensor as_f32(const Tensor& tensor) {
+  if (tensor.dtype() != Dtype::f64) return tensor;
+  return tensor.detach().to(Dtype::f32).requires_grad_(tensor.requires_grad());
+}
+
+void dump_operators(Dump& dump) {
+  for (const OperatorCase& c : operator_cases()) {
+    if (c.no_pytorch) continue;
+    std::vector<Tensor> inputs;
+    for (const Tensor& input : c.inputs()) inputs.push_back(as_f32(input));
+    const std::string_view op = c.symbol->name();
+    const bool is_drawn = op.starts_with("rand") || op == "uniform" || op == "dropout";
+    const auto f = jit([&c](std::vector<Tensor> tensors) { return c.run(tensors); });
+    dump.add({c.name, inputs, c.symbol->samples.tolerance_scale, is_drawn && !op.starts_with("randn")}, f,
+             [&] { return f(inputs); });
+  }
+}
+
+// The example models of the command line.
+
+struct LinearModel {
+  nn::Linear linear{100, 10, false};
+  Tensor operator()(Tensor x) const { return linear(x); }
+};
+
+struct MlpModel {
+  nn::Linear first{64, 256}, second{256, 64};
+  Tensor operator()(Tensor x) const { return second(gelu(first(x))); }
+};
+
+std::vector<Tensor> joined(std::vector<Tensor> tensors, const std::vector<Tensor>& more) {
+  tensors.insert(tensors.end(), more.begin(), more.end());
+  return tensors;
+}
+
+void dump_models(Dump& dump) {
+  manual_seed(1337);
+  {
+    const LinearModel model;
+    const Tensor x = randn({10, 100});
+    const auto f = jit(model);
+    dump.add({"linear", joined({x}, nn::parameters(model))}, f, [&]() -> std::vector<Tensor> { return {f(x)}; });
+  }
+  {
+    const MlpModel model;
+    const Tensor x = randn({16, 64});
+    const auto f = jit(model);
+    dump.add({"mlp", joined({x}, nn::parameters(model))}, f, [&]() -> std::vector<Tensor> { return {f(x)}; });
+  }
+  for (const double dropout : {0.0, 0.1}) {
+    const models::Gpt model = models::make_gpt(
+        {.vocabulary = 65, .layers = 2, .heads = 4, .width = 64, .block = 32, .dropout = dropout, .bias = dropout > 0});
+    const Tensor tokens = randint(0, 65, {2, 32}), targets = randint(0, 65, {2, 32});
+    const auto f = jit([](models::Gpt gpt, Tensor tokens, Tensor targets) { return gpt.loss(tokens, targets); });
+    dump.add({dropout > 0 ? "gpt with dropout" : "gpt", joined(nn::parameters(model), {tokens, targets}), 10}, f,
+             [&]() -> std::vector<Tensor> { return {f(model, tokens, targets)}; });
+  }
+}
+
+// A whole step of training: its gradient is part of the trace, and it writes into its inputs.
+void dump_training_step(Dump& dump) {
+  manual_seed(11);
+  const Tensor x = randn({8, 4}), y = randn({8, 1}), weight = randn({1, 4});
+  const Tensor first_moment = zeros({1, 4}), second_moment = zeros({1, 4}), step = zeros({}), rate = tensor(0.01);
+  const auto f = jit([](Tensor weight, Tensor m, Tensor v, Tensor step, Tensor rate, Tensor x, Tensor y) {
+    const auto loss = [&](Tensor w) { return nn::mse_loss(nn::linear(x, w), y); };
+    const auto [value, gradient] = value_and_grad(loss)(weight);
+    step.add_(1);
+    const auto [new_weight, new_m, new_v] = prims::adamw(weight, gradient, m, v, step, rate, 0.9, 0.99, 1e-8, 0.1);
+    weight.copy_(new_weight);
+    m.copy_(new_m);
+    v.copy_(new_v);
+    return value;
+  });
+  dump.add({"training step", {weight, first_moment, second_moment, step, rate, x, y}}, f,
+           [&]() -> std::vector<Tensor> { return {f(weight, first_moment, second_moment, step, rate, x, y)}; });
+}
+
+// Gradients of gradients.
+void dump_second_order(Dump& dump) {
+  manual_seed(12);
+  const Tensor x = randn({5, 3}).requires_grad_(), w = randn({2, 3}).requires_grad_();
+  const auto f = jit([](Tensor x, Tensor w) {
+    const auto norm = [&](Tensor w) { return sum(tanh(nn::linear(x, w))); };
+    const Tensor slope = grad(norm)(w);
+    return sum(slope * slope);
+  });
+  dump.add({"gradient of a gradient", {x, w}, 10}, f, [&]() -> std::vector<Tensor> { return {f(x, w)}; });
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 2) {
+    std::fprintf(stderr, "usage: dump_traces FOLDER\n");
+    return 2;
+  }
+  try {
+    Dump dump(arguments[1]);
+    dump_operators(dump);
+    dump_models(dump);
+    dump_training_step(dump);
+    dump_second_order(dump);
+    dump.finish();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "dump_traces: %s\n", error.what());
+    return 1;
+  }
+}

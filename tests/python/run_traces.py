@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""Runs every stage of many traces, in their Python form, under PyTorch and compares with the library's numbers.
+
+usage: run_traces.py BUILD_FOLDER
+
+BUILD_FOLDER/tests/dump_traces writes the programs: a call of every operator, the example models, a training step. For each of them every
+stage of the forward must give the library's results; every stage of the backward, run on what the last forward saved, its gradients; and
+PyTorch's own autograd through the recorded forward the same gradients. Draws agree because the printed generator is the library's.
+"""
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+import torch
+
+DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I64": torch.int64,
+          "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8, "BOOL": torch.bool}
+SEED = 7  # case_seed in tests/support/operator_cases.h
+
+
+class Wrong(Exception):
+    """Numbers differ."""
+
+
+def load_safetensors(path):
+    data = path.read_bytes()
+    (length,) = struct.unpack("<Q", data[:8])
+    header, start = json.loads(data[8:8 + length]), 8 + length
+    header.pop("__metadata__", None)
+    tensors = {}
+    for name, entry in header.items():
+        begin, end = entry["data_offsets"]
+        dtype = DTYPES[entry["dtype"]]
+        if begin == end:
+            tensors[name] = torch.empty(entry["shape"], dtype=dtype)
+        else:
+            tensors[name] = torch.frombuffer(bytearray(data[start + begin:start + end]), dtype=dtype).reshape(entry["shape"])
+    return tensors
+
+
+def load_function(text):
+    """The function that a Python form defines last, and a fresh generator for it."""
+    namespace = {}
+    exec(compile(text, "<trace>", "exec"), namespace)
+    namespace["random_seed"], namespace["random_offset"] = SEED, 0
+    name = [line for line in text.splitlines() if line.startswith("def ")][-1][4:].split("(")[0]
+    return namespace[name]
+
+
+def as_list(result):
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def flat(result):
+    out = []
+    for item in as_list(result):
+        out += flat(item) if isinstance(item, (tuple, list)) else [item]
+    return out
+
+
+class Program:
+    def __init__(self, record, tensors):
+        self.record = record
+        self.name, self.exact = record["name"], record["exact"]
+        of = lambda key: [None if name is None else tensors[name] for name in record[key]]
+        self.inputs, self.outputs, self.after = of("inputs"), of("outputs"), of("after")
+        self.cotangents, self.gradients = of("cotangents"), of("gradients")
+
+    def compare(self, actual, expected, what):
+        if len(actual) != len(expected):
+            raise Wrong(f"{what}: {len(actual)} results, expected {len(expected)}")
+        for i, (a, b) in enumerate(zip(actual, expected)):
+            if b is None:
+                continue
+            if a is None:
+                a = torch.zeros_like(b)
+            if a.dtype != b.dtype or a.shape != b.shape:
+                raise Wrong(f"{what} {i}: PyTorch gives {a.dtype} {list(a.shape)}, the library {b.dtype} {list(b.shape)}")
+            if self.exact or not b.dtype.is_floating_point:
+                close = torch.equal(a, b)
+            else:
+                finite = b[torch.isfinite(b)]
+                largest = max(1e-30, finite.abs().max().item()) if finite.numel() else 1.0
+                tolerance = self.record["tolerance"] if b.dtype in (torch.float32, torch.float64) else 1e-2
+                close = torch.allclose(a.double(), b.double(), rtol=0, atol=tolerance * largest, equal_nan=True)
+            if not close:
+                raise Wrong(f"{what} {i}: PyTorch gives\n{a}\nthe library\n{b}")
+
+    def fresh_inputs(self):
+        return [t.clone() for t in self.inputs]
+
+    def run_forward(self, text, what):
+        """Gives what was saved for the backward, where this stage saves anything."""
+        inputs = self.fresh_inputs()
+        result, saved = load_function(text)(*inputs), None
+        if isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], dict):
+            result, saved = result
+        if isinstance(result, dict):
+            results = result.get("flat_output", result.get("fw_flat_out"))
+        else:
+            results = result
+        self.compare(flat(results), self.outputs, f"{what}, result")
+        self.compare(inputs, self.after, f"{what}, input afterwards")
+        return saved
+
+    def run_backward(self, text, saved, what):
+        collections = [list(collection) for collection in saved]
+        gradients = load_function(text)(collections, list(self.cotangents))
+        self.compare(as_list(gradients), self.gradients, f"{what}, gradient")
+
+    def run_autograd(self, text):
+        inputs = self.fresh_inputs()
+        wanted = [i for i, g in enumerate(self.gradients) if g is not None]
+        for i in wanted:
+            inputs[i].requires_grad_()
+        results = flat(load_function(text.replace("@torch.no_grad()\n", ""))(*inputs))
+        roots = [(r, c) for r, c in zip(results, self.cotangents) if c is not None and r.requires_grad]
+        if len(roots) < sum(c is not None for c in self.cotangents):
+            raise Wrong("PyTorch's result does not require a gradient, the library's does")
+        try:
+            gradients = torch.autograd.grad([r for r, _ in roots], [inputs[i] for i in wanted], [c for _, c in roots], allow_unused=True)
+        except RuntimeError as error:
+            if "is not implemented" in str(error):  # an operator without a gradient in PyTorch
+                return
+            raise
+        self.compare(list(gradients), [self.gradients[i] for i in wanted], "PyTorch's autograd, gradient")
+
+    def run(self):
+        saved = None
+        for i, text in enumerate(self.record["forward"]):
+            saved = self.run_forward(text, f"forward stage {i}") or saved
+        for i, text in enumerate(self.record["backward"]):
+            self.run_backward(text, saved, f"backward stage {i}")
+        if self.record["backward"]:
+            self.run_autograd(self.record["forward"][0])
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__.splitlines()[2])
+    build = pathlib.Path(sys.argv[1])
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        subprocess.run([build / "tests" / "dump_traces", folder], check=True)
+        tensors = load_safetensors(folder / "tensors.safetensors")
+        records = [json.loads(line) for line in (folder / "traces.jsonl").read_text().splitlines()]
+    passed = failed = 0
+    for record in records:
+        try:
+            Program(record, tensors).run()
+            passed += 1
+        except Exception as error:  # whatever a trace throws is a failure of that trace
+            failed += 1
+            kind = "" if isinstance(error, Wrong) else f"{type(error).__name__}: "
+            print(f"FAILED {record['name']}: {kind}{error}")
+    print(f"{passed} passed, {failed} failed")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
