@@ -46,7 +46,7 @@ int main() {
   }
 
   const fg::NoGrad no_grad;
-  std::vector<int64_t> said(tokens.begin(), tokens.begin() + 6);
+  std::vector<int64_t> said(tokens.begin(), tokens.begin() + block);
   while (said.size() < tokens.size()) {
     const int64_t length = std::min<int64_t>(block, static_cast<int64_t>(said.size()));
     const auto window = fg::tensor(std::vector<int64_t>(said.end() - length, said.end()));

@@ -3,10 +3,10 @@
 #include <iosfwd>
 #include <map>
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <fulgurite/tensor.h>
@@ -49,7 +49,7 @@ struct NumberProxy : detail::Counted {
   int64_t integer = 0;  // the values in the call that was recorded
   double floating = 0;
 };
-void retain(const NumberProxy*);
+inline void retain(const NumberProxy* proxy) { proxy->owners.fetch_add(1, std::memory_order_relaxed); }
 void release(const NumberProxy*);
 
 /// A tensor of a trace: what is known of it without its elements. Never changed once made.
@@ -68,7 +68,7 @@ struct TensorProxy : detail::Counted {
   /// "cpu f32[2, 3]"
   std::string type_text() const;
 };
-void retain(const TensorProxy*);
+inline void retain(const TensorProxy* proxy) { proxy->owners.fetch_add(1, std::memory_order_relaxed); }
 void release(const TensorProxy*);
 
 struct ValueObject;
@@ -79,7 +79,7 @@ void release(const ValueObject*);
 class Value {
  public:
   enum class Kind : uint8_t { none, tensor, integer, floating, boolean, string, dtype, device, list, slice, ellipsis, collection };
-  Value() = default;
+  Value() {}
   Value(NoneType) {}
   Value(detail::Ref<TensorProxy> proxy);
   Value(const Tensor& concrete);
@@ -103,13 +103,30 @@ class Value {
   Value(const std::vector<Tensor>& tensors);
   Value(const Shape& integers);
   static Value collection(std::string name, std::vector<Value> items);
-  Value(const Value&) = default;
-  Value(Value&& other) noexcept : kind_(std::exchange(other.kind_, Kind::none)), content_(std::move(other.content_)) {}
-  Value& operator=(Value other) noexcept {
-    std::swap(kind_, other.kind_);
-    content_.swap(other.content_);
+  Value(const Value& other) : kind_(other.kind_), content_(other.content_) {
+    switch (content_) {
+      case Content::constant: constant_ = other.constant_; break;
+      case Content::number: new (&number_) NumberRef(other.number_); break;
+      case Content::tensor: new (&tensor_) TensorRef(other.tensor_); break;
+      case Content::object: new (&object_) ObjectRef(other.object_); break;
+    }
+  }
+  Value(Value&& other) noexcept { take(other); }
+  Value& operator=(const Value& other) {
+    Value copy(other);  // first: `other` may be part of what this value owns
+    drop();
+    take(copy);
     return *this;
   }
+  Value& operator=(Value&& other) noexcept {
+    if (this != &other) {
+      Value taken(std::move(other));
+      drop();
+      take(taken);
+    }
+    return *this;
+  }
+  ~Value() { drop(); }
 
   Kind kind() const { return kind_; }
   bool is_none() const { return kind_ == Kind::none; }
@@ -148,13 +165,43 @@ class Value {
   size_t hash() const;
 
  private:
-  explicit Value(Kind kind) : kind_(kind) {}
   using ObjectRef = detail::Ref<const ValueObject>;
   using NumberRef = detail::Ref<const NumberProxy>;
   using TensorRef = detail::Ref<TensorProxy>;
+  // What is in the union: a number, dtype or device as bits; a number that is a symbol; a tensor; everything longer.
+  enum class Content : uint8_t { constant, number, tensor, object };
+  explicit Value(Kind kind, int64_t constant = 0) : kind_(kind), constant_(constant) {}
+  Value(Kind, NumberRef);
+  Value(Kind, ObjectRef);
+
+  void drop() {
+    switch (content_) {
+      case Content::constant: break;
+      case Content::number: number_.~NumberRef(); break;
+      case Content::tensor: tensor_.~TensorRef(); break;
+      case Content::object: object_.~ObjectRef(); break;
+    }
+  }
+  // Into a value that owns nothing; `other` is none afterwards.
+  void take(Value& other) noexcept {
+    kind_ = std::exchange(other.kind_, Kind::none);
+    content_ = std::exchange(other.content_, Content::constant);
+    switch (content_) {
+      case Content::constant: constant_ = other.constant_; break;
+      case Content::number: new (&number_) NumberRef(std::move(other.number_)); break;
+      case Content::tensor: new (&tensor_) TensorRef(std::move(other.tensor_)); break;
+      case Content::object: new (&object_) ObjectRef(std::move(other.object_)); break;
+    }
+  }
+
   Kind kind_ = Kind::none;
-  // Numbers, dtypes and devices; number symbols; tensors; everything longer.
-  std::variant<int64_t, double, NumberRef, TensorRef, ObjectRef> content_;
+  Content content_ = Content::constant;
+  union {
+    int64_t constant_ = 0;
+    NumberRef number_;
+    TensorRef tensor_;
+    ObjectRef object_;
+  };
 };
 
 /// A parameter of call(): a value, or braces of values for a list.

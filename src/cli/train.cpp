@@ -98,11 +98,25 @@ Data load_data(const TrainFlags& f) {
   return data;
 }
 
+// Refuses a model whose weights, gradients and two moments alone are more than the machine's memory, before it begins to swap.
+void check_memory(const TrainConfig& c, int64_t vocabulary) {
+  const double width = static_cast<double>(c.width);
+  const double parameters = 12.0 * static_cast<double>(c.layers) * width * width + static_cast<double>(vocabulary + c.block) * width;
+  const double needed = 4 * sizeof(float) * parameters;
+  const double there = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  if (there <= 0 || needed <= there) return;
+  char text[160];
+  std::snprintf(text, sizeof text, "a model of %.3g parameters needs %.3g GB of memory to train, this machine has %.3g", parameters,
+                needed / 1e9, there / 1e9);
+  throw UserError(text);
+}
+
 constexpr uint64_t train_stream = 0, validation_stream = 1;
 
 class Run {
  public:
   Run(const TrainFlags& flags, Data data) : f_(flags), config_(flags.config), data_(std::move(data)) {
+    check_memory(config_, data_.vocabulary.size());
     manual_seed(static_cast<uint64_t>(config_.seed));
     model_ = make_model(config_, data_.vocabulary.size());
     for (const auto& [path, parameter] : nn::named_parameters(model_)) parameter.set_name(trace_name(path));
@@ -111,6 +125,11 @@ class Run {
     schedule_ = std::make_unique<optim::CosineSchedule>(
         *optimizer_, optim::CosineOptions{.warmup = config_.warmup, .steps = std::max(config_.steps, config_.warmup + 1), .min_lr = config_.min_lr});
   }
+
+  // An error's message begins on its own line.
+  ~Run() { end_progress("\n"); }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
 
   // Nothing is written before it is known that the run can begin.
   void start() {
@@ -200,18 +219,26 @@ class Run {
     if (f_.checkpoint_every > 0 && step_ % f_.checkpoint_every == 0) save();
   }
 
-  void progress(double rate) const {
+  void progress(double rate) {
     if (f_.as_json) return;
     const double left = static_cast<double>((config_.steps - step_) * config_.batch * config_.block) / std::max(rate, 1e-9);
     if (isatty(STDOUT_FILENO)) {
       std::printf("\rstep %lld/%lld  loss %.4f  %.0f tokens/s  %.0f s left   ", static_cast<long long>(step_),
                   static_cast<long long>(config_.steps), loss_, rate, left);
       std::fflush(stdout);
+      progress_is_open_ = true;
     } else if (step_ % (10 * f_.log_every) == 0) {
       std::printf("step %lld/%lld loss %.4f %.0f tokens/s\n", static_cast<long long>(step_), static_cast<long long>(config_.steps), loss_,
                   rate);
       std::fflush(stdout);
     }
+  }
+
+  void end_progress(const char* end) {
+    if (!progress_is_open_) return;
+    std::fputs(end, stdout);
+    std::fflush(stdout);
+    progress_is_open_ = false;
   }
 
   void validate(double rate) {
@@ -230,8 +257,9 @@ class Run {
     validated_at_ = step_;
     metrics_.add_validation(step_, validation_loss_, rate);
     if (!f_.as_json) {
-      std::printf("%sstep %lld/%lld validation loss %.4f\n", isatty(STDOUT_FILENO) ? "\r\033[K" : "", static_cast<long long>(step_),
-                  static_cast<long long>(config_.steps), validation_loss_);
+      end_progress("\r\033[K");
+      std::printf("step %lld/%lld validation loss %.4f\n", static_cast<long long>(step_), static_cast<long long>(config_.steps),
+                  validation_loss_);
       std::fflush(stdout);
     }
     write_plot();
@@ -297,6 +325,7 @@ class Run {
   Metrics metrics_;
   int64_t step_ = 0, validated_at_ = -1;
   double loss_ = NAN, validation_loss_ = NAN;
+  bool progress_is_open_ = false;
 };
 
 }  // namespace

@@ -20,10 +20,6 @@ struct ValueObject : detail::Counted {
 namespace {
 
 template <class T>
-void add_owner(const T* object) {
-  object->owners.fetch_add(1, std::memory_order_relaxed);
-}
-template <class T>
 void drop_owner(const T* object) {
   if (object->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete object;
 }
@@ -60,11 +56,9 @@ TensorProxy* describe(const Tensor& tensor) {
 
 }  // namespace
 
-void retain(const NumberProxy* proxy) { add_owner(proxy); }
 void release(const NumberProxy* proxy) { drop_owner(proxy); }
-void retain(const TensorProxy* proxy) { add_owner(proxy); }
 void release(const TensorProxy* proxy) { drop_owner(proxy); }
-void retain(const ValueObject* object) { add_owner(object); }
+void retain(const ValueObject* object) { object->owners.fetch_add(1, std::memory_order_relaxed); }
 void release(const ValueObject* object) { drop_owner(object); }
 
 namespace {
@@ -94,80 +88,78 @@ std::string TensorProxy::type_text() const { return text::cat(device.name(), " "
 Value::Value(detail::Ref<TensorProxy> proxy) {
   if (!proxy) return;
   kind_ = Kind::tensor;
-  content_ = std::move(proxy);
+  content_ = Content::tensor;
+  new (&tensor_) TensorRef(std::move(proxy));
+}
+Value::Value(Kind kind, NumberRef number) : kind_(kind), content_(Content::number) {
+  new (&number_) NumberRef(std::move(number));
+}
+Value::Value(Kind kind, ObjectRef object) : kind_(kind), content_(Content::object) {
+  new (&object_) ObjectRef(std::move(object));
 }
 Value::Value(const Tensor& concrete)
     : Value(concrete.defined() ? TensorRef(describe(concrete)) : TensorRef()) {}
-Value::Value(Int n) : kind_(Kind::integer) {
-  if (n.is_symbolic()) content_ = NumberRef(n.proxy());
-  else content_ = n.hint();
-}
-Value::Value(Float n) : kind_(Kind::floating) {
-  if (n.is_symbolic()) content_ = NumberRef(n.proxy());
-  else content_ = n.hint();
-}
-Value::Value(Bool b) : kind_(Kind::boolean) {
-  if (b.is_symbolic()) content_ = NumberRef(b.proxy());
-  else content_ = int64_t{b.hint()};
-}
-Value::Value(std::string_view text) : kind_(Kind::string), content_(new_object(std::string(text), {})) {}
-Value::Value(Dtype dtype) : kind_(Kind::dtype), content_(static_cast<int64_t>(dtype)) {}
-Value::Value(Device device)
-    : kind_(Kind::device), content_(static_cast<int64_t>(device.kind) << 16 | int64_t{device.index}) {}
-Value::Value(EllipsisType) : kind_(Kind::ellipsis) {}
+Value::Value(Int n) : Value(n.is_symbolic() ? Value(Kind::integer, NumberRef(n.proxy())) : Value(Kind::integer, n.hint())) {}
+Value::Value(Float n)
+    : Value(n.is_symbolic() ? Value(Kind::floating, NumberRef(n.proxy()))
+                            : Value(Kind::floating, std::bit_cast<int64_t>(n.hint()))) {}
+Value::Value(Bool b)
+    : Value(b.is_symbolic() ? Value(Kind::boolean, NumberRef(b.proxy())) : Value(Kind::boolean, int64_t{b.hint()})) {}
+Value::Value(std::string_view text) : Value(Kind::string, new_object(std::string(text), {})) {}
+Value::Value(Dtype dtype) : Value(Kind::dtype, static_cast<int64_t>(dtype)) {}
+Value::Value(Device device) : Value(Kind::device, static_cast<int64_t>(device.kind) << 16 | int64_t{device.index}) {}
+Value::Value(EllipsisType) : Value(Kind::ellipsis) {}
 Value::Value(const Slice& s)
-    : kind_(Kind::slice), content_(new_object({}, {open_end(s.start), open_end(s.stop), open_end(s.step)})) {}
-Value::Value(std::vector<Value> list) : kind_(Kind::list), content_(new_object({}, std::move(list))) {}
+    : Value(Kind::slice, new_object({}, {open_end(s.start), open_end(s.stop), open_end(s.step)})) {}
+Value::Value(std::vector<Value> list) : Value(Kind::list, new_object({}, std::move(list))) {}
 Value::Value(const std::vector<Tensor>& tensors) : Value(to_values(tensors)) {}
 Value::Value(const Shape& integers) : Value(to_values(integers)) {}
 
 Value Value::collection(std::string name, std::vector<Value> items) {
-  Value value(Kind::collection);
-  value.content_ = new_object(std::move(name), std::move(items));
-  return value;
+  return Value(Kind::collection, new_object(std::move(name), std::move(items)));
 }
 
-bool Value::is_proxy() const { return is_tensor() || std::holds_alternative<NumberRef>(content_); }
+bool Value::is_proxy() const { return content_ == Content::tensor || content_ == Content::number; }
 
 const detail::Ref<TensorProxy>& Value::tensor_ref() const {
   if (!is_tensor()) wrong_kind(kind_, Kind::tensor);
-  return std::get<TensorRef>(content_);
+  return tensor_;
 }
 
 const TensorProxy& Value::tensor() const { return *tensor_ref(); }
 
 Int Value::integer() const {
   if (!is_int()) wrong_kind(kind_, Kind::integer);
-  if (const auto* symbol = std::get_if<NumberRef>(&content_)) return Int((*symbol)->integer, symbol->get());
-  return std::get<int64_t>(content_);
+  if (content_ == Content::number) return Int(number_->integer, number_.get());
+  return constant_;
 }
 
 Float Value::floating() const {
   if (is_int()) return Float(integer());
   if (!is_float()) wrong_kind(kind_, Kind::floating);
-  if (const auto* symbol = std::get_if<NumberRef>(&content_)) return Float((*symbol)->floating, symbol->get());
-  return std::get<double>(content_);
+  if (content_ == Content::number) return Float(number_->floating, number_.get());
+  return std::bit_cast<double>(constant_);
 }
 
 Bool Value::boolean() const {
   if (!is_bool()) wrong_kind(kind_, Kind::boolean);
-  if (const auto* symbol = std::get_if<NumberRef>(&content_)) return Bool((*symbol)->integer != 0, symbol->get());
-  return std::get<int64_t>(content_) != 0;
+  if (content_ == Content::number) return Bool(number_->integer != 0, number_.get());
+  return constant_ != 0;
 }
 
 const std::string& Value::string() const {
   if (!is_string()) wrong_kind(kind_, Kind::string);
-  return std::get<ObjectRef>(content_)->text;
+  return object_->text;
 }
 
 Dtype Value::dtype() const {
   if (!is_dtype()) wrong_kind(kind_, Kind::dtype);
-  return static_cast<Dtype>(std::get<int64_t>(content_));
+  return static_cast<Dtype>(constant_);
 }
 
 Device Value::device() const {
   if (!is_device()) wrong_kind(kind_, Kind::device);
-  const int64_t packed = std::get<int64_t>(content_);
+  const int64_t packed = constant_;
   Device device;
   device.kind = static_cast<Device::Kind>(packed >> 16);
   device.index = static_cast<int16_t>(packed & 0xffff);
@@ -176,51 +168,48 @@ Device Value::device() const {
 
 const std::vector<Value>& Value::list() const {
   if (!is_list() && !is_collection()) wrong_kind(kind_, Kind::list);
-  return std::get<ObjectRef>(content_)->items;
+  return object_->items;
 }
 
 Slice Value::slice() const {
   if (!is_slice()) wrong_kind(kind_, Kind::slice);
-  const std::vector<Value>& ends = std::get<ObjectRef>(content_)->items;
+  const std::vector<Value>& ends = object_->items;
   return {slice_end(ends[0]), slice_end(ends[1]), slice_end(ends[2])};
 }
 
 const std::string& Value::collection_name() const {
   if (!is_collection()) wrong_kind(kind_, Kind::collection);
-  return std::get<ObjectRef>(content_)->text;
+  return object_->text;
 }
 
 bool operator==(const Value& a, const Value& b) {
-  if (a.kind_ != b.kind_ || a.content_.index() != b.content_.index()) return false;
-  if (a.is_tensor()) return same_tensor(a.tensor(), b.tensor());
-  if (const auto* integer = std::get_if<int64_t>(&a.content_)) return *integer == std::get<int64_t>(b.content_);
-  // By bits: -0.0 and 0.0 are different constants, and NaN is equal to itself.
-  if (const auto* floating = std::get_if<double>(&a.content_))
-    return std::bit_cast<int64_t>(*floating) == std::bit_cast<int64_t>(std::get<double>(b.content_));
-  if (const auto* symbol = std::get_if<Value::NumberRef>(&a.content_)) {
-    const auto& other = std::get<Value::NumberRef>(b.content_);
-    return *symbol == other || ((*symbol)->id >= 0 && (*symbol)->id == other->id);
+  if (a.kind_ != b.kind_ || a.content_ != b.content_) return false;
+  switch (a.content_) {
+    // Floats by bits: -0.0 and 0.0 are different constants, and NaN is equal to itself.
+    case Value::Content::constant: return a.constant_ == b.constant_;
+    case Value::Content::number: return a.number_ == b.number_ || (a.number_->id >= 0 && a.number_->id == b.number_->id);
+    case Value::Content::tensor: return same_tensor(*a.tensor_, *b.tensor_);
+    case Value::Content::object: break;
   }
-  const auto& x = std::get<Value::ObjectRef>(a.content_);
-  const auto& y = std::get<Value::ObjectRef>(b.content_);
-  return x == y || (x->text == y->text && x->items == y->items);
+  return a.object_ == b.object_ || (a.object_->text == b.object_->text && a.object_->items == b.object_->items);
 }
 
 size_t Value::hash() const {
   const auto kind = static_cast<size_t>(kind_);
-  if (is_tensor()) {
-    const TensorProxy& proxy = tensor();
-    if (proxy.id >= 0) return mix(kind, static_cast<size_t>(proxy.id));
-    return mix(kind, std::hash<const void*>()(proxy.concrete.defined() ? static_cast<const void*>(proxy.concrete.impl().get())
-                                                                       : static_cast<const void*>(&proxy)));
+  switch (content_) {
+    case Content::constant: return mix(kind, static_cast<size_t>(constant_));
+    case Content::number:
+      return mix(kind, number_->id >= 0 ? static_cast<size_t>(number_->id) : std::hash<const void*>()(number_.get()));
+    case Content::tensor: {
+      const TensorProxy& proxy = *tensor_;
+      if (proxy.id >= 0) return mix(kind, static_cast<size_t>(proxy.id));
+      return mix(kind, std::hash<const void*>()(proxy.concrete.defined() ? static_cast<const void*>(proxy.concrete.impl().get())
+                                                                         : static_cast<const void*>(&proxy)));
+    }
+    case Content::object: break;
   }
-  if (const auto* integer = std::get_if<int64_t>(&content_)) return mix(kind, static_cast<size_t>(*integer));
-  if (const auto* floating = std::get_if<double>(&content_)) return mix(kind, std::bit_cast<size_t>(*floating));
-  if (const auto* symbol = std::get_if<NumberRef>(&content_))
-    return mix(kind, (*symbol)->id >= 0 ? static_cast<size_t>((*symbol)->id) : std::hash<const void*>()(symbol->get()));
-  const ValueObject& object = *std::get<ObjectRef>(content_);
-  size_t out = mix(kind, std::hash<std::string>()(object.text));
-  for (const Value& item : object.items) out = mix(out, item.hash());
+  size_t out = mix(kind, std::hash<std::string>()(object_->text));
+  for (const Value& item : object_->items) out = mix(out, item.hash());
   return out;
 }
 

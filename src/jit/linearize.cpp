@@ -11,6 +11,7 @@
 #include "ops/symbols.h"
 #include "support/text.h"
 #include "tracing/tracer.h"
+#include "transforms/dead_code.h"
 
 namespace fulgurite {
 
@@ -55,7 +56,7 @@ void keep_wanted_gradients(Trace& backward, const Recording& recording, const st
     const RecordedInput& input = recording.inputs[i];
     if (input.leaf == RecordedInput::captured || !wanted[input.leaf]) gradients[i] = Value();
   }
-  backward = eliminate_dead_code(backward);
+  remove_dead_code(backward);
 }
 
 Recording record_for_gradients(const CallableTable& table, void* callable, const void* const* arguments,

@@ -39,6 +39,8 @@ class PlanBuilder final : public ArgumentPack::Resolver {
       if (input.is_tensor()) slot_of_[id_of(input)] = plan_.inputs.back();
     }
     const std::vector<BoundSymbol>& symbols = plan_.trace.bound_symbols;
+    plan_.slots.reserve(plan_.inputs.size() + symbols.size());
+    plan_.steps.reserve(symbols.size());
     for (size_t i = 0; i < symbols.size(); ++i) add(symbols[i], i);
     for (const Value& result : returned_values(plan_.trace)) plan_.results.push_back(result.is_tensor() ? slot(result) : -1);
     place_results();
@@ -225,6 +227,8 @@ class PlanBuilder final : public ArgumentPack::Resolver {
   // A write whose source a pointwise kernel makes for it alone goes straight into the input, where nothing reads the old value
   // later. (That inputs do not share memory is guarded before a program runs.)
   void write_into_inputs() {
+    const auto is_write = [](const Step& step) { return step.kind == Step::Kind::write; };
+    if (std::none_of(plan_.steps.begin(), plan_.steps.end(), is_write)) return;
     std::vector<std::vector<int>> readers(plan_.slots.size());  // steps, by root
     std::vector<int> writes(plan_.slots.size(), 0), producer(plan_.slots.size(), -1);
     for (size_t i = 0; i < plan_.steps.size(); ++i) {

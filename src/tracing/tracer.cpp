@@ -1,6 +1,7 @@
 #include "tracing/tracer.h"
 
 #include <atomic>
+#include <unordered_set>
 #include <utility>
 
 #include <fulgurite/error.h>
@@ -117,6 +118,12 @@ const detail::Ref<TensorProxy>& Tracer::proxy_of(const Tensor& tensor) {
 Tracer::Alias& Tracer::alias(int id) {
   if (static_cast<size_t>(id) >= aliases_.size()) aliases_.resize(id + 1);
   return aliases_[id];
+}
+
+void Tracer::note_view(int id, int base) {
+  if (const int root = alias(base).base; root >= 0) base = root;
+  alias(id).base = base;
+  views_[base].push_back(id);
 }
 
 Value Tracer::value_of(const Tensor& tensor) {
@@ -303,7 +310,7 @@ void Tracer::record_primitive(const Symbol& symbol, Arguments arguments, SourceL
   for (const TensorType& type : types) {
     const auto proxy = make_proxy(type, requires_grad && is_floating(type.dtype));
     if (symbol.traits.view && !arguments.empty() && arguments[0].is_tensor())
-      alias(proxy->id).base = arguments[0].tensor().impl()->proxy->id;
+      note_view(proxy->id, arguments[0].tensor().impl()->proxy->id);
     results.push_back(make_handle(proxy, at));
   }
   bind_call(symbol, arguments, {results.data(), results.size()}, {}, at);
@@ -317,14 +324,11 @@ void Tracer::write(const Tensor& source, const Tensor& destination, SourceLocati
                     "new value with where, cat or pad"};
   if (source.dtype() != destination.dtype() || !(source.shape() == destination.shape()))
     throw RuleError{text::cat("the new value is ", type_text(source), ", the tensor ", type_text(destination))};
-  for (int id = 0; id < static_cast<int>(aliases_.size()); ++id) {
-    int root = id;
-    while (aliases_[root].base >= 0) root = aliases_[root].base;
-    if (root == old->id && id != old->id) {
+  if (const auto views = views_.find(old->id); views != views_.end())
+    for (const int id : views->second) {
       aliases_[id].stale = true;
       aliases_[id].written = at;
     }
-  }
   // Values never change, so the two handles may share one.
   destination.impl()->proxy = proxy_of(source);
 }
@@ -334,10 +338,10 @@ void Tracer::append_copies() {
   std::vector<std::pair<detail::Ref<TensorProxy>, detail::Ref<TensorProxy>>> copies;
   for (const WrittenInput& input : inputs_)
     if (!(input.handle.impl()->proxy == input.original)) copies.emplace_back(input.handle.impl()->proxy, input.original);
+  std::unordered_set<int> overwritten;
+  for (const auto& [latest, original] : copies) overwritten.insert(original->id);
   for (auto& [latest, original] : copies) {
-    bool is_overwritten = false;
-    for (const auto& other : copies) is_overwritten = is_overwritten || other.second == latest;
-    if (!is_overwritten) continue;
+    if (!overwritten.contains(latest->id)) continue;
     const auto copy = make_proxy({latest->shape, latest->dtype, latest->device}, false);
     bind(clone_symbol, {Value(latest)}, {Value(copy)});
     latest = copy;

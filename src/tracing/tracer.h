@@ -75,7 +75,7 @@ class Tracer final : public Interpreter {
     Tensor handle;  // holds the latest value
   };
   struct Alias {
-    int base = -1;       // id of the value this one views; -1: none
+    int base = -1;       // id of the value this one views, itself no view; -1: none
     bool stale = false;  // the base was written after the view was made
     SourceLocation written;
   };
@@ -91,6 +91,7 @@ class Tracer final : public Interpreter {
   void bind_call(const Symbol&, Arguments, std::span<const Tensor> results, std::vector<BoundSymbol> subsymbols,
                  SourceLocation);
   Alias& alias(int id);
+  void note_view(int id, int base);
   detail::Ref<NumberProxy> make_number(NumberProxy::Kind, int64_t integer, double floating, std::string name);
   void bind_number(detail::NumberOperation, std::vector<Value> args, Value output);
 
@@ -99,7 +100,8 @@ class Tracer final : public Interpreter {
   std::vector<Capture> captures_;
   std::unordered_map<const TensorImpl*, Tensor> current_;  // what stands for each captured tensor
   std::vector<WrittenInput> inputs_;
-  std::vector<Alias> aliases_;  // by proxy id
+  std::vector<Alias> aliases_;                        // by proxy id
+  std::unordered_map<int, std::vector<int>> views_;  // by the id of what they view
   std::vector<ForwardOrigin> origin_;
   std::optional<SourceLocation> location_;
   Tags tags_;

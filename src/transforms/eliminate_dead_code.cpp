@@ -2,18 +2,21 @@
 
 #include "ir/uses.h"
 #include "ops/symbols.h"
+#include "transforms/dead_code.h"
 
 namespace fulgurite {
 
-/// Removes the symbols whose results nobody uses. Symbols that write or draw stay, and one with several results stays when any is used.
-///
-///   t0 = tanh(t_0)                     t1 = mul(t_0, t_0)
-///   t1 = mul(t_0, t_0)          ->     return t1
-///   return t1
-Trace eliminate_dead_code(const Trace& trace) {
+namespace {
+
+/// Which symbols stay, by position, and how many.
+struct Kept {
+  std::vector<char> is_kept;
+  size_t count = 0;
+};
+
+Kept find_needed(const Trace& trace) {
   std::vector<char> is_needed(trace.next_id, false);
-  std::vector<char> is_kept(trace.bound_symbols.size(), false);
-  size_t kept_count = 0;
+  Kept kept{std::vector<char>(trace.bound_symbols.size(), false), 0};
   for (size_t i = trace.bound_symbols.size(); i-- > 0;) {
     const BoundSymbol& bound = trace.bound_symbols[i];
     // Unpacking is the function's calling convention: it stays.
@@ -22,15 +25,38 @@ Trace eliminate_dead_code(const Trace& trace) {
       if (const int id = proxy_id(output); id >= 0) keep = keep || is_needed[id];
     });
     if (!keep) continue;
-    is_kept[i] = true;
-    ++kept_count;
+    kept.is_kept[i] = true;
+    ++kept.count;
     for_each_use(bound, [&](int id) { is_needed[id] = true; });
   }
+  return kept;
+}
+
+}  // namespace
+
+/// Removes the symbols whose results nobody uses. Symbols that write or draw stay, and one with several results stays when any is used.
+///
+///   t0 = tanh(t_0)                     t1 = mul(t_0, t_0)
+///   t1 = mul(t_0, t_0)          ->     return t1
+///   return t1
+Trace eliminate_dead_code(const Trace& trace) {
+  const Kept kept = find_needed(trace);
   Trace out = without_symbols(trace);
-  out.bound_symbols.reserve(kept_count);
-  for (size_t i = 0; i < is_kept.size(); ++i)
-    if (is_kept[i]) out.bound_symbols.push_back(trace.bound_symbols[i]);
+  out.bound_symbols.reserve(kept.count);
+  for (size_t i = 0; i < kept.is_kept.size(); ++i)
+    if (kept.is_kept[i]) out.bound_symbols.push_back(trace.bound_symbols[i]);
   return out;
+}
+
+void remove_dead_code(Trace& trace) {
+  const Kept kept = find_needed(trace);
+  size_t next = 0;
+  for (size_t i = 0; i < kept.is_kept.size(); ++i) {
+    if (!kept.is_kept[i]) continue;
+    if (next != i) trace.bound_symbols[next] = std::move(trace.bound_symbols[i]);
+    ++next;
+  }
+  trace.bound_symbols.resize(next);
 }
 
 }  // namespace fulgurite

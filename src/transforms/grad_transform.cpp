@@ -5,6 +5,7 @@
 #include "ops/symbols.h"
 #include "tracing/argument_pack.h"
 #include "tracing/tracer.h"
+#include "transforms/dead_code.h"
 
 namespace fulgurite {
 
@@ -175,7 +176,8 @@ class GradTransform final : public ArgumentPack::Resolver {
     joint.args = input_.args;
     joint.tags = input_.tags;
     joint.tags.add(Tag::joint);
-    return eliminate_dead_code(joint);
+    remove_dead_code(joint);
+    return joint;
   }
 
   const Trace& input_;

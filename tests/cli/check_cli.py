@@ -12,6 +12,8 @@ import tempfile
 import time
 import traceback
 
+sys.dont_write_bytecode = True  # the source tree stays as it is
+
 import bad_checkpoints
 import bad_input
 import good_runs

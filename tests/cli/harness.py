@@ -32,6 +32,8 @@ class Cli:
         self.program, self.folder = str(program), folder
         # Settings of the caller's shell must not change what is printed.
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("FULGURITE_")}
+        # An allocation that cannot be made fails with AddressSanitizer as it does without.
+        self.environment["ASAN_OPTIONS"] = self.environment.get("ASAN_OPTIONS", "") + ":allocator_may_return_null=1"
         self.text = folder / "text.txt"
         self.text.write_text(TEXT)
         self.made = 0

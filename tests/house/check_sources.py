@@ -117,6 +117,12 @@ def umbrella_is_cheap(root, compiler, includes):
         yield f"<fulgurite/fulgurite.h> is {lines} lines when preprocessed; at most {MOST_LINES_OF_UMBRELLA}"
 
 
+def readme_program_is_an_example(root):
+    readme, example = (root / "README.md").read_text(), (root / "examples" / "mlp.cpp").read_text()
+    if f"```cpp\n{example}```" not in readme:
+        yield "README.md: its program is not that of examples/mlp.cpp, which the tests compile and run"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("root", type=pathlib.Path, help="the repository")
@@ -128,6 +134,7 @@ def main():
 
     broken = 0
     for rule in (include_directions(root), public_headers_are_light(root), lengths_and_leftovers(root),
+                 readme_program_is_an_example(root),
                  compile_alone(root, options.compiler, includes), umbrella_is_cheap(root, options.compiler, includes)):
         for complaint in rule:
             print(complaint)

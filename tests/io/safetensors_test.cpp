@@ -112,3 +112,33 @@ TEST("a write that fails halfway leaves the old file and nothing beside it") {
   expect_equal(std::distance(std::filesystem::directory_iterator(folder.path), std::filesystem::directory_iterator()),
                1);
 }
+
+TEST("each tensor's data are aligned to its elements") {
+  const Folder folder;
+  save_safetensors(folder.file(), {{"a", ones({3}).to(Dtype::boolean)},
+                                   {"b", ones({3}).to(Dtype::bf16)},
+                                   {"c", ones({3})},
+                                   {"d", ones({1}).to(Dtype::f64)}});
+  std::ifstream in(folder.file(), std::ios::binary);
+  const std::string content((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const size_t d = content.find("\"d\""), c = content.find("\"c\""), b = content.find("\"b\""), a = content.find("\"a\"");
+  expect(d < c && c < b && b < a && a != std::string::npos, content.substr(8, 300));
+  expect(content.find("\"data_offsets\": [0, 8]", d) < c && content.find("\"data_offsets\": [8, 20]", c) < b);
+  expect(content.find("\"data_offsets\": [26, 29]", a) != std::string::npos);
+  expect_equal((content.size() - 29) % 8, size_t{0});
+}
+
+TEST("a BOOL that is neither 0 nor 1 is refused") {
+  const Folder folder;
+  const std::string header = R"({"a":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]}})";
+  write(folder.file(), header, std::string("\0\1\1", 3));
+  expect_equal(load_safetensors(folder.file()).at("a").numel(), 3);
+  write(folder.file(), header, std::string("\0\2\1", 3));
+  expect_error([&] { load_safetensors(folder.file()); }, "BOOL that is neither 0 nor 1");
+}
+
+TEST("a header that is nested without end is refused") {
+  const Folder folder;
+  write(folder.file(), std::string(100'000, '[') + std::string(100'000, ']'), "");
+  expect_error([&] { load_safetensors(folder.file()); }, "nested too deeply");
+}

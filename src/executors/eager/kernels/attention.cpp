@@ -122,6 +122,7 @@ class ForwardWorker {
 void attention_kernel(Arguments arguments, std::span<const Tensor> results) {
   const Tensor &query = arguments[0].tensor(), &key = arguments[1].tensor();
   const AttentionSizes sizes(query, key, results[0]);
+  if (is_better_in_f64(sizes, query.impl()->dtype)) return run_in_f64(attention_kernel, arguments, results);
   const size_t batch = sizes.batch.size();
   const Tensor& mask = arguments[3].tensor_or_none();
   const AttentionOperand mask_operand(mask.defined() ? mask : query, batch);

@@ -1,5 +1,6 @@
 #pragma once
 #include <algorithm>
+#include <vector>
 
 #include "executors/eager/kernels/pack.h"
 #include "executors/eager/kernels/wide.h"
@@ -62,6 +63,29 @@ struct AttentionSizes {
     keys = sizes_of(key)[sizes_of(key).size() - 2];
   }
 };
+
+/// Whether f32 matrices are so small that speed says nothing against f64. Scores of f32 are rounded at their own size,
+/// which shows in the results where scores are large and weights even. Asked of one matrix: its result must not depend on
+/// how many there are.
+inline bool is_better_in_f64(const AttentionSizes& sizes, Dtype dtype) {
+  return dtype == Dtype::f32 && sizes.queries * sizes.keys * (sizes.features + sizes.value_features) <= 2048;
+}
+/// The kernel on f64 copies of its f32 operands, its results rounded.
+inline void run_in_f64(Kernel kernel, Arguments arguments, std::span<const Tensor> results) {
+  const auto widened = [](const Tensor& t) { return t.impl()->dtype == Dtype::f32 ? Dtype::f64 : t.impl()->dtype; };
+  std::vector<Tensor> operands(arguments.size()), wide_results;
+  std::vector<Argument> wide_arguments(arguments.begin(), arguments.end());
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (!arguments[i].is_tensor()) continue;
+    const Tensor& t = arguments[i].tensor();
+    operands[i] = make_tensor(sizes_of(t), widened(t));
+    copy_elements(t, operands[i]);
+    wide_arguments[i] = Argument(operands[i]);
+  }
+  for (const Tensor& t : results) wide_results.push_back(make_tensor(sizes_of(t), widened(t)));
+  kernel(wide_arguments, wide_results);
+  for (size_t i = 0; i < results.size(); ++i) copy_elements(wide_results[i], results[i]);
+}
 
 /// The mask's values for `count` keys of one query, as what is added to their scores.
 template <class T>

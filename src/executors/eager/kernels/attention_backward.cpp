@@ -190,6 +190,7 @@ class BackwardWorker {
 void attention_backward_kernel(Arguments arguments, std::span<const Tensor> results) {
   const Tensor &grad = arguments[0].tensor(), &query = arguments[1].tensor(), &key = arguments[2].tensor();
   const AttentionSizes sizes(query, key, grad);
+  if (is_better_in_f64(sizes, query.impl()->dtype)) return run_in_f64(attention_backward_kernel, arguments, results);
   const size_t batch = sizes.batch.size();
   const Tensor& mask = arguments[4].tensor_or_none();
   const AttentionOperand mask_operand(mask.defined() ? mask : query, batch);
