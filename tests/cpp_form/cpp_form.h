@@ -36,7 +36,9 @@ inline std::vector<Tensor> named(const Names& names) {
 }
 
 inline void flatten(const Tensor& t, std::vector<Tensor>& out) { out.push_back(t); }
-inline void flatten(const std::vector<Tensor>& t, std::vector<Tensor>& out) { out.insert(out.end(), t.begin(), t.end()); }
+inline void flatten(const std::vector<Tensor>& t, std::vector<Tensor>& out) {
+  out.insert(out.end(), t.begin(), t.end());
+}
 template <class... T>
 void flatten(const std::tuple<T...>& t, std::vector<Tensor>& out) {
   std::apply([&](const auto&... items) { (flatten(items, out), ...); }, t);
@@ -53,7 +55,8 @@ inline bool is_close(const Tensor& actual, const Tensor& expected) {
   for (const double value : y)
     if (std::isfinite(value)) largest = std::max(largest, std::fabs(value));
   for (size_t i = 0; i < x.size(); ++i)
-    if (x[i] != y[i] && !(std::isnan(x[i]) && std::isnan(y[i])) && !(std::fabs(x[i] - y[i]) <= 1e-6 * largest)) return false;
+    if (x[i] != y[i] && !(std::isnan(x[i]) && std::isnan(y[i])) && !(std::fabs(x[i] - y[i]) <= 1e-6 * largest))
+      return false;
   return true;
 }
 
@@ -67,7 +70,8 @@ inline bool compare(const Call& call, const char* what, const std::vector<Tensor
 
 template <class Result, class... A>
 Result invoke(Result (*function)(A...), const std::vector<Tensor>& inputs) {
-  return [&]<size_t... I>(std::index_sequence<I...>) { return function(inputs.at(I)...); }(std::index_sequence_for<A...>());
+  return [&]<size_t... I>(std::index_sequence<I...>) { return function(inputs.at(I)...); }
+  (std::index_sequence_for<A...>());
 }
 
 template <class Function>

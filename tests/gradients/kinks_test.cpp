@@ -9,7 +9,8 @@ using namespace fulgurite;
 using namespace fulgurite::test;
 
 TEST("gradients at kinks are those of PyTorch") {
-  const auto gradient = [](const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& function, const std::vector<double>& at) {
+  const auto gradient = [](const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& function,
+                           const std::vector<double>& at) {
     const Tensor x = tensor(at).requires_grad_();
     function({x})[0].sum().backward();
     return x.grad().to_vector<double>();

@@ -17,8 +17,8 @@ std::vector<int64_t> hints(const Shape& shape) {
   return out;
 }
 
-/// Records a case with a symbol for every size beside 0 and 1, differentiates it, and compares sizes with the concrete call's.
-/// Gives "" or what is wrong; counts in `fixed` the symbols whose values the rules asked for.
+/// Records a case with a symbol for every size beside 0 and 1, differentiates it, and compares sizes with the concrete
+/// call's. Gives "" or what is wrong; counts in `fixed` the symbols whose values the rules asked for.
 std::string record_symbolically(const OperatorCase& c, int& fixed) {
   const std::vector<Tensor> inputs = c.inputs();
   std::vector<Tensor> expected;

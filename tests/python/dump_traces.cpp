@@ -45,11 +45,13 @@ class Dump {
     for (const Tensor& result : results) outputs.push_back(keep("out", result));
     for (const Tensor& input : program.inputs) after.push_back(keep("after", input));
     differentiate(program.inputs, results, cotangents, gradients);
-    std::string line = "{\"name\": " + json::quote(name_) + ", \"tolerance\": " + json::number(1e-5 * program.tolerance) +
+    std::string line = "{\"name\": " + json::quote(name_) +
+                       ", \"tolerance\": " + json::number(1e-5 * program.tolerance) +
                        ", \"exact\": " + (program.is_exact ? "true" : "false");
     const auto member = [&](const char* key, const std::vector<std::string>& items) {
       line += std::string(", \"") + key + "\": [";
-      for (size_t i = 0; i < items.size(); ++i) line += (i ? ", " : "") + (items[i].empty() ? "null" : json::quote(items[i]));
+      for (size_t i = 0; i < items.size(); ++i)
+        line += (i ? ", " : "") + (items[i].empty() ? "null" : json::quote(items[i]));
       line += "]";
     };
     member("inputs", inputs);
@@ -77,8 +79,8 @@ class Dump {
     return key;
   }
 
-  void differentiate(const std::vector<Tensor>& inputs, const std::vector<Tensor>& results, std::vector<std::string>& cotangents,
-                     std::vector<std::string>& gradients) {
+  void differentiate(const std::vector<Tensor>& inputs, const std::vector<Tensor>& results,
+                     std::vector<std::string>& cotangents, std::vector<std::string>& gradients) {
     std::vector<Tensor> roots, weights, leaves;
     for (const Tensor& result : results) {
       cotangents.emplace_back();
@@ -90,9 +92,11 @@ class Dump {
     if (roots.empty()) return;
     for (const Tensor& input : inputs)
       if (input.requires_grad()) leaves.push_back(input);
-    const std::vector<Tensor> found = autograd::grad(roots, leaves, weights, {.allow_unused = true, .materialize_grads = true});
+    const std::vector<Tensor> found =
+        autograd::grad(roots, leaves, weights, {.allow_unused = true, .materialize_grads = true});
     size_t next = 0;
-    for (const Tensor& input : inputs) gradients.push_back(input.requires_grad() ? keep("gradient", found[next++]) : "");
+    for (const Tensor& input : inputs)
+      gradients.push_back(input.requires_grad() ? keep("gradient", found[next++]) : "");
   }
 
   void add_source(const std::vector<std::vector<std::string>>& names, const std::vector<Trace>& forward,

@@ -6,9 +6,11 @@ usage: run_traces.py BUILD_FOLDER
 BUILD_FOLDER/tests/dump_traces writes the programs: a call of every operator, the example models, a training step. For each of them every
 stage of the forward must give the library's results; every stage of the backward, run on what the last forward saved, its gradients; and
 PyTorch's own autograd through the recorded forward the same gradients. Draws agree because the printed generator is the library's.
+What `fulgurite trace MODEL --python --backward` prints is run too, and a prologue accepts what it should and nothing else.
 """
 import json
 import pathlib
+import re
 import struct
 import subprocess
 import sys
@@ -138,24 +140,76 @@ class Program:
             self.run_autograd(self.record["forward"][0])
 
 
+def argument_types(text):
+    """The types in the comments below the last function's first line, in the order of its arguments."""
+    body = text[text.rindex("@torch.no_grad()"):]
+    arguments = re.search(r"def \w+\((.*)\):", body)[1].split(", ")
+    return [re.search(rf"  # {name}: \"(.*)\"", body)[1] for name in arguments]
+
+
+def make_argument(type_text):
+    dtype, sizes = re.fullmatch(r"cpu (\w+)\[(.*)\]", type_text).groups()
+    shape = [int(size) for size in sizes.split(", ")] if sizes else []
+    return torch.randint(0, 65, shape) if dtype == "i64" else 0.1 * torch.randn(shape)
+
+
+def check_printed_model(build, model):
+    """The printed forward and backward against PyTorch's autograd."""
+    command = [build / "fulgurite", "trace", model, "--python", "--backward"]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    forward, backward = ["# Constructed" + text for text in printed.split("# Constructed")[1:]]
+    torch.manual_seed(1)
+    inputs = [make_argument(type_text) for type_text in argument_types(forward)]
+    result, saved = load_function(forward)(*inputs)
+    cotangent = torch.randn_like(result["output"])
+    gradients = load_function(backward)([list(collection) for collection in saved], [cotangent])
+    leaves = [t.clone().requires_grad_() if t.is_floating_point() else t for t in inputs]
+    output = load_function(forward.replace("@torch.no_grad()\n", ""))(*leaves)[0]["output"]
+    wanted = [i for i, gradient in enumerate(gradients) if gradient is not None]
+    expected = torch.autograd.grad(output, [leaves[i] for i in wanted], cotangent)
+    for i, b in zip(wanted, expected):
+        if not torch.allclose(gradients[i], b, rtol=0, atol=1e-5 * b.abs().max().item()):
+            raise Wrong(f"the gradient of argument {i} is\n{gradients[i]}\nby PyTorch's autograd\n{b}")
+
+
+def check_prologue(build):
+    command = [build / "fulgurite", "trace", "mlp", "--python", "--stage", "prologue.1"]
+    prologue = load_function(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    layer = lambda outs, ins: {"weight": torch.zeros(outs, ins, requires_grad=True), "bias": torch.zeros(outs, requires_grad=True)}
+    model, modes = {"first": layer(256, 64), "second": layer(64, 256)}, {"grad_enabled": True, "default_dtype": torch.float32}
+    tensors = prologue(torch.zeros(16, 64), model, modes)
+    if [tuple(t.shape) for t in tensors] != [(16, 64), (256, 64), (256,), (64, 256), (64,)]:
+        raise Wrong(f"the prologue gives {[t.shape for t in tensors]}")
+    for x in (torch.zeros(16, 65), torch.zeros(16, 64, dtype=torch.float64), torch.zeros(16, 64, requires_grad=True)):
+        try:
+            prologue(x, model, modes)
+        except AssertionError:
+            continue
+        raise Wrong(f"the prologue accepts {x.dtype} {list(x.shape)}")
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__.splitlines()[2])
     build = pathlib.Path(sys.argv[1])
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
+    with tempfile.TemporaryDirectory() as path:
+        folder = pathlib.Path(path)
         subprocess.run([build / "tests" / "dump_traces", folder], check=True)
         tensors = load_safetensors(folder / "tensors.safetensors")
         records = [json.loads(line) for line in (folder / "traces.jsonl").read_text().splitlines()]
+    checks = [(record["name"], Program(record, tensors).run) for record in records]
+    for model in ("linear", "mlp", "gpt"):
+        checks.append((f"fulgurite trace {model}", lambda model=model: check_printed_model(build, model)))
+    checks.append(("the prologue of fulgurite trace mlp", lambda: check_prologue(build)))
     passed = failed = 0
-    for record in records:
+    for name, check in checks:
         try:
-            Program(record, tensors).run()
+            check()
             passed += 1
         except Exception as error:  # whatever a trace throws is a failure of that trace
             failed += 1
             kind = "" if isinstance(error, Wrong) else f"{type(error).__name__}: "
-            print(f"FAILED {record['name']}: {kind}{error}")
+            print(f"FAILED {name}: {kind}{error}")
     print(f"{passed} passed, {failed} failed")
     sys.exit(1 if failed else 0)
 

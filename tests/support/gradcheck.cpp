@@ -58,8 +58,8 @@ std::string compare(const TensorFunction& function, const std::vector<Tensor>& i
     if (!inputs[i].requires_grad()) continue;
     const Tensor gradient = gradients[which++];
     if (gradient.defined() && !(gradient.shape() == inputs[i].shape() && gradient.dtype() == inputs[i].dtype()))
-      return std::string(order) + "-order gradient of input " + std::to_string(i) + " is of shape " + gradient.shape().text() +
-             ", the input " + inputs[i].shape().text();
+      return std::string(order) + "-order gradient of input " + std::to_string(i) + " is of shape " +
+             gradient.shape().text() + ", the input " + inputs[i].shape().text();
     const std::vector<double> ours =
         gradient.defined() ? gradient.contiguous().to_vector<double>()
                            : std::vector<double>(static_cast<size_t>(static_cast<int64_t>(inputs[i].numel())));
@@ -75,8 +75,9 @@ std::string compare(const TensorFunction& function, const std::vector<Tensor>& i
       };
       const double numeric = (moved(step) - moved(-step)) / (2 * step);
       if (std::fabs(numeric - ours[element]) > 1e-5 + 1e-4 * std::fabs(numeric))
-        return std::string(order) + "-order gradient of input " + std::to_string(i) + ", element " + std::to_string(element) +
-               ": " + std::to_string(ours[element]) + ", by differences " + std::to_string(numeric);
+        return std::string(order) + "-order gradient of input " + std::to_string(i) + ", element " +
+               std::to_string(element) + ": " + std::to_string(ours[element]) + ", by differences " +
+               std::to_string(numeric);
     }
   }
   return "";

@@ -26,7 +26,8 @@ void add_product_cases(std::vector<OperatorCase>& out) {
   out.push_back({"torch.outer", {floats({2}), floats({3})}});
   out.push_back({"torch.addmm", {floats({3}), floats({2, 4}), floats({4, 3})}, {{"beta", 0.5}, {"alpha", 2}}});
   out.push_back({"torch.addmm", {floats({2, 3}), floats({2, 4}), floats({4, 3})}});
-  out.push_back({"torch.baddbmm", {floats({2, 1, 2}), floats({2, 3, 2}), floats({2, 2, 2})}, {{"beta", 3}, {"alpha", 0.5}}});
+  out.push_back(
+      {"torch.baddbmm", {floats({2, 1, 2}), floats({2, 3, 2}), floats({2, 2, 2})}, {{"beta", 3}, {"alpha", 0.5}}});
   out.push_back({"torch.nn.functional.linear", {floats({4, 3}), floats({2, 3}), floats({2})}});
   out.push_back({"torch.nn.functional.linear", {floats({2, 2, 3}), floats({2, 3}), None}});
   out.push_back({"torch.nn.functional.linear", {floats({3}), floats({2, 3}), floats({2})}});
@@ -42,7 +43,8 @@ void add_normalization_cases(std::vector<OperatorCase>& out) {
   out.push_back({"torch.nn.functional.rms_norm", {x(), {3, 4}, None, 0.01}});
   out.push_back({"prims.layer_norm", {x(), {4}, floats({4}), floats({4}), 1e-5}});
   out.push_back({"prims.layer_norm", {x(), {3, 4}, None, None, 0.1}});
-  out.push_back({"prims.layer_norm_backward", {x(), x(), floats({2, 3, 1}), floats({2, 3, 1}, 0.5, 2), floats({4}), {4}}});
+  out.push_back(
+      {"prims.layer_norm_backward", {x(), x(), floats({2, 3, 1}), floats({2, 3, 1}, 0.5, 2), floats({4}), {4}}});
   out.push_back({"prims.layer_norm_backward", {x(), x(), floats({2, 1, 1}), floats({2, 1, 1}, 0.5, 2), None, {3, 4}}});
   for (const char* op : {"torch.softmax", "torch.log_softmax"}) {
     out.push_back({op, {x(), -1}});
@@ -90,7 +92,8 @@ void add_attention_cases(std::vector<OperatorCase>& out) {
   out.push_back({op, {heads(2, 2), floats({1, 1, 3, 2}), floats({1, 1, 3, 2})}, {{"enable_gqa", true}}});
   out.push_back({op, {heads(3, 2), heads(3, 2), heads(3, 2)}, {{"dropout_p", 0.4}}});
   out.push_back({"prims.scaled_dot_product_attention", {heads(3, 2), heads(3, 2), heads(3, 2), None, true, 0.7}});
-  out.push_back({"prims.scaled_dot_product_attention", {heads(2, 2), heads(3, 2), heads(3, 2), floats({2, 3}), false, 0.7}});
+  out.push_back(
+      {"prims.scaled_dot_product_attention", {heads(2, 2), heads(3, 2), heads(3, 2), floats({2, 3}), false, 0.7}});
 
   // The saved results belong to the other arguments: only the cotangent may change by itself.
   const Tensor query = constants({1, 2, 3, 2}), key = constants({1, 2, 3, 2}), value = constants({1, 2, 3, 2});
@@ -109,8 +112,9 @@ void add_neural_cases(std::vector<OperatorCase>& out) {
   add_loss_cases(out);
   add_attention_cases(out);
   out.push_back({"torch.nn.functional.embedding", {integers({2, 3}, {0, 4, 1, 1, 3, 0}), floats({5, 2})}});
-  out.push_back(OperatorCase("torch.nn.functional.embedding", {integers({3}, {0, 4, 1}), floats({5, 2})}, {{"padding_idx", 1}})
-                    .without_differences());
+  out.push_back(
+      OperatorCase("torch.nn.functional.embedding", {integers({3}, {0, 4, 1}), floats({5, 2})}, {{"padding_idx", 1}})
+          .without_differences());
   out.push_back({"torch.nn.functional.embedding", {integers({}, {2}), floats({5, 2})}});
   out.push_back({"prims.embedding_backward", {floats({3, 2}), integers({3}, {0, 4, 0}), 5, -1}});
   out.push_back({"prims.embedding_backward", {floats({2, 2, 2}), integers({2, 2}, {0, 4, 1, 4}), 5, 1}});

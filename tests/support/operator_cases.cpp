@@ -80,7 +80,8 @@ const std::vector<OperatorCase>& operator_cases() {
     add_neural_cases(all);
     add_creation_cases(all);
     std::map<const Symbol*, int> numbers;
-    for (OperatorCase& c : all) c.name = std::string(c.symbol->qualified_name()) + " #" + std::to_string(++numbers[c.symbol]);
+    for (OperatorCase& c : all)
+      c.name = std::string(c.symbol->qualified_name()) + " #" + std::to_string(++numbers[c.symbol]);
     return all;
   }();
   return cases;
@@ -100,7 +101,9 @@ Tensor floats(std::vector<int64_t> sizes, double low, double high) {
   return constants(std::move(sizes), low, high).requires_grad_();
 }
 
-Tensor integers(std::vector<int64_t> sizes, std::vector<int64_t> values) { return tensor(values).reshape(Shape(sizes)); }
+Tensor integers(std::vector<int64_t> sizes, std::vector<int64_t> values) {
+  return tensor(values).reshape(Shape(sizes));
+}
 
 Tensor booleans(std::vector<int64_t> sizes) {
   std::vector<int64_t> values(count_of(sizes));

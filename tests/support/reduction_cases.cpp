@@ -22,7 +22,8 @@ void add_reduction_cases(std::vector<OperatorCase>& out) {
   out.push_back({"torch.prod", {x()}});
   out.push_back({"torch.prod", {x(), 1}});
   out.push_back({"torch.prod", {x(), 2, true}});
-  out.push_back({"torch.prod", {tensor(std::vector<double>{0, 2, 3, 0.5, 0, 0, 4, 1, 2}).reshape({3, 3}).requires_grad_(), 1}});
+  out.push_back(
+      {"torch.prod", {tensor(std::vector<double>{0, 2, 3, 0.5, 0, 0, 4, 1, 2}).reshape({3, 3}).requires_grad_(), 1}});
   for (const char* op : {"torch.amax", "torch.amin"}) {
     out.push_back({op, {x()}});
     out.push_back({op, {x(), 1}});
