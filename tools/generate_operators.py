@@ -311,7 +311,7 @@ def operators_header(operators):
     groups = namespaces_in_order(operators)
     extra = aliases(groups)
     out = [BANNER, "#pragma once", "#include <optional>", "#include <string_view>", "#include <tuple>", "#include <vector>", "",
-           "#include <fulgurite/tensor.h>", "", "namespace [[gnu::visibility(\"default\")]] fulgurite {"]
+           "#include <fulgurite/tensor.h>", "", "#pragma GCC visibility push(default)", "namespace fulgurite {"]
     for space, group in groups.items():
         if not group and not extra.get(space):
             continue
@@ -338,14 +338,14 @@ def operators_header(operators):
                 out.append(f"using {alias};")
         if space:
             out += ["", f"}}  // namespace {space}"]
-    out += [""] + [f"using {alias};" for alias in extra[""]] + ["", "}  // namespace fulgurite"]
+    out += [""] + [f"using {alias};" for alias in extra[""]] + ["", "}  // namespace fulgurite", "#pragma GCC visibility pop"]
     return "\n".join(out) + "\n"
 
 
 def methods_header(operators, methods):
     out = [BANNER, "#pragma once", "#include <optional>", "#include <string_view>", "#include <tuple>", "#include <vector>", "",
            "#include <fulgurite/dtype.h>", "#include <fulgurite/shape.h>", "#include <fulgurite/source_location.h>", "",
-           "namespace [[gnu::visibility(\"default\")]] fulgurite {", "", "class Tensor;", "class Operand;", "",
+           "#pragma GCC visibility push(default)", "namespace fulgurite {", "", "class Tensor;", "class Operand;", "",
            "namespace detail {", "// Default arguments of types that are incomplete here.", "const Tensor& no_tensor();",
            "const Operand& no_operand();", "const Operand& zero_operand();", "const Operand& one_operand();",
            "}  // namespace detail", "",
@@ -360,7 +360,7 @@ def methods_header(operators, methods):
     for _, name, declared, _ in HAND_WRITTEN:
         parameters = ", ".join(filter(None, [declared, "SourceLocation at = SourceLocation::here()"]))
         out.append(f"  Tensor {name}({parameters}) const;")
-    out += ["};", "", "}  // namespace fulgurite"]
+    out += ["};", "", "}  // namespace fulgurite", "#pragma GCC visibility pop"]
     return "\n".join(out) + "\n"
 
 

@@ -12,7 +12,8 @@
 
 #include <fulgurite/tensor.h>
 
-namespace [[gnu::visibility("default")]] fulgurite {
+#pragma GCC visibility push(default)
+namespace fulgurite {
 
 /// While alive, operators of this thread record nothing for backward.
 class NoGrad {
@@ -165,4 +166,5 @@ void backward(const TensorList& outputs, const TensorList& gradients = {}, const
               SourceLocation at = SourceLocation::here());
 
 }  // namespace autograd
-}  // namespace gnu::visibility("default")]]fulgurite
+}  // namespace fulgurite
+#pragma GCC visibility pop

@@ -4,7 +4,8 @@
 #include <string>
 #include <string_view>
 
-namespace [[gnu::visibility("default")]] fulgurite {
+#pragma GCC visibility push(default)
+namespace fulgurite {
 
 /// The type of a tensor's elements.
 enum class Dtype : uint8_t { f64, f32, bf16, f16, i64, i32, i16, i8, u8, boolean };
@@ -50,3 +51,4 @@ struct Device {
 std::ostream& operator<<(std::ostream&, Device);
 
 }  // namespace fulgurite
+#pragma GCC visibility pop

@@ -4,7 +4,8 @@
 
 #include <fulgurite/source_location.h>
 
-namespace [[gnu::visibility("default")]] fulgurite {
+#pragma GCC visibility push(default)
+namespace fulgurite {
 
 /// Something in the user's program is wrong: the message names the operator, its operands, the line and what to do.
 class UserError : public std::runtime_error {
@@ -21,3 +22,4 @@ class InternalError : public std::logic_error {
 };
 
 }  // namespace fulgurite
+#pragma GCC visibility pop

@@ -9,7 +9,8 @@
 #include <fulgurite/detail/callable.h>
 #include <fulgurite/trace.h>
 
-namespace [[gnu::visibility("default")]] fulgurite {
+#pragma GCC visibility push(default)
+namespace fulgurite {
 
 namespace detail {
 
@@ -262,3 +263,4 @@ auto checkpoint(F callable) {
 }
 
 }  // namespace fulgurite
+#pragma GCC visibility pop

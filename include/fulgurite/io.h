@@ -4,7 +4,8 @@
 
 #include <fulgurite/tensor.h>
 
-namespace [[gnu::visibility("default")]] fulgurite {
+#pragma GCC visibility push(default)
+namespace fulgurite {
 
 using TensorMap = std::map<std::string, Tensor>;
 using Metadata = std::map<std::string, std::string>;
@@ -19,3 +20,4 @@ Metadata load_safetensors_metadata(const std::string& path);
 void save_safetensors(const std::string& path, const TensorMap& tensors, const Metadata& metadata = {});
 
 }  // namespace fulgurite
+#pragma GCC visibility pop

@@ -11,7 +11,8 @@
 #include <fulgurite/function_transforms.h>
 #include <fulgurite/trace.h>
 
-namespace [[gnu::visibility("default")]] fulgurite {
+#pragma GCC visibility push(default)
+namespace fulgurite {
 
 /// What a compiled version of a function is kept for.
 enum class Cache {
@@ -158,3 +159,4 @@ void graph_break(SourceLocation at = SourceLocation::here());
 void mark_dynamic(const Tensor&, int dim, SourceLocation at = SourceLocation::here());
 
 }  // namespace fulgurite
+#pragma GCC visibility pop

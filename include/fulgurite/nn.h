@@ -11,7 +11,8 @@
 #include <fulgurite/operators.h>
 #include <fulgurite/tensor.h>
 
-namespace [[gnu::visibility("default")]] fulgurite {
+#pragma GCC visibility push(default)
+namespace fulgurite {
 
 // Layers are plain structures of tensors. A model is a structure of layers, without a base class or registration:
 //
@@ -193,4 +194,5 @@ void to(const Model& model, Dtype dtype) {
 }
 
 }  // namespace nn
-}  // namespace gnu::visibility("default")]]fulgurite
+}  // namespace fulgurite
+#pragma GCC visibility pop

@@ -6,7 +6,8 @@
 
 #include <fulgurite/source_location.h>
 
-namespace [[gnu::visibility("default")]] fulgurite {
+#pragma GCC visibility push(default)
+namespace fulgurite {
 
 struct NumberProxy;
 class Int;
@@ -216,3 +217,4 @@ std::ostream& operator<<(std::ostream&, Float);
 std::ostream& operator<<(std::ostream&, Bool);
 
 }  // namespace fulgurite
+#pragma GCC visibility pop

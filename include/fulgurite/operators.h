@@ -7,7 +7,8 @@
 
 #include <fulgurite/tensor.h>
 
-namespace [[gnu::visibility("default")]] fulgurite {
+#pragma GCC visibility push(default)
+namespace fulgurite {
 
 /// The absolute value of each element. (torch.abs)
 Tensor abs(const Tensor& input, SourceLocation at = SourceLocation::here());
@@ -675,3 +676,4 @@ using nn::silu;
 using nn::silu_;
 
 }  // namespace fulgurite
+#pragma GCC visibility pop

@@ -7,7 +7,8 @@
 
 #include <fulgurite/tensor.h>
 
-namespace [[gnu::visibility("default")]] fulgurite {
+#pragma GCC visibility push(default)
+namespace fulgurite {
 namespace optim {
 
 /// Some of an optimizer's parameters with options of their own.
@@ -166,4 +167,5 @@ class CosineSchedule {
 };
 
 }  // namespace optim
-}  // namespace gnu::visibility("default")]]fulgurite
+}  // namespace fulgurite
+#pragma GCC visibility pop

@@ -7,7 +7,8 @@
 
 #include <fulgurite/number.h>
 
-namespace [[gnu::visibility("default")]] fulgurite {
+#pragma GCC visibility push(default)
+namespace fulgurite {
 
 /// The sizes of a tensor: a short sequence of Int. Up to six are stored in place.
 class Shape {
@@ -92,3 +93,4 @@ class Dims : public Shape {
 };
 
 }  // namespace fulgurite
+#pragma GCC visibility pop

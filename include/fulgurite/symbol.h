@@ -4,7 +4,8 @@
 #include <string_view>
 #include <vector>
 
-namespace [[gnu::visibility("default")]] fulgurite {
+#pragma GCC visibility push(default)
+namespace fulgurite {
 
 class Argument;
 class Gradient;
@@ -190,3 +191,4 @@ constexpr Signature::Signature(std::string_view spelling) : text(spelling) {
 }
 
 }  // namespace fulgurite
+#pragma GCC visibility pop

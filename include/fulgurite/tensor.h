@@ -13,7 +13,8 @@
 #include <fulgurite/source_location.h>
 #include <fulgurite/tensor_methods.h>
 
-namespace [[gnu::visibility("default")]] fulgurite {
+#pragma GCC visibility push(default)
+namespace fulgurite {
 
 struct TensorImpl;
 void retain(const TensorImpl*);
@@ -259,3 +260,4 @@ Tensor operator*=(Tensor&&, const Operand&);
 Tensor operator/=(Tensor&&, const Operand&);
 
 }  // namespace fulgurite
+#pragma GCC visibility pop

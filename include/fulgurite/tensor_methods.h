@@ -9,7 +9,8 @@
 #include <fulgurite/shape.h>
 #include <fulgurite/source_location.h>
 
-namespace [[gnu::visibility("default")]] fulgurite {
+#pragma GCC visibility push(default)
+namespace fulgurite {
 
 class Tensor;
 class Operand;
@@ -280,3 +281,4 @@ struct TensorMethods {
 };
 
 }  // namespace fulgurite
+#pragma GCC visibility pop

@@ -8,7 +8,8 @@
 
 #include <fulgurite/value.h>
 
-namespace [[gnu::visibility("default")]] fulgurite {
+#pragma GCC visibility push(default)
+namespace fulgurite {
 
 struct Symbol;
 struct Implementation;
@@ -91,3 +92,4 @@ void check_trace(const Trace&);
 std::string trace_diff(const Trace&, const Trace&);
 
 }  // namespace fulgurite
+#pragma GCC visibility pop

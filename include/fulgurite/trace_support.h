@@ -8,7 +8,8 @@
 #include <fulgurite/operators.h>
 #include <fulgurite/tensor.h>
 
-namespace [[gnu::visibility("default")]] fulgurite {
+#pragma GCC visibility push(default)
+namespace fulgurite {
 
 /// A number that a forward saved for its backward; it is read as what it was.
 class SavedNumber {
@@ -66,3 +67,4 @@ void clear_collection(Collection& collection) {
 }
 
 }  // namespace fulgurite
+#pragma GCC visibility pop

@@ -11,7 +11,8 @@
 
 #include <fulgurite/tensor.h>
 
-namespace [[gnu::visibility("default")]] fulgurite {
+#pragma GCC visibility push(default)
+namespace fulgurite {
 
 /// Marks on traces, bound symbols and proxies.
 enum class Tag : uint8_t {
@@ -219,3 +220,4 @@ Value call(std::string_view op, const std::vector<Value>& args, const std::map<s
            SourceLocation at = SourceLocation::here());
 
 }  // namespace fulgurite
+#pragma GCC visibility pop

@@ -13,7 +13,8 @@
 #include <fulgurite/detail/walk.h>
 #include <fulgurite/source_location.h>
 
-namespace [[gnu::visibility("default")]] fulgurite {
+#pragma GCC visibility push(default)
+namespace fulgurite {
 namespace detail {
 
 // The type-erased form of a callable: a constant table of functions over leaves. Everything that does not depend on the
@@ -285,3 +286,4 @@ bool is_tracing();
 
 }  // namespace detail
 }  // namespace fulgurite
+#pragma GCC visibility pop

@@ -7,7 +7,8 @@
 #include <fulgurite/error.h>
 #include <fulgurite/nn.h>
 
-namespace [[gnu::visibility("default")]] fulgurite {
+#pragma GCC visibility push(default)
+namespace fulgurite {
 
 /// Language models as plain structures: read them as examples, or train them.
 namespace models {
@@ -125,4 +126,5 @@ inline Gpt make_gpt(const GptOptions& o) {
 }
 
 }  // namespace models
-}  // namespace gnu::visibility("default")]]fulgurite
+}  // namespace fulgurite
+#pragma GCC visibility pop
