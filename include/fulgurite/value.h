@@ -144,11 +144,14 @@ class Value {
   bool is_ellipsis() const { return kind_ == Kind::ellipsis; }
   bool is_collection() const { return kind_ == Kind::collection; }
   /// A tensor proxy, or a number that is a symbol.
-  bool is_proxy() const;
+  bool is_proxy() const { return content_ == Content::tensor || content_ == Content::number; }
 
   // Each throws UserError when the value is of another kind.
-  const TensorProxy& tensor() const;
-  const detail::Ref<TensorProxy>& tensor_ref() const;
+  const TensorProxy& tensor() const { return *tensor_ref(); }
+  const detail::Ref<TensorProxy>& tensor_ref() const {
+    if (!is_tensor()) [[unlikely]] refuse(Kind::tensor);
+    return tensor_;
+  }
   Int integer() const;
   Float floating() const;  // of an integer: converted
   Bool boolean() const;
@@ -174,6 +177,7 @@ class Value {
   explicit Value(Kind kind, int64_t constant = 0) : kind_(kind), constant_(constant) {}
   Value(Kind, NumberRef);
   Value(Kind, ObjectRef);
+  [[noreturn]] void refuse(Kind wanted) const;
 
   void drop() {
     switch (content_) {

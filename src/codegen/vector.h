@@ -364,22 +364,37 @@ FULGURITE_INLINE Floats scale(const Floats& x, const Floats& with_bits) {
 #endif
 }
 
+/// Lane i is lane i + d; those for which there is none are of no use.
+template <int d>
+FULGURITE_INLINE Floats moved_down(const Floats& x) {
+  Floats result;
+  if constexpr (d >= part_lanes) {
+    FULGURITE_EACH_PART result.part[p] = x.part[(p + d / part_lanes) % parts];
+  } else {
+#if defined(__AVX512F__)
+    FULGURITE_EACH_PART result.part[p] =
+        __builtin_shufflevector(x.part[p], x.part[p], d, d + 1, d + 2, d + 3, d + 4, d + 5, d + 6, d + 7, d + 8, d + 9,
+                                d + 10, d + 11, d + 12, d + 13, d + 14, d + 15);
+#elif defined(__AVX__)
+    FULGURITE_EACH_PART result.part[p] =
+        __builtin_shufflevector(x.part[p], x.part[p], d, d + 1, d + 2, d + 3, d + 4, d + 5, d + 6, d + 7);
+#else
+    FULGURITE_EACH_PART result.part[p] = __builtin_shufflevector(x.part[p], x.part[p], d, d + 1, d + 2, d + 3);
+#endif
+  }
+  return result;
+}
 // Reductions of the lanes: lane i with lane i + 8, then 4, 2, 1.
-#define FULGURITE_LANES_REDUCTION(name, combine)             \
-  FULGURITE_INLINE float name(const Floats& x) {             \
-    float value[lanes];                                      \
-    store(value, x);                                         \
-    for (int half = lanes / 2; half > 0; half /= 2)          \
-      for (int lane = 0; lane < half; ++lane) {              \
-        const float a = value[lane], b = value[lane + half]; \
-        value[lane] = combine;                               \
-      }                                                      \
-    return value[0];                                         \
+#define FULGURITE_LANES_REDUCTION(name, combine)                                                             \
+  FULGURITE_INLINE float name(const Floats& x) {                                                             \
+    Floats a = x, b = moved_down<8>(a);                                                                      \
+    a = combine, b = moved_down<4>(a), a = combine, b = moved_down<2>(a), a = combine, b = moved_down<1>(a); \
+    return (combine).part[0][0];                                                                             \
   }
 FULGURITE_LANES_REDUCTION(sum_of_lanes, a + b)
 FULGURITE_LANES_REDUCTION(product_of_lanes, a* b)
-FULGURITE_LANES_REDUCTION(maximum_of_lanes, ((a > b) | (a != a)) ? a : b)
-FULGURITE_LANES_REDUCTION(minimum_of_lanes, ((a < b) | (a != a)) ? a : b)
+FULGURITE_LANES_REDUCTION(maximum_of_lanes, maximum(a, b))
+FULGURITE_LANES_REDUCTION(minimum_of_lanes, minimum(a, b))
 #undef FULGURITE_LANES_REDUCTION
 
 }  // namespace fulgurite::FULGURITE_KERNELS

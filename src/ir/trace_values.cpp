@@ -58,12 +58,4 @@ const Value& keyword(const BoundSymbol& bound, std::string_view name) {
   throw InternalError(text::cat(bound.symbol->qualified_name(), " has no argument named ", name));
 }
 
-int proxy_id(const Value& value) {
-  if (value.is_tensor()) return value.tensor().id;
-  if (!value.is_proxy()) return -1;
-  if (value.is_int()) return value.integer().proxy()->id;
-  if (value.is_float()) return value.floating().proxy()->id;
-  return value.boolean().proxy()->id;
-}
-
 }  // namespace fulgurite

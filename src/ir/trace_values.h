@@ -34,6 +34,11 @@ void for_each_output(const BoundSymbol& bound, Visit&& visit) {
 }
 
 /// The id of a tensor or number proxy; -1 for anything else.
-int proxy_id(const Value&);
+inline int proxy_id(const Value& value) {
+  if (value.is_tensor()) return value.tensor().id;
+  if (!value.is_proxy()) return -1;
+  if (value.is_int()) return value.integer().proxy()->id;
+  return value.is_float() ? value.floating().proxy()->id : value.boolean().proxy()->id;
+}
 
 }  // namespace fulgurite

@@ -27,11 +27,6 @@ void drop_owner(const T* object) {
 constexpr const char* kind_names[] = {"none",  "a tensor", "an integer", "a float", "a bool",      "a string",
                                       "a dtype", "a device", "a list",     "a slice", "an ellipsis", "a collection"};
 
-[[noreturn]] void wrong_kind(Value::Kind is, Value::Kind wanted) {
-  throw UserError(text::cat("a value is ", kind_names[static_cast<int>(is)], " where ", kind_names[static_cast<int>(wanted)],
-                            " is needed"));
-}
-
 // Ids are unique over a trace and all traces made from it; concrete tensors have none.
 bool same_tensor(const TensorProxy& a, const TensorProxy& b) {
   if (&a == &b) return true;
@@ -119,46 +114,42 @@ Value Value::collection(std::string name, std::vector<Value> items) {
   return Value(Kind::collection, new_object(std::move(name), std::move(items)));
 }
 
-bool Value::is_proxy() const { return content_ == Content::tensor || content_ == Content::number; }
-
-const detail::Ref<TensorProxy>& Value::tensor_ref() const {
-  if (!is_tensor()) wrong_kind(kind_, Kind::tensor);
-  return tensor_;
+void Value::refuse(Kind wanted) const {
+  throw UserError(text::cat("a value is ", kind_names[static_cast<int>(kind_)], " where ", kind_names[static_cast<int>(wanted)],
+                            " is needed"));
 }
 
-const TensorProxy& Value::tensor() const { return *tensor_ref(); }
-
 Int Value::integer() const {
-  if (!is_int()) wrong_kind(kind_, Kind::integer);
+  if (!is_int()) refuse(Kind::integer);
   if (content_ == Content::number) return Int(number_->integer, number_.get());
   return constant_;
 }
 
 Float Value::floating() const {
   if (is_int()) return Float(integer());
-  if (!is_float()) wrong_kind(kind_, Kind::floating);
+  if (!is_float()) refuse(Kind::floating);
   if (content_ == Content::number) return Float(number_->floating, number_.get());
   return std::bit_cast<double>(constant_);
 }
 
 Bool Value::boolean() const {
-  if (!is_bool()) wrong_kind(kind_, Kind::boolean);
+  if (!is_bool()) refuse(Kind::boolean);
   if (content_ == Content::number) return Bool(number_->integer != 0, number_.get());
   return constant_ != 0;
 }
 
 const std::string& Value::string() const {
-  if (!is_string()) wrong_kind(kind_, Kind::string);
+  if (!is_string()) refuse(Kind::string);
   return object_->text;
 }
 
 Dtype Value::dtype() const {
-  if (!is_dtype()) wrong_kind(kind_, Kind::dtype);
+  if (!is_dtype()) refuse(Kind::dtype);
   return static_cast<Dtype>(constant_);
 }
 
 Device Value::device() const {
-  if (!is_device()) wrong_kind(kind_, Kind::device);
+  if (!is_device()) refuse(Kind::device);
   const int64_t packed = constant_;
   Device device;
   device.kind = static_cast<Device::Kind>(packed >> 16);
@@ -167,18 +158,18 @@ Device Value::device() const {
 }
 
 const std::vector<Value>& Value::list() const {
-  if (!is_list() && !is_collection()) wrong_kind(kind_, Kind::list);
+  if (!is_list() && !is_collection()) refuse(Kind::list);
   return object_->items;
 }
 
 Slice Value::slice() const {
-  if (!is_slice()) wrong_kind(kind_, Kind::slice);
+  if (!is_slice()) refuse(Kind::slice);
   const std::vector<Value>& ends = object_->items;
   return {slice_end(ends[0]), slice_end(ends[1]), slice_end(ends[2])};
 }
 
 const std::string& Value::collection_name() const {
-  if (!is_collection()) wrong_kind(kind_, Kind::collection);
+  if (!is_collection()) refuse(Kind::collection);
   return object_->text;
 }
 

@@ -11,7 +11,7 @@
 #include "ops/symbols.h"
 #include "support/text.h"
 #include "tracing/tracer.h"
-#include "transforms/dead_code.h"
+#include "transforms/in_place.h"
 
 namespace fulgurite {
 

@@ -10,6 +10,7 @@
 #include "jit/leaf_names.h"
 #include "ops/symbols.h"
 #include "tracing/tracer.h"
+#include "transforms/in_place.h"
 
 namespace fulgurite::detail {
 
@@ -103,8 +104,8 @@ Recording record_callable(const RecordRequest& request) {
     std::set<int> named;
     for (const Tracer::Capture& capture : tracer.captures())
       if (!capture.concrete.name().empty()) named.insert(capture.proxy->id);
-    Trace recorded = tracer.finish(Value(std::move(results)));
-    recording.trace = canonical_order(recorded);
+    recording.trace = tracer.finish(Value(std::move(results)));
+    bring_into_canonical_order(recording.trace);
     order_captures(recording.trace, bound_count, named);
     for (size_t i = bound_count; i < recording.trace.args.size(); ++i) {
       const int id = recording.trace.args[i].tensor().id;

@@ -50,6 +50,15 @@ int64_t split_dim(const Tensor& x, Int dim) {
   return normalize_dim(dim, x.ndim());
 }
 
+/// The cotangent of what was cut: the pieces' joined. One copy, where the cuts' own rules would make and add up a whole
+/// tensor for each piece.
+void join_cotangents(Gradient& g) {
+  const int64_t dim = split_dim(g.tensor(0), g.argument(2).integer());
+  std::vector<Tensor> pieces;
+  for (size_t i = 0; i < g.result_count(); ++i) pieces.push_back(g.cotangent_or_zeros(i));
+  g.set(0, cat(pieces, dim));
+}
+
 /// x where its column minus its row is at most (lower) or at least (upper) `diagonal`, else zero.
 Tensor keep_triangle(const Tensor& x, Int diagonal, bool lower, SourceLocation at) {
   require(x.ndim() >= 2, "expected at least 2 dimensions, got ", x.ndim());
@@ -81,6 +90,7 @@ constinit const Symbol split_symbol{
       if (sections.size() == 1) cut_evenly(x, dim, sections[0], out, at);
       else cut_in_sections(x, dim, sections, out, at);
     },
+    .gradient = join_cotangents,
     .python = "split({0}, {1}, {2})",
     .python_definition = "def split(x, sizes, dim):\n"
                          "  sizes = [sizes] if isinstance(sizes, int) else list(sizes)\n"
@@ -94,6 +104,7 @@ constinit const Symbol split_with_sizes_symbol{
       const Tensor& x = a[0].tensor();
       cut_in_sections(x, split_dim(x, a[2].integer()), a[1].integers(), out, at);
     },
+    .gradient = join_cotangents,
 };
 
 constinit const Symbol chunk_symbol{
@@ -108,6 +119,7 @@ constinit const Symbol chunk_symbol{
       if (size == 0) cut(x, dim, std::vector<int64_t>(chunks, 0), out, at);
       else cut_evenly(x, dim, (size + chunks - 1) / chunks, out, at);
     },
+    .gradient = join_cotangents,
 };
 
 constinit const Symbol unbind_symbol{

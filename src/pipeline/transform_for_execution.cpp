@@ -18,9 +18,11 @@ class Claims final : public ArgumentPack::Resolver {
   }
 
   Trace run() {
+    std::vector<BoundSymbol> claimed;
+    claimed.reserve(trace_.bound_symbols.size());
+    for (const BoundSymbol& bound : trace_.bound_symbols) claim(bound, claimed);
     Trace out = without_symbols(trace_);
-    out.bound_symbols.reserve(trace_.bound_symbols.size());
-    for (const BoundSymbol& bound : trace_.bound_symbols) claim(bound, out.bound_symbols);
+    out.bound_symbols = std::move(claimed);
     return out;
   }
 

@@ -39,8 +39,10 @@ class PlanBuilder final : public ArgumentPack::Resolver {
       if (input.is_tensor()) slot_of_[id_of(input)] = plan_.inputs.back();
     }
     const std::vector<BoundSymbol>& symbols = plan_.trace.bound_symbols;
-    plan_.slots.reserve(plan_.inputs.size() + symbols.size());
-    plan_.steps.reserve(symbols.size());
+    const auto is_step = [](const BoundSymbol& bound) { return !bound.outputs.empty(); };  // deletions have no results
+    const auto steps = static_cast<size_t>(std::count_if(symbols.begin(), symbols.end(), is_step));
+    plan_.slots.reserve(plan_.inputs.size() + steps);
+    plan_.steps.reserve(steps);
     for (size_t i = 0; i < symbols.size(); ++i) add(symbols[i], i);
     for (const Value& result : returned_values(plan_.trace)) plan_.results.push_back(result.is_tensor() ? slot(result) : -1);
     place_results();

@@ -2,16 +2,12 @@
 #include <memory>
 #include <string>
 
-#include <fulgurite/tensor.h>
+#include <fulgurite/value.h>
 
 #include "support/small_vector.h"
 #include "tensor/storage.h"
 
 namespace fulgurite {
-
-struct TensorProxy;
-void retain(const TensorProxy*);
-void release(const TensorProxy*);
 
 using Sizes = SmallVector<int64_t, 6>;
 

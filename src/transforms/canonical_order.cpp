@@ -7,6 +7,7 @@
 #include "ir/uses.h"
 #include "ops/symbols.h"
 #include "support/text.h"
+#include "transforms/in_place.h"
 
 namespace fulgurite {
 
@@ -94,7 +95,7 @@ class Order {
 // Gives every value that the trace makes a new name and id, in the order in which it is made.
 class Renaming {
  public:
-  explicit Renaming(const Trace& trace) : trace_(trace), renamed_(trace.next_id) {
+  explicit Renaming(Trace& trace) : trace_(trace), renamed_(trace.next_id) {
     for (const Value& input : input_values(trace)) {
       if (proxy_id(input) < 0) continue;
       taken_.push_back(name_of(input));
@@ -103,23 +104,33 @@ class Renaming {
     std::ranges::sort(taken_);
   }
 
-  Trace run(const std::vector<int>& order) {
-    Trace out = without_symbols(trace_);
-    out.bound_symbols.reserve(order.size());
-    for (const int i : order) out.bound_symbols.push_back(trace_.bound_symbols[i]);
-    for (const BoundSymbol& bound : out.bound_symbols) collect_ids(bound);
+  void run(const std::vector<int>& order) {
+    if (!is_order_already(order)) {
+      std::vector<BoundSymbol> ordered;
+      ordered.reserve(order.size());
+      for (const int i : order) ordered.push_back(std::move(trace_.bound_symbols[i]));
+      trace_.bound_symbols = std::move(ordered);
+    }
+    const std::vector<BoundSymbol>& symbols = trace_.bound_symbols;
+    for (const BoundSymbol& bound : symbols) collect_ids(bound);
     std::ranges::sort(ids_);
-    for (const BoundSymbol& bound : out.bound_symbols) rename(bound);
-    for (BoundSymbol& bound : out.bound_symbols) renamed_.apply(bound);
-    if (trace_.numbers) out.numbers = numbers_;
+    for (const BoundSymbol& bound : symbols) rename(bound);
+    if (!renamed_.is_empty())
+      for (BoundSymbol& bound : trace_.bound_symbols) renamed_.apply(bound);
+    if (trace_.numbers) trace_.numbers = numbers_;
     // Whoever goes on numbering must not meet an argument that is called t7.
     for (const std::string& name : taken_)
       if (is_made(name) && name.size() < 9) next_name_ = std::max(next_name_, std::stoi(name.substr(1)) + 1);
-    out.next_name = next_name_;
-    return out;
+    trace_.next_name = next_name_;
   }
 
  private:
+  bool is_order_already(const std::vector<int>& order) const {
+    if (order.size() != trace_.bound_symbols.size()) return false;
+    for (size_t i = 0; i < order.size(); ++i)
+      if (order[i] != static_cast<int>(i)) return false;
+    return true;
+  }
   static const std::string& name_of(const Value& value) {
     if (value.is_tensor()) return value.tensor().name;
     if (value.is_int()) return value.integer().proxy()->name;
@@ -157,9 +168,12 @@ class Renaming {
     for_each_made(bound, renamed_seen_, [&](const Value& value) {
       const int id = ids_[next_id_++];
       if (value.is_tensor()) {
+        std::string name = fresh_name(value.tensor().name);
+        const bool stays = id == value.tensor().id && name == value.tensor().name && !value.tensor().numbers;
+        if (stays) return;
         auto* proxy = new TensorProxy(value.tensor());
         proxy->id = id;
-        proxy->name = fresh_name(value.tensor().name);
+        proxy->name = std::move(name);
         if (proxy->numbers) {
           proxy->shape = renamed_.apply(proxy->shape);
           proxy->numbers = numbers_;
@@ -207,7 +221,7 @@ class Renaming {
     return name;
   }
 
-  const Trace& trace_;
+  Trace& trace_;
   Substitution renamed_;
   std::vector<std::string> taken_;
   std::vector<int> ids_;  // of the values made, ascending: given out again in the new order
@@ -229,8 +243,14 @@ class Renaming {
 ///   t3 = add(t1, t0)                   return t2
 ///   return t3
 Trace canonical_order(const Trace& trace) {
+  Trace out = trace;
+  bring_into_canonical_order(out);
+  return out;
+}
+
+void bring_into_canonical_order(Trace& trace) {
   const std::vector<int> order = Order(trace).run();
-  return Renaming(trace).run(order);
+  Renaming(trace).run(order);
 }
 
 }  // namespace fulgurite

@@ -2,7 +2,7 @@
 
 #include "ir/uses.h"
 #include "ops/symbols.h"
-#include "transforms/dead_code.h"
+#include "transforms/in_place.h"
 
 namespace fulgurite {
 
@@ -41,15 +41,19 @@ Kept find_needed(const Trace& trace) {
 ///   return t1
 Trace eliminate_dead_code(const Trace& trace) {
   const Kept kept = find_needed(trace);
-  Trace out = without_symbols(trace);
-  out.bound_symbols.reserve(kept.count);
+  if (kept.count == trace.bound_symbols.size()) return trace;
+  std::vector<BoundSymbol> symbols;
+  symbols.reserve(kept.count);
   for (size_t i = 0; i < kept.is_kept.size(); ++i)
-    if (kept.is_kept[i]) out.bound_symbols.push_back(trace.bound_symbols[i]);
+    if (kept.is_kept[i]) symbols.push_back(trace.bound_symbols[i]);
+  Trace out = without_symbols(trace);
+  out.bound_symbols = std::move(symbols);
   return out;
 }
 
 void remove_dead_code(Trace& trace) {
   const Kept kept = find_needed(trace);
+  if (kept.count == trace.bound_symbols.size()) return;
   size_t next = 0;
   for (size_t i = 0; i < kept.is_kept.size(); ++i) {
     if (!kept.is_kept[i]) continue;

@@ -5,7 +5,7 @@
 #include "ops/symbols.h"
 #include "tracing/argument_pack.h"
 #include "tracing/tracer.h"
-#include "transforms/dead_code.h"
+#include "transforms/in_place.h"
 
 namespace fulgurite {
 

@@ -25,9 +25,9 @@ Operands operands(int64_t batch, int64_t heads, int64_t queries, int64_t keys, i
 }
 
 /// Both directions agree with the decomposition in f64. The results of the first are the saved values of the second.
-void check(const Operands& o, const Tensor& mask, bool is_causal, SourceLocation at = SourceLocation::here()) {
+void check(const Operands& o, const Tensor& mask, bool is_causal, Float scale = 0.3,
+           SourceLocation at = SourceLocation::here()) {
   const double tolerance = tolerance_of(o.query.dtype()) * 4;
-  const Float scale = 0.3;
   expect_as_decomposed(prims_scaled_dot_product_attention_symbol, {o.query, o.key, o.value, mask, is_causal, scale},
                        tolerance, at);
   Results saved;
@@ -58,6 +58,24 @@ TEST("masks of attention are added, or choose") {
     check(o, make({2, 1, 19, 40}, Dtype::f32, -2, 2, 4), false);
     check(o, ge(make({2, 1, 1, 40}, Dtype::f32, -1, 1, 5), 0), false);
     check(o, ge(make({3, 19, 1}, Dtype::f32, -1, 1, 6), 0), false);
+  }
+}
+
+TEST("attention takes any scale") {
+  for (const double scale : {-0.3, 0.0}) {
+    check(operands(1, 2, 70, 37, 33, Dtype::f32), {}, false, scale);
+    check(operands(1, 2, 5, 7, 4, Dtype::f32), {}, true, scale);
+  }
+}
+
+TEST("where one key has all the weight the scores get no cotangent, not even a rounded one") {
+  for (const int64_t length : {4, 80}) {
+    const Operands o = operands(1, 2, length, length, 16, Dtype::f32);
+    const auto [out, sums] = prims::scaled_dot_product_attention(o.query, o.key, o.value, {}, true, 1.0);
+    const auto [dq, dk, dv] =
+        prims::scaled_dot_product_attention_backward(o.grad, o.query, o.key, o.value, {}, out, sums, true, 1.0);
+    const Tensor first = narrow(dq, 2, 0, 1);  // the first query sees one key
+    for (const double slope : elements(first)) expect_equal(slope, 0.0);
   }
 }
 

@@ -74,6 +74,14 @@ TEST("layer normalization and its cotangents") {
   expect_near(elements(dweight), std::vector<double>(7, 0.0));
 }
 
+TEST("a row of one number has no gradient, not even a rounded one") {
+  const Tensor x = make({20, 1}, Dtype::f32, -9, 9, 1), g = make({20, 1}, Dtype::f32, -2, 2, 2);
+  const Tensor weight = make({1}, Dtype::f32, 8, 9, 3);
+  const auto [y, mean, rstd] = prims::layer_norm(x, {1}, weight, {}, 1e-5);
+  const auto [dx, dweight, dbias] = prims::layer_norm_backward(g, x, mean, rstd, weight, {1});
+  for (const double slope : elements(dx)) expect_equal(slope, 0.0);
+}
+
 TEST("normalizations do not depend on the number of threads") {
   const Tensor x = make({1000, 48}, Dtype::f32, -1, 1, 1), g = make({1000, 48}, Dtype::f32, -1, 1, 2);
   const Tensor weight = make({48}, Dtype::f32, -1, 1, 3);
