@@ -1,6 +1,7 @@
 #pragma once
 #include <concepts>
 #include <memory>
+#include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -217,10 +218,29 @@ class RecomputeScope {
   ~RecomputeScope();
   RecomputeScope(const RecomputeScope&) = delete;
   RecomputeScope& operator=(const RecomputeScope&) = delete;
+  /// What leaves the marked part is saved like any other value.
+  void leave(std::span<const Tensor> results) const;
 
  private:
-  bool was_marked_ = false;
+  bool is_outermost_ = false;
 };
+
+/// A call inside such a scope.
+template <class Call>
+auto recomputed(Call&& call) {
+  const RecomputeScope scope;
+  if constexpr (std::is_void_v<decltype(call())>) {
+    call();
+  } else {
+    auto result = call();
+    std::vector<Tensor> tensors;
+    TensorTaker taker{tensors};
+    auto copy = result;
+    walk(copy, taker);
+    scope.leave(tensors);
+    return result;
+  }
+}
 }  // namespace detail
 
 /// What checkpoint() returns.
@@ -231,8 +251,7 @@ class Checkpointed<F, detail::Types<A...>> {
  public:
   explicit Checkpointed(F callable) : callable_(std::make_shared<F>(std::move(callable))) {}
   auto operator()(const detail::Stored<A>&... arguments, SourceLocation at = SourceLocation::here()) const {
-    const detail::RecomputeScope scope;
-    return detail::invoke_at(*callable_, at, detail::Stored<A>(arguments)...);
+    return detail::recomputed([&] { return detail::invoke_at(*callable_, at, detail::Stored<A>(arguments)...); });
   }
   const F& wrapped() const { return *callable_; }
 
@@ -246,8 +265,7 @@ class Checkpointed<F, void> {
   template <class... A>
     requires std::invocable<F&, detail::Stored<const A&>...>
   auto operator()(const A&... arguments) const {
-    const detail::RecomputeScope scope;
-    return std::invoke(*callable_, detail::Stored<const A&>(arguments)...);
+    return detail::recomputed([&] { return std::invoke(*callable_, detail::Stored<const A&>(arguments)...); });
   }
   const F& wrapped() const { return *callable_; }
 

@@ -2,6 +2,7 @@
 #include <functional>
 #include <iosfwd>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,7 @@ struct BoundSymbol {
   SourceLocation source;
   std::vector<ForwardOrigin> forward;              // empty in the forward
   const Implementation* implementation = nullptr;  // what an executor claimed it with
+  int sequence = 0;  // symbols of one sequence, which came from a trace that was in order, keep that order; 0: none
 
   std::string name() const;
   bool is_fusion() const;
@@ -74,12 +76,20 @@ std::ostream& operator<<(std::ostream&, const Trace&);
 std::string print(const Trace&, PrintOptions = {});
 
 using Transform = std::function<Trace(const Trace&)>;
+/// What saving and recomputing cost, and how much may be saved.
+struct RecomputationOptions {
+  /// Bytes that one call may keep for its backward, arguments and results left out. Without a limit a byte kept is worth
+  /// eight bytes moved.
+  std::optional<int64_t> memory_budget = {};
+};
 struct ForwardBackwardTraces {
   Trace forward, backward;
 };
 
 /// The joint trace: the forward's symbols, then those of the backward; returns the gradients of the args.
 Trace grad_transform_on_trace(const Trace&);
+/// Marks what the backward makes again instead of keeping it from the forward: a minimum cut over bytes.
+Trace choose_recomputation(const Trace& joint, const RecomputationOptions& = {});
 ForwardBackwardTraces split_into_forward_and_backward(const Trace& joint);
 ForwardBackwardTraces forward_and_backward_from_trace(const Trace&);
 Trace eliminate_dead_code(const Trace&);

@@ -16,7 +16,9 @@ namespace fulgurite {
 
 /// Marks on traces, bound symbols and proxies.
 enum class Tag : uint8_t {
-  recompute_in_backward,
+  recompute_in_backward,   // made again in the backward instead of being saved
+  recomputed,              // made again: never merged with the first time
+  checkpoint_result,       // leaves a checkpoint: saved, though what makes it is recomputed
   backward,
   augmented_forward,
   joint,

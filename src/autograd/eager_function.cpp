@@ -86,7 +86,10 @@ std::unique_ptr<EagerFunction::Backward> EagerFunction::make_backward(uint64_t o
   }
   trace.bound_symbols.back().args = results;
   auto out = std::make_unique<Backward>();
-  out->compiled = compile(trace, true);
+  // One operator's inputs and results are alive anyhow, and what runs at once is not to run twice.
+  PipelineOptions options;
+  options.skip_transforms = {"recomputation"};
+  out->compiled = compile(trace, true, options);
 
   const Trace& forward = out->compiled.forward_traces.back();
   const BoundSymbol& last = forward.bound_symbols.back();

@@ -160,7 +160,7 @@ std::shared_ptr<const CompiledVersion> JitState::compile_version(const CallableT
   }
 
   Recording recording =
-      record_callable({table, callable_.get(), arguments, leaves, paths, version->leaf_names, at});
+      record_callable({table, callable_.get(), arguments, leaves, paths, version->leaf_names, at, nullptr, options_.memory_budget});
   check_writes(recording, leaves, at);
   if (options_.debug.verify_against_eager) check_writes_only_arguments(recording, paths, at);
   version->tracing = milliseconds_since(start);
@@ -171,6 +171,7 @@ std::shared_ptr<const CompiledVersion> JitState::compile_version(const CallableT
   pipeline.transforms = transforms_;
   pipeline.associate_forward = options_.debug.associate_forward;
   pipeline.check_traces = options_.debug.check_traces;
+  pipeline.recomputation.memory_budget = options_.memory_budget;
   const bool differentiate = grad_enabled() && recording.requires_grad;
   version->stages = compile(recording.trace, differentiate, pipeline);
   version->forward = version->stages.forward;

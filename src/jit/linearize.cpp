@@ -59,6 +59,14 @@ void keep_wanted_gradients(Trace& backward, const Recording& recording, const st
   remove_dead_code(backward);
 }
 
+// Inside a recording what the backward needs is chosen as for a compiled function; evaluated at once, everything is kept.
+ForwardBackwardTraces differentiate(const Trace& trace) {
+  const auto* recorder = dynamic_cast<const Tracer*>(innermost_interpreter());
+  if (!recorder) return forward_and_backward_from_trace(trace);
+  const Trace joint = choose_recomputation(grad_transform_on_trace(trace), {.memory_budget = recorder->memory_budget()});
+  return split_into_forward_and_backward(joint);
+}
+
 Recording record_for_gradients(const CallableTable& table, void* callable, const void* const* arguments,
                                const Leaves& leaves, const std::vector<LeafPath>& paths,
                                const std::vector<char>& wanted, SourceLocation at) {
@@ -106,7 +114,7 @@ Linearized linearize(const CallableTable& table, void* callable, const void* con
 
   std::vector<Tensor> results;
   if (recording.requires_grad) {
-    ForwardBackwardTraces traces = forward_and_backward_from_trace(recording.trace);
+    ForwardBackwardTraces traces = differentiate(recording.trace);
     keep_wanted_gradients(traces.backward, recording, wanted);
     results = evaluate(traces.forward, inputs);
     backward->saved.assign(results.begin() + recording.result_count, results.end());
@@ -192,14 +200,21 @@ RecomputeScope::RecomputeScope() {
   auto* tracer = dynamic_cast<Tracer*>(innermost_interpreter());
   if (!tracer) return;
   Tags tags = tracer->tags();
-  was_marked_ = tags.has(Tag::recompute_in_backward);
+  is_outermost_ = !tags.has(Tag::recompute_in_backward);
   tags.add(Tag::recompute_in_backward);
   tracer->set_tags(tags);
 }
 
+void RecomputeScope::leave(std::span<const Tensor> results) const {
+  // Inside another checkpoint they are made again with the rest of it. The proxies are still this recording's own.
+  if (!is_outermost_) return;
+  for (const Tensor& result : results)
+    if (result.defined() && result.impl()->proxy) result.impl()->proxy->tags.add(Tag::checkpoint_result);
+}
+
 RecomputeScope::~RecomputeScope() {
   auto* tracer = dynamic_cast<Tracer*>(innermost_interpreter());
-  if (!tracer || was_marked_) return;
+  if (!tracer || !is_outermost_) return;
   Tags tags = tracer->tags();
   tags.remove(Tag::recompute_in_backward);
   tracer->set_tags(tags);

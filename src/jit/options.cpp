@@ -11,7 +11,7 @@ namespace fulgurite::detail {
 
 namespace {
 
-constexpr std::array<std::string_view, 2> skippable_transforms{"cse", "dce"};
+constexpr std::array<std::string_view, 3> skippable_transforms{"cse", "dce", "recomputation"};
 
 }  // namespace
 
@@ -34,8 +34,8 @@ void check_options(const JitOptions& options, SourceLocation at) {
         "jit: the option compiled_autograd is not supported yet; use value_and_grad inside the jitted function, or "
         "call backward() outside it",
         at);
-  if (options.memory_budget)
-    throw UserError("jit: the option memory_budget is not supported yet; mark what to recompute with checkpoint()", at);
+  if (options.memory_budget && *options.memory_budget < 0)
+    throw UserError(text::cat("jit: memory_budget is a number of bytes, not ", *options.memory_budget), at);
   if (options.skip_transforms)
     for (const std::string& name : *options.skip_transforms)
       if (std::ranges::find(skippable_transforms, name) == skippable_transforms.end())

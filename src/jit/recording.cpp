@@ -83,6 +83,7 @@ void order_captures(Trace& trace, size_t first, const std::set<int>& named) {
 Recording record_callable(const RecordRequest& request) {
   Recording recording;
   Tracer tracer;
+  if (request.memory_budget) tracer.set_memory_budget(request.memory_budget);
   const InterpreterScope scope(&tracer);
   try {
     const std::vector<Tensor> handles = bind_inputs(tracer, request, recording);

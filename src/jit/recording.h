@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct RecordRequest {
   /// For gradients: one flag for each tensor leaf of the arguments. Each argument is then an input of its own, though
   /// two be the same tensor, and requires a gradient where its flag is set.
   const std::vector<char>* with_respect_to = nullptr;
+  /// For functions that are differentiated inside this one.
+  std::optional<int64_t> memory_budget = {};
 };
 
 /// Where an input of a recorded trace comes from.

@@ -33,6 +33,8 @@ CompiledFunction compile(const Trace& recorded, bool differentiate, const Pipeli
   if (differentiate) {
     runner.run("Grad transform pass", grad_transform_on_trace);
     for (const Transform& transform : options.transforms) runner.run("User transform", transform);
+    if (!skipped("recomputation"))
+      runner.run("Recomputation", [&](const Trace& t) { return choose_recomputation(t, options.recomputation); });
     ForwardBackwardTraces split = split_into_forward_and_backward(out.forward_traces.back());
     out.saved_tensors = static_cast<int>(keyword(split.forward.bound_symbols.back(), "saved_tensors").list().size());
     out.saved_numbers = static_cast<int>(keyword(split.forward.bound_symbols.back(), "saved_other").list().size());

@@ -11,10 +11,11 @@ namespace fulgurite {
 /// A trace on its way to a program: every stage is kept.
 struct PipelineOptions {
   std::vector<std::string> executors;                     // names in priority order; empty: the default list
-  std::optional<std::set<std::string>> skip_transforms;   // "dce", "cse"
+  std::optional<std::set<std::string>> skip_transforms;   // "dce", "cse", "recomputation"
   std::vector<Transform> transforms;                      // after the grad transform, before executors
   bool associate_forward = false;
   bool check_traces = false;
+  RecomputationOptions recomputation;
 };
 
 struct CompiledFunction {

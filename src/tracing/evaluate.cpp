@@ -9,10 +9,24 @@ namespace fulgurite {
 
 namespace {
 
-// Runs bound symbols one by one through dispatch, keeping what stands for each proxy by its id.
+// Runs bound symbols one by one through dispatch, keeping what stands for each proxy by its id. What is recorded on the way keeps
+// its order and its tags.
 class Evaluation final : public ArgumentPack::Resolver {
  public:
-  explicit Evaluation(const Trace& trace) : tensors_(trace.next_id) {}
+  explicit Evaluation(const Trace& trace)
+      : tensors_(trace.next_id), recorder_(dynamic_cast<Tracer*>(innermost_interpreter())) {
+    if (!recorder_) return;
+    outer_tags_ = recorder_->tags();
+    outer_sequence_ = recorder_->sequence();
+    if (outer_sequence_ == 0) recorder_->set_sequence(recorder_->next_sequence());
+  }
+  ~Evaluation() {
+    if (!recorder_) return;
+    recorder_->set_tags(outer_tags_);
+    recorder_->set_sequence(outer_sequence_);
+  }
+  Evaluation(const Evaluation&) = delete;
+  Evaluation& operator=(const Evaluation&) = delete;
 
   void give(const Value& value, const Tensor& tensor) {
     if (value.is_tensor()) tensors_[value.tensor().id] = tensor;
@@ -33,18 +47,30 @@ class Evaluation final : public ArgumentPack::Resolver {
     }
     if (symbol->traits.structural && symbol != &prims_copy__symbol)
       throw InternalError(text::cat(symbol->qualified_name(), " cannot be evaluated"));
+    if (recorder_) {
+      Tags tags = outer_tags_;
+      tags.add(bound.tags);
+      recorder_->set_tags(tags);
+    }
     const ArgumentPack pack(bound, *this);
     Results results;
     dispatch(*symbol, pack.arguments(), bound.source, results);
     if (results.size() != bound.outputs.size())
       throw InternalError(text::cat(symbol->qualified_name(), " gave ", results.size(), " results for ", bound.outputs.size()));
-    for (size_t i = 0; i < results.size(); ++i) give(bound.outputs[i], results[i]);
+    for (size_t i = 0; i < results.size(); ++i) {
+      give(bound.outputs[i], results[i]);
+      const bool leaves_checkpoint = recorder_ && bound.outputs[i].tensor().tags.has(Tag::checkpoint_result);
+      if (leaves_checkpoint) results[i].impl()->proxy->tags.add(Tag::checkpoint_result);
+    }
   }
 
   Tensor tensor(const detail::Ref<TensorProxy>& proxy) override { return tensors_[proxy->id]; }
 
  private:
   std::vector<Tensor> tensors_;
+  Tracer* recorder_;
+  Tags outer_tags_;
+  int outer_sequence_ = 0;
 };
 
 }  // namespace

@@ -44,6 +44,7 @@ void refuse_stray_proxy(const Tensor& tensor) {
 
 Tracer::Tracer(std::string name) : outer_(innermost_interpreter()), serial_(next_serial()) {
   trace_.name = std::move(name);
+  if (const auto* outside = dynamic_cast<const Tracer*>(outer_)) memory_budget_ = outside->memory_budget_;
   scopes_.emplace_back();
 }
 
@@ -177,6 +178,7 @@ void Tracer::bind(const Symbol& symbol, std::vector<Value> args, std::vector<Val
   bound.outputs = std::move(outputs);
   bound.source = at;
   bound.tags = tags_;
+  bound.sequence = sequence_;
   bound.forward = origin_;
   append(std::move(bound));
 }
@@ -195,6 +197,7 @@ void Tracer::bind_call(const Symbol& symbol, Arguments arguments, std::span<cons
   bound.subsymbols = std::move(subsymbols);
   bound.source = at;
   bound.tags = tags_;
+  bound.sequence = sequence_;
   bound.forward = origin_;
   append(std::move(bound));
 }
@@ -360,6 +363,7 @@ Trace Tracer::finish(Value results) {
   else args.push_back(std::move(results));
   origin_.clear();
   tags_ = {};
+  sequence_ = 0;
   bind(prims_return_symbol, std::move(args), {});
   trace_.bound_symbols = std::move(scopes_.back());
   scopes_.back().clear();

@@ -57,6 +57,14 @@ class Tracer final : public Interpreter {
   void set_location(std::optional<SourceLocation> at) { location_ = at; }
   void set_tags(Tags tags) { tags_ = tags; }
   Tags tags() const { return tags_; }
+  /// Everything recorded from now on belongs to this sequence (BoundSymbol::sequence); 0: to none.
+  void set_sequence(int sequence) { sequence_ = sequence; }
+  int sequence() const { return sequence_; }
+  /// A number that no sequence of this trace has yet.
+  int next_sequence() { return ++last_sequence_; }
+  /// The limit on what a function differentiated inside this recording keeps for its backward; that of the outer one if it has none.
+  void set_memory_budget(std::optional<int64_t> bytes) { memory_budget_ = bytes; }
+  std::optional<int64_t> memory_budget() const { return memory_budget_; }
   Trace& trace() { return trace_; }
   uint64_t serial() const { return serial_; }
   Interpreter* outer() const { return outer_; }
@@ -105,6 +113,8 @@ class Tracer final : public Interpreter {
   std::vector<ForwardOrigin> origin_;
   std::optional<SourceLocation> location_;
   Tags tags_;
+  int sequence_ = 0, last_sequence_ = 0;
+  std::optional<int64_t> memory_budget_;
   Interpreter* outer_;
   uint64_t serial_;
 };

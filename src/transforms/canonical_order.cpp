@@ -29,6 +29,7 @@ class Order {
       previous = i;
     }
     last_effect_ = previous;
+    find_sequences();
   }
 
   std::vector<int> run() {
@@ -59,6 +60,32 @@ class Order {
     return false;
   }
 
+  // What is needed of a sequence is visited from its start.
+  void find_sequences() {
+    const int count = static_cast<int>(trace_.bound_symbols.size());
+    sequence_before_.assign(count, -1);
+    int sequences = 0;
+    for (const BoundSymbol& bound : trace_.bound_symbols) sequences = std::max(sequences, bound.sequence);
+    if (sequences == 0) return;
+    std::vector<char> is_needed(trace_.next_id, false), is_live(count, false);
+    for (int i = count; i-- > 0;) {
+      const BoundSymbol& bound = trace_.bound_symbols[i];
+      bool live = i + 1 == count || has_effect(bound) || fixes_a_number(bound);
+      for_each_output(bound, [&](const Value& output) {
+        if (const int id = proxy_id(output); id >= 0) live = live || is_needed[id];
+      });
+      is_live[i] = live;
+      if (live) for_each_use(bound, [&](int id) { is_needed[id] = true; });
+    }
+    std::vector<int> previous(sequences + 1, -1);
+    for (int i = 0; i < count; ++i) {
+      const BoundSymbol& bound = trace_.bound_symbols[i];
+      if (!is_live[i] || bound.sequence == 0 || bound.symbol == &prims_copy__symbol) continue;
+      sequence_before_[i] = previous[bound.sequence];
+      previous[bound.sequence] = i;
+    }
+  }
+
   void visit(int root) {
     if (root < 0) return;
     pending_.push_back(root);
@@ -69,6 +96,7 @@ class Order {
         // The first operand must be on top.
         const size_t first = pending_.size();
         push(effect_before_[i]);
+        push(sequence_before_[i]);
         for_each_use(trace_.bound_symbols[i], [&](int id) { push(uses_.producer(id)); });
         std::reverse(pending_.begin() + static_cast<int64_t>(first), pending_.end());
       } else {
@@ -86,7 +114,8 @@ class Order {
   const Trace& trace_;
   Uses uses_;
   std::vector<State> state_;
-  std::vector<int> effect_before_;  // the symbol with an effect that ran before this one; -1
+  std::vector<int> effect_before_;    // the symbol with an effect that ran before this one; -1
+  std::vector<int> sequence_before_;  // the symbol of the same sequence that ran before this one; -1
   std::vector<int> copies_;         // writes into inputs: after everything else
   int last_effect_ = -1;
   std::vector<int> pending_, order_;

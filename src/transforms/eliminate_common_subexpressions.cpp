@@ -13,6 +13,7 @@ namespace {
 size_t hash_of(const BoundSymbol& bound) {
   size_t hash = std::hash<const Symbol*>()(bound.symbol);
   const auto mix = [&](size_t more) { hash = (hash ^ more) * 0x9E3779B97F4A7C15u + (hash >> 29); };
+  mix(bound.tags.has(Tag::recomputed));
   for (const Value& value : bound.args) mix(value.hash());
   for (const auto& [name, value] : bound.kwargs) mix(value.hash());
   return hash;
@@ -84,8 +85,8 @@ class Merging {
 
 }  // namespace
 
-/// Computes equal expressions once. Symbols that write or draw are never merged; a symbol merged into another passes on which
-/// forward symbols it belongs to.
+/// Computes equal expressions once. Symbols that write or draw are never merged, nor is what is made again on purpose with the first
+/// time; a symbol merged into another passes on which forward symbols it belongs to.
 ///
 ///   t0 = sin(t_0)                      t0 = sin(t_0)
 ///   t1 = sin(t_0)               ->     t2 = mul(t0, t0)

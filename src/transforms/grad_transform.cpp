@@ -61,9 +61,16 @@ class GradTransform final : public ArgumentPack::Resolver {
     return carries;
   }
 
+  // A composite that draws, in a part of the forward that is to be repeated: only the draw itself is kept.
+  static bool is_draw_to_repeat(const BoundSymbol& bound, Tags inherited) {
+    inherited.add(bound.tags);
+    return bound.symbol->traits.random && !bound.subsymbols.empty() && inherited.has(Tag::recompute_in_backward);
+  }
+
   void process(const BoundSymbol& bound, Tags inherited) {
     const bool has_rule = bound.symbol->gradient != nullptr;
-    if (!carries_gradient(bound) || bound.symbol == &prims_copy__symbol || has_rule) {
+    const bool is_kept = !carries_gradient(bound) && !is_draw_to_repeat(bound, inherited);
+    if (is_kept || bound.symbol == &prims_copy__symbol || has_rule) {
       BoundSymbol kept = bound;
       kept.tags.add(inherited);
       const bool differentiates = has_rule && carries_gradient(bound);

@@ -1,9 +1,12 @@
+#include <algorithm>
+
 #include <fulgurite/error.h>
 #include <fulgurite/symbol.h>
 
 #include "ir/trace_values.h"
 #include "ops/symbols.h"
 #include "support/text.h"
+#include "transforms/joint_trace.h"
 
 namespace fulgurite {
 
@@ -22,13 +25,13 @@ namespace {
 ///
 /// 1. Backward from the end: what the forward's outputs need, and writes into inputs, is the forward; the rest is the backward.
 /// 2. Symbols tagged for recomputation are put into the backward too, each once, just before the first use, after what they need
-///    themselves. Draws are never repeated.
+///    themselves. Draws are never repeated, and what leaves a checkpoint is saved.
 /// 3. What the backward uses of the forward is saved, unique, in order of first use: tensors in C0, numbers in C1.
 class Split {
  public:
   explicit Split(const Trace& joint) : joint_(joint) {
-    if (!joint.tags.has(Tag::joint)) throw InternalError("only a joint trace can be split");
-    in_forward_.resize(joint.next_id);
+    next_id_ = joint.next_id;
+    next_name_ = joint.next_name;
     available_.resize(joint.next_id);
     recompute_.resize(joint.next_id);
     is_saved_.resize(joint.next_id);
@@ -41,49 +44,35 @@ class Split {
     gradients_ = keyword(last, "output").list();
     separate();
     for (const BoundSymbol* bound : backward_) emit(*bound);
-    for (const Value& gradient : gradients_) use(gradient);
+    for (const Value& gradient : gradients_) {
+      repeat_producer(gradient);
+      use(gradient);
+    }
     return {make_forward(), make_backward()};
   }
 
  private:
-  void need(const Value& value) {
-    if (const int id = proxy_id(value); id >= 0) in_forward_[id] = true;
-  }
-
   void separate() {
-    for (const Value& output : outputs_) need(output);
-    for (const Value& arg : flat_args_) need(arg);
+    const std::vector<char> is_forward = find_forward(joint_);
     cotangents_.resize(outputs_.size());
-    std::vector<const BoundSymbol*> forward, backward;
-    for (size_t i = joint_.bound_symbols.size() - 1; i-- > 0;) {
+    for (size_t i = 0; i + 1 < joint_.bound_symbols.size(); ++i) {
       const BoundSymbol& bound = joint_.bound_symbols[i];
       if (bound.symbol == &prims_get_grad_symbol) {
         cotangents_[static_cast<int64_t>(bound.args[1].integer())] = bound.outputs[0];
         mark(available_, bound.outputs[0]);
-        continue;
+      } else if (!is_forward[i]) {
+        backward_.push_back(&bound);
+      } else {
+        forward_.push_back(&bound);
+        for_each_output(bound, [&](const Value& v) {
+          if (is_recomputed(bound, v)) recompute_[v.tensor().id] = &bound;
+        });
       }
-      const bool is_effect = bound.forward.empty() && (bound.symbol->traits.side_effect || bound.symbol->traits.random);
-      bool is_forward = is_effect;
-      for_each_output(bound, [&](const Value& v) {
-        if (const int id = proxy_id(v); id >= 0) is_forward = is_forward || in_forward_[id];
-      });
-      if (!is_forward) {
-        backward.push_back(&bound);
-        continue;
-      }
-      for_each_argument(bound, [&](const Value& v) { need(v); });
-      for_each_output(bound, [&](const Value& v) {
-        need(v);
-        if (is_recomputed(bound, v)) recompute_[v.tensor().id] = &bound;
-      });
-      forward.push_back(&bound);
     }
-    forward_.assign(forward.rbegin(), forward.rend());
-    backward_.assign(backward.rbegin(), backward.rend());
   }
 
   static bool is_recomputed(const BoundSymbol& bound, const Value& output) {
-    if (bound.symbol->traits.random || bound.symbol->traits.side_effect || !output.is_tensor()) return false;
+    if (!is_repeatable(bound) || !output.is_tensor() || output.tensor().tags.has(Tag::checkpoint_result)) return false;
     return bound.tags.has(Tag::recompute_in_backward) || output.tensor().tags.has(Tag::recompute_in_backward);
   }
 
@@ -91,30 +80,59 @@ class Split {
     if (const int id = proxy_id(value); id >= 0) table[id] = true;
   }
 
-  // Appends a symbol to the backward, after whatever must be recomputed for it.
-  void emit(const BoundSymbol& first) {
-    std::vector<std::pair<const BoundSymbol*, bool>> pending{{&first, false}};
+  // Appends a symbol to the backward, after whatever must be repeated for it.
+  void emit(const BoundSymbol& bound) {
+    for_each_argument(bound, [&](const Value& v) { repeat_producer(v); });
+    for_each_argument(bound, [&](const Value& v) { use(v); });
+    if (joint_.numbers) use_numbers_inside(bound);
+    for_each_output(bound, [&](const Value& v) { mark(available_, v); });
+    body_.push_back(bound);
+  }
+
+  const BoundSymbol* producer_to_repeat(const Value& value) const {
+    const int id = proxy_id(value);
+    return id < 0 || available_[id] || is_saved_[id] ? nullptr : recompute_[id];
+  }
+
+  // In dependency order, each symbol once.
+  void repeat_producer(const Value& value) {
+    std::vector<std::pair<const BoundSymbol*, bool>> pending;
+    if (const BoundSymbol* producer = producer_to_repeat(value)) pending.emplace_back(producer, false);
     while (!pending.empty()) {
       const auto [bound, is_ready] = pending.back();
       pending.pop_back();
       if (is_ready) {
-        for_each_argument(*bound, [&](const Value& v) { use(v); });
-        if (joint_.numbers) use_numbers_inside(*bound);
-        for_each_output(*bound, [&](const Value& v) { mark(available_, v); });
-        body_.push_back(*bound);
+        repeat(*bound);
         continue;
       }
-      bool is_done = bound != &first;
-      for_each_output(*bound, [&](const Value& v) { const int id = proxy_id(v);
-        is_done = is_done && (id < 0 || available_[id]); });
-      if (is_done) continue;
+      bool is_wanted = false;
+      for_each_output(*bound, [&](const Value& v) { is_wanted = is_wanted || producer_to_repeat(v) == bound; });
+      if (!is_wanted) continue;
       pending.emplace_back(bound, true);
-      std::vector<const BoundSymbol*> producers;
+      const size_t first = pending.size();
       for_each_argument(*bound, [&](const Value& v) {
-        const int id = proxy_id(v);
-        if (id >= 0 && !available_[id] && recompute_[id]) producers.push_back(recompute_[id]);
+        if (const BoundSymbol* producer = producer_to_repeat(v)) pending.emplace_back(producer, false);
       });
-      for (size_t i = producers.size(); i-- > 0;) pending.emplace_back(producers[i], false);
+      std::reverse(pending.begin() + static_cast<std::ptrdiff_t>(first), pending.end());
+    }
+  }
+
+  // A result that the backward has from elsewhere, because it is saved, is made again under a name that nobody uses.
+  void repeat(const BoundSymbol& bound) {
+    for_each_argument(bound, [&](const Value& v) { use(v); });
+    if (joint_.numbers) use_numbers_inside(bound);
+    BoundSymbol& repeated = body_.emplace_back(bound);
+    repeated.tags.add(Tag::recomputed);
+    for (Value& output : repeated.outputs) {
+      if (!output.is_tensor()) continue;
+      if (producer_to_repeat(output) == &bound) {
+        mark(available_, output);
+        continue;
+      }
+      auto* unused = new TensorProxy(output.tensor());
+      unused->id = next_id_++;
+      unused->name = text::cat("t", next_name_++);
+      output = Value{detail::Ref<TensorProxy>(unused)};
     }
   }
 
@@ -140,8 +158,8 @@ class Split {
     trace.name = std::move(name);
     trace.tags = joint_.tags;
     trace.tags.remove(Tag::joint);
-    trace.next_id = joint_.next_id;
-    trace.next_name = joint_.next_name;
+    trace.next_id = next_id_;
+    trace.next_name = next_name_;
     trace.numbers = joint_.numbers;
     trace.associate_forward = joint_.associate_forward;
     return trace;
@@ -224,7 +242,7 @@ class Split {
   std::vector<const BoundSymbol*> forward_, backward_;
   std::vector<BoundSymbol> body_;
   std::vector<Value> saved_tensors_, saved_numbers_;
-  std::vector<char> in_forward_, available_, is_saved_;  // by proxy id
+  std::vector<char> available_, is_saved_;    // by proxy id
   std::vector<const BoundSymbol*> recompute_;            // by proxy id: the symbol that makes it again
   int next_id_ = 0, next_name_ = 0;
 };

@@ -81,13 +81,12 @@ TEST("what is not supported yet says so, and what is unknown names what is known
   expect_error([&] { jit(identity, {.cache = Cache::same_input}); }, "not supported yet");
   expect_error([&] { jit(identity, {.autocast = Dtype::bf16}); }, "not supported yet");
   expect_error([&] { jit(identity, {.compiled_autograd = true}); }, "not supported yet");
-  expect_error([&] { jit(identity, {.memory_budget = 1}); }, "not supported yet");
   expect_error([&] { jit(identity, {.executors = {"fast"}}); }, "registered are");
   expect_error(
       [&] {
         jit(identity, {.skip_transforms = {{"fusion", "dce"}}});
       },
-      "those that can be skipped are cse, dce");
+      "those that can be skipped are cse, dce, recomputation");
   expect_error([&] { mark_dynamic(ones({2}), 0); }, "not supported yet");
   graph_break();
   expect_error(

@@ -1,0 +1,30 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+namespace fulgurite {
+
+/// Minimum cut of a directed graph by Dinic's algorithm. Nodes are numbered from 0; a capacity of `unlimited` is never cut.
+class MaxFlow {
+ public:
+  static constexpr int64_t unlimited = int64_t{1} << 60;
+  explicit MaxFlow(int nodes) : first_(nodes, -1) {}
+  void add_edge(int from, int to, int64_t capacity);
+  /// What the cheapest cut between the two costs; `unlimited` or more where every cut goes through an edge that cannot be cut.
+  int64_t run(int source, int sink);
+  /// After run(): for each node whether it is on the sink's side of the minimum cut that lies nearest the sink.
+  std::vector<char> sink_side(int sink) const;
+
+ private:
+  struct Edge {
+    int to, next;
+    int64_t capacity;  // what is left; edges come in pairs, i and i ^ 1
+  };
+  bool find_levels(int source, int sink);
+  int64_t push_along(int source, int sink);
+
+  std::vector<Edge> edges_;
+  std::vector<int> first_, level_, next_;
+};
+
+}  // namespace fulgurite

@@ -1,0 +1,36 @@
+#include "transforms/joint_trace.h"
+
+#include <fulgurite/error.h>
+#include <fulgurite/symbol.h>
+
+#include "ir/uses.h"
+#include "ops/symbols.h"
+
+namespace fulgurite {
+
+std::vector<char> find_forward(const Trace& joint) {
+  if (!joint.tags.has(Tag::joint)) throw InternalError("only a joint trace has a forward and a backward part");
+  std::vector<char> is_forward(joint.bound_symbols.size(), false), is_needed(joint.next_id, false);
+  const auto need = [&](const Value& value) { for_each_proxy(value, [&](int id) { is_needed[id] = true; }); };
+  const BoundSymbol& last = joint.bound_symbols.back();
+  need(keyword(last, "fw_flat_out"));
+  need(keyword(last, "flat_args"));
+  for (size_t i = joint.bound_symbols.size() - 1; i-- > 0;) {
+    const BoundSymbol& bound = joint.bound_symbols[i];
+    if (bound.symbol == &prims_get_grad_symbol) continue;
+    const bool is_effect = bound.forward.empty() && (bound.symbol->traits.side_effect || bound.symbol->traits.random);
+    bool belongs = is_effect;
+    for_each_output(bound, [&](const Value& value) {
+      if (const int id = proxy_id(value); id >= 0) belongs = belongs || is_needed[id];
+    });
+    if (!belongs) continue;
+    is_forward[i] = true;
+    for_each_argument(bound, need);
+    for_each_output(bound, need);
+  }
+  return is_forward;
+}
+
+bool is_repeatable(const BoundSymbol& bound) { return !bound.symbol->traits.random && !has_effect(bound); }
+
+}  // namespace fulgurite

@@ -1,0 +1,200 @@
+#include "transforms/recomputation.h"
+
+#include <algorithm>
+
+#include <fulgurite/error.h>
+#include <fulgurite/symbol.h>
+
+#include "ir/uses.h"
+#include "ops/symbols.h"
+#include "support/max_flow.h"
+#include "support/text.h"
+#include "transforms/joint_trace.h"
+
+namespace fulgurite {
+
+namespace {
+
+// Repeated symbols in a row, views left out: everything between the last value saved and the one needed is alive at once, so that
+// a long chain made again as a whole would cost its time and save nothing at the peak.
+constexpr int most_repeated_in_a_row = 12;
+// How much a byte kept is worth in bytes moved, where no budget says otherwise.
+constexpr int64_t default_worth = 8;
+
+/// The graph whose minimum cut says what is saved. On the sink's side stands what the backward has: a value is there because it was
+/// saved (the edge from its symbol is cut) or because its symbol is there, repeated (the edge from the source is cut).
+///
+///   source ── repeating(symbol) ──▶ symbol ── keeping(value) ──▶ value ── unlimited ──▶ sink       (a value that the backward uses)
+///                                   value ── unlimited ──▶ symbol that uses it                     (it is repeated from its operands)
+class Recomputation {
+ public:
+  Recomputation(const Trace& joint, const RecomputationCost& cost)
+      : joint_(joint), cost_(cost), is_forward_(find_forward(joint)), producer_(joint.next_id, -1),
+        is_used_(joint.next_id, false), root_(joint.next_id, -1), depth_(joint.next_id, 0), is_outside_(joint.next_id, false), values_(joint.next_id) {
+    find_outside_values();
+    for (size_t i = 0; i < joint.bound_symbols.size(); ++i)
+      if (is_forward_[i]) add_forward(static_cast<int>(i));
+    for (size_t i = 0; i + 1 < joint.bound_symbols.size(); ++i)
+      if (!is_forward_[i] && joint.bound_symbols[i].symbol != &prims_get_grad_symbol)
+        for_each_use(joint.bound_symbols[i], [&](int id) { use(id); });
+    for_each_leaf(keyword(joint.bound_symbols.back(), "output"), [&](const Value& gradient) {
+      if (const int id = proxy_id(gradient); id >= 0) use(id);
+    });
+  }
+
+  /// The symbols to repeat when a byte kept is worth so many bytes moved.
+  std::vector<char> solve(int64_t worth) const {
+    const int count = static_cast<int>(joint_.bound_symbols.size());
+    const auto node_of = [&](int id) { return 2 + count + id; };
+    constexpr int source = 0, sink = 1;
+    MaxFlow graph(2 + count + joint_.next_id);
+    for (int id = 0; id < joint_.next_id; ++id) {
+      if (is_used_[id]) graph.add_edge(node_of(id), sink, MaxFlow::unlimited);
+      if (values_[id] && producer_[id] < 0) graph.add_edge(source, node_of(id), price(id) * worth);
+    }
+    for (int i = 0; i < count; ++i) {
+      if (!is_forward_[i]) continue;
+      const BoundSymbol& bound = joint_.bound_symbols[i];
+      graph.add_edge(source, 2 + i, repeating_[i]);
+      for_each_use(bound, [&](int id) { graph.add_edge(node_of(id), 2 + i, MaxFlow::unlimited); });
+      for_each_output(bound, [&](const Value& value) {
+        const int id = proxy_id(value);
+        if (id < 0 || producer_[id] != i) return;
+        const bool must_repeat = is_tagged(bound) && !is_checkpoint_result(value);
+        // What leaves a checkpoint is saved, never had by repeating.
+        const int from = is_tagged(bound) && is_checkpoint_result(value) ? source : 2 + i;
+        graph.add_edge(from, node_of(id), must_repeat ? MaxFlow::unlimited : price(id) * worth);
+      });
+    }
+    if (graph.run(source, sink) >= MaxFlow::unlimited) throw InternalError("recomputation: a value can neither be saved nor made");
+    const std::vector<char> is_had = graph.sink_side(sink);
+    std::vector<char> is_repeated(count, false);
+    for (int i = 0; i < count; ++i) is_repeated[i] = is_forward_[i] && is_had[2 + i];
+    return is_repeated;
+  }
+
+  /// Bytes that the backward keeps beside arguments and results, storages once.
+  int64_t bytes_saved(const std::vector<char>& is_repeated) const {
+    std::vector<char> is_needed = is_used_, is_counted(joint_.next_id, false);
+    for (int i = static_cast<int>(is_repeated.size()); i-- > 0;)
+      if (is_repeated[i]) for_each_use(joint_.bound_symbols[i], [&](int id) { is_needed[id] = true; });
+    int64_t bytes = 0;
+    for (int id = 0; id < joint_.next_id; ++id) {
+      if (!is_needed[id] || !values_[id]) continue;
+      const bool is_made_again = producer_[id] >= 0 && is_repeated[producer_[id]] && !is_checkpoint_result(*values_[id]);
+      const int root = root_[id];
+      if (is_made_again || is_outside_[root] || is_counted[root]) continue;
+      is_counted[root] = true;
+      bytes += cost_.keeping(*values_[root]);
+    }
+    return bytes;
+  }
+
+ private:
+  static bool is_tagged(const BoundSymbol& bound) {
+    return bound.tags.has(Tag::recompute_in_backward) && is_repeatable(bound);
+  }
+  static bool is_checkpoint_result(const Value& value) {
+    return value.is_tensor() && value.tensor().tags.has(Tag::checkpoint_result);
+  }
+
+  // Arguments and results are alive anyhow; an argument that the forward overwrites must be copied.
+  void find_outside_values() {
+    const auto mark = [&](const Value& value) {
+      if (const int id = proxy_id(value); id >= 0) is_outside_[id] = true;
+    };
+    for (const Value& input : input_values(joint_)) {
+      mark(input);
+      note(input, -1);
+    }
+    for_each_leaf(keyword(joint_.bound_symbols.back(), "fw_flat_out"), mark);
+    for (const BoundSymbol& bound : joint_.bound_symbols)
+      if (bound.symbol == &prims_copy__symbol) is_outside_[proxy_id(bound.args[1])] = false;
+  }
+
+  void note(const Value& value, int symbol) {
+    const int id = proxy_id(value);
+    if (id < 0 || values_[id]) return;
+    values_[id] = value;
+    producer_[id] = symbol;
+    root_[id] = id;
+  }
+
+  void add_forward(int i) {
+    const BoundSymbol& bound = joint_.bound_symbols[i];
+    if (repeating_.empty()) repeating_.assign(joint_.bound_symbols.size(), MaxFlow::unlimited);
+    int deepest = 0;
+    for_each_use(bound, [&](int id) { deepest = std::max(deepest, depth_[id]); });
+    const bool is_view = bound.symbol->traits.view;
+    std::optional<int64_t> cost = is_repeatable(bound) ? cost_.repeating(bound) : std::nullopt;
+    if (is_tagged(bound)) cost = 0;
+    else if (cost && !is_view && ++deepest > most_repeated_in_a_row) cost.reset();
+    repeating_[i] = cost.value_or(MaxFlow::unlimited);
+    for_each_output(bound, [&](const Value& value) {
+      const int id = proxy_id(value);
+      if (id < 0) return;
+      note(value, i);
+      depth_[id] = cost ? deepest : 0;
+      if (is_view && !bound.args.empty() && bound.args[0].is_tensor()) root_[id] = root_[proxy_id(bound.args[0])];
+    });
+  }
+
+  void use(int id) {
+    if (values_[id]) is_used_[id] = true;
+  }
+
+  int64_t price(int id) const { return is_outside_[root_[id]] ? 1 : cost_.keeping(*values_[root_[id]]); }
+
+  const Trace& joint_;
+  const RecomputationCost& cost_;
+  std::vector<char> is_forward_;              // by symbol
+  std::vector<int64_t> repeating_;            // by symbol
+  std::vector<int> producer_;                 // by proxy id: the forward symbol; -1: an argument, or nothing of the forward
+  std::vector<char> is_used_;                 // by proxy id: by the backward
+  std::vector<int> root_;                     // by proxy id: whose storage it shares
+  std::vector<int> depth_;                    // by proxy id: repeatable symbols in a row up to it
+  std::vector<char> is_outside_;              // by proxy id: alive whether saved or not
+  std::vector<std::optional<Value>> values_;  // by proxy id: of the forward
+};
+
+std::vector<char> solve_within(const Recomputation& problem, int64_t budget) {
+  std::vector<char> best = problem.solve(0);
+  int64_t least = problem.bytes_saved(best);
+  for (int64_t worth = 1; least > budget && worth <= int64_t{1} << 20; worth *= 2) {
+    std::vector<char> tried = problem.solve(worth);
+    const int64_t bytes = problem.bytes_saved(tried);
+    if (bytes >= least) continue;
+    least = bytes;
+    best = std::move(tried);
+  }
+  if (least > budget)
+    throw UserError(text::cat("memory_budget: the backward needs at least ", least, " bytes of the forward, more than the ", budget,
+                              " allowed; put checkpoint() around parts of the function, so that matrix products are recomputed too"));
+  return best;
+}
+
+}  // namespace
+
+/// Marks forward symbols of a joint trace that the backward repeats instead of keeping their results.
+///
+///   t0 = matmul(t_0, t_1)                   t0 = matmul(t_0, t_1)
+///   t1 = gelu(t0)                           t1 = gelu(t0)                          recompute_in_backward
+///   t2 = matmul(t1, t_2)             ->     t2 = matmul(t1, t_2)
+///   …                                       …                                      (t0 is saved, t1 is not)
+///
+/// Tags that are there already (checkpoint) are obeyed. What is saved follows in the split: choosing and cutting are two passes.
+Trace choose_recomputation(const Trace& joint, const RecomputationOptions& options) {
+  return choose_recomputation(joint, options, SymbolBySymbolCost());
+}
+
+Trace choose_recomputation(const Trace& joint, const RecomputationOptions& options, const RecomputationCost& cost) {
+  const Recomputation problem(joint, cost);
+  const std::vector<char> is_repeated =
+      options.memory_budget ? solve_within(problem, *options.memory_budget) : problem.solve(default_worth);
+  Trace out = joint;
+  for (size_t i = 0; i < is_repeated.size(); ++i)
+    if (is_repeated[i]) out.bound_symbols[i].tags.add(Tag::recompute_in_backward);
+  return out;
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,60 @@
+#include "transforms/recomputation_cost.h"
+
+#include <algorithm>
+
+#include <fulgurite/symbol.h>
+
+#include "ir/uses.h"
+
+namespace fulgurite {
+
+namespace {
+
+constexpr int64_t most_bytes_of_a_state = 64;  // seed and offset of a draw
+constexpr int64_t generating = 4;              // what makes numbers from nothing computes more than it writes
+constexpr int64_t calling = 8192;              // running any symbol takes as long as moving so many bytes
+
+int64_t bytes_read(const BoundSymbol& bound) {
+  std::vector<int> seen;
+  int64_t bytes = 0;
+  for_each_argument(bound, [&](const Value& value) {
+    if (!value.is_tensor() || std::ranges::find(seen, value.tensor().id) != seen.end()) return;
+    seen.push_back(value.tensor().id);
+    bytes += bytes_of(value);
+  });
+  return bytes;
+}
+
+int64_t bytes_written(const BoundSymbol& bound) {
+  int64_t bytes = 0;
+  for_each_output(bound, [&](const Value& value) { bytes += bytes_of(value); });
+  return bytes;
+}
+
+bool may_be_repeated(const BoundSymbol& bound) {
+  const Traits& traits = bound.symbol->traits;
+  if (has_effect(bound) || traits.matmul || traits.random || traits.in_place) return false;
+  if (traits.pointwise || traits.reduction || traits.view || traits.structural) return true;
+  if (!bound.subsymbols.empty()) return std::ranges::all_of(bound.subsymbols, may_be_repeated);
+  return bytes_read(bound) <= most_bytes_of_a_state;
+}
+
+}  // namespace
+
+int64_t bytes_of(const Value& value) {
+  if (!value.is_tensor()) return value.is_proxy() ? 8 : 0;
+  int64_t count = 1;
+  for (const Int size : value.tensor().shape) count *= size.hint();
+  return count * size_of(value.tensor().dtype);
+}
+
+int64_t SymbolBySymbolCost::keeping(const Value& value) const { return std::max<int64_t>(bytes_of(value), 1); }
+
+std::optional<int64_t> SymbolBySymbolCost::repeating(const BoundSymbol& bound) const {
+  if (!may_be_repeated(bound)) return {};
+  if (bound.symbol->traits.view || bound.symbol->traits.structural) return 0;
+  const int64_t read = bytes_read(bound);
+  return calling + (read + bytes_written(bound)) * (read <= most_bytes_of_a_state ? generating : 1);
+}
+
+}  // namespace fulgurite
