@@ -558,10 +558,11 @@ Tensor random_state(Int increment, SourceLocation at = SourceLocation::here());
 /// everything is masked gives zeros and -infinity.
 std::tuple<Tensor, Tensor> scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
     const Tensor& mask, bool is_causal, Float scale, SourceLocation at = SourceLocation::here());
-/// The cotangents of attention's query, key and value.
+/// The cotangents of attention's query, key and value. The weights are computed again, so neither the result nor the
+/// sums have to be kept.
 std::tuple<Tensor, Tensor, Tensor> scaled_dot_product_attention_backward(const Tensor& grad, const Tensor& query, const
-    Tensor& key, const Tensor& value, const Tensor& mask, const Tensor& out, const Tensor& logsumexp, bool is_causal,
-    Float scale, SourceLocation at = SourceLocation::here());
+    Tensor& key, const Tensor& value, const Tensor& mask, bool is_causal, Float scale, SourceLocation at =
+    SourceLocation::here());
 /// A view of start:end:step along a dimension, by Python's rules.
 Tensor slice(const Tensor& input, Int dim = 0, std::optional<Int> start = {}, std::optional<Int> end = {}, Int step = 1,
     SourceLocation at = SourceLocation::here());

@@ -32,8 +32,9 @@ void gradient_of_power(Gradient& g) {
     if (g.argument(1).is_number()) {
       const Float n = g.argument(1).floating();
       if (n == 0) {
-        const Tensor zero = zeros_like(g.tensor(0));
-        g.set(0, zero);
+        g.set(0, zeros_of(g.tensor(0)));
+      } else if (is_one(g.argument(1))) {
+        g.set(0, g.cotangent());
       } else {
         // An integer exponent stays one, so that powers of integers by integers print as they are.
         const Operand less_one = g.argument(1).is_floating() ? Operand(n - 1) : Operand(g.argument(1).integer() - 1);

@@ -47,6 +47,15 @@ Tensor weights_of(const Tensor& scores, const Tensor& logsumexp, SourceLocation 
   return exp(shifted, at);
 }
 
+/// The same from the scores alone, through slopes of which no row is not a number.
+Tensor normalized_weights(const Tensor& scores, SourceLocation at) {
+  const Tensor largest = amax(scores, Dims(-1), true, at);
+  const Tensor masked = eq(largest, -infinity, at);
+  const Tensor safe = where(masked, 0.0, scores, at);
+  const Tensor weights = softmax(safe, -1, {}, at);
+  return where(masked, 0.0, weights, at);
+}
+
 /// d scores from d out: P * (dP - rowsum(P * dP)) with dP = grad · valueᵀ. The row sums equal those of grad * out, but
 /// cancel exactly where one key has all the weight.
 Tensor scores_cotangent(const Tensor& grad, const Tensor& value, const Tensor& weights, SourceLocation at) {
@@ -168,7 +177,7 @@ constinit const Symbol prims_scaled_dot_product_attention_symbol{
       Tensor dq, dk;
       if (grad.defined()) {
         const auto [first, second, third] = prims::scaled_dot_product_attention_backward(
-            grad, query, key, value, mask, g.result(0), g.result(1), is_causal, scale);
+            grad, query, key, value, mask, is_causal, scale);
         dq = first;
         dk = second;
         g.set(2, third);
@@ -212,16 +221,17 @@ constinit const Symbol prims_scaled_dot_product_attention_symbol{
 constinit const Symbol prims_scaled_dot_product_attention_backward_symbol{
     .signature =
         "prims.scaled_dot_product_attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? mask, "
-        "Tensor out, Tensor logsumexp, bool is_causal, float scale) -> (Tensor, Tensor, Tensor)",
-    .documentation = "The cotangents of attention's query, key and value.",
+        "bool is_causal, float scale) -> (Tensor, Tensor, Tensor)",
+    .documentation = "The cotangents of attention's query, key and value. The weights are computed again, so neither "
+                     "the result nor the sums have to be kept.",
     .infer = [](Arguments a, InferredTypes& out) {
       for (size_t i = 1; i < 4; ++i) out.push_back(like(a[i].tensor(), a[i].tensor().shape()));
     },
     .decompose = [](Arguments a, Results& results, SourceLocation at) {
       const Tensor &grad = a[0].tensor(), &query = a[1].tensor(), &key = a[2].tensor(), &value = a[3].tensor();
-      const Float scale = a[8].floating();
-      const Tensor scores = masked_scores(query, key, a[4].tensor_or_none(), a[7].boolean(), scale, at);
-      const Tensor weights = weights_of(scores, a[6].tensor(), at);
+      const Float scale = a[6].floating();
+      const Tensor scores = masked_scores(query, key, a[4].tensor_or_none(), a[5].boolean(), scale, at);
+      const Tensor weights = normalized_weights(scores, at);
       const Tensor g = as_dtype(grad, weights.dtype(), at);
       const Tensor weight_columns = transpose(weights, -2, -1, at);
       const Tensor dv = matmul(weight_columns, g, at);
@@ -231,16 +241,17 @@ constinit const Symbol prims_scaled_dot_product_attention_backward_symbol{
       results.push_back(as_dtype(dk, key.dtype(), at));
       results.push_back(as_dtype(dv, value.dtype(), at));
     },
-    .python = "scaled_dot_product_attention_backward({0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8})",
+    .python = "scaled_dot_product_attention_backward({0}, {1}, {2}, {3}, {4}, {5}, {6})",
     .python_definition =
-        "def scaled_dot_product_attention_backward(g, q, k, v, mask, out, rows, is_causal, scale):\n"
+        "def scaled_dot_product_attention_backward(g, q, k, v, mask, is_causal, scale):\n"
         "  dtype = torch.float32 if q.dtype in (torch.bfloat16, torch.float16) else q.dtype\n"
         "  scores = (q.to(dtype) * scale) @ k.to(dtype).transpose(-2, -1)\n"
         "  if mask is not None:\n"
         "    scores = scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask.to(dtype)\n"
         "  if is_causal:\n"
         "    scores = scores.masked_fill(~torch.ones(scores.shape[-2:], dtype=torch.bool).tril(), -torch.inf)\n"
-        "  weights = torch.exp(scores - torch.where(rows == -torch.inf, 0, rows).unsqueeze(-1))\n"
+        "  masked = (scores == -torch.inf).all(-1, keepdim=True)\n"
+        "  weights = torch.softmax(scores.masked_fill(masked, 0), -1).masked_fill(masked, 0)\n"
         "  g = g.to(dtype)\n"
         "  dweights = g @ v.to(dtype).transpose(-2, -1)\n"
         "  dscores = weights * (dweights - (weights * dweights).sum(-1, keepdim=True)) * scale\n"

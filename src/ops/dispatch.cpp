@@ -32,7 +32,9 @@ Tensor dispatch(const Symbol& symbol, Arguments arguments, SourceLocation at) {
 }
 
 Tensor Gradient::cotangent_or_zeros(size_t i) const {
-  return cotangents_[i].defined() ? cotangents_[i] : zeros_like(results_[i]);
+  if (cotangents_[i].defined()) return cotangents_[i];
+  const Tensor& result = results_[i];
+  return zeros(result.shape(), {.dtype = result.dtype(), .device = result.device()});
 }
 
 bool Gradient::needs(size_t i, size_t element) const {

@@ -95,6 +95,30 @@ Tensor negative_log_likelihood(const Tensor& input, const Selected& selected, So
   return where(selected.valid, loss, 0.0, at);
 }
 
+/// The cotangent of nll_loss's weight: each target adds to that of its class what its loss is, less the mean loss where
+/// that is divided by the weights.
+Tensor class_weight_cotangent(const Gradient& g, std::string_view reduction) {
+  const SourceLocation at{};
+  const Tensor input = g.tensor(0), target = g.tensor(1), weight = g.tensor(2);
+  const Int ignore_index = g.argument(4).integer();
+  const Tensor loss = negative_log_likelihood(input, select_targets(target, {}, ignore_index, input.dtype(), at), at);
+  const Selected selected = select_targets(target, weight, ignore_index, input.dtype(), at);
+  Tensor share;
+  if (reduction == "mean") {
+    const Tensor centered = sub(loss, g.result());
+    const Tensor total = sum(selected.weight);
+    const Tensor scale = div(g.cotangent(), total);
+    share = mul(centered, scale);
+  } else {
+    share = mul(loss, g.cotangent());
+  }
+  const Tensor counted = where(selected.valid, share, 0.0);
+  const Tensor places = reshape(selected.classes, {target.numel()});
+  const Tensor values = reshape(counted, {target.numel()});
+  const Tensor empty = zeros(weight.shape(), {.dtype = input.dtype(), .device = input.device()});
+  return scatter_add(empty, 0, places, values);
+}
+
 void infer_class_loss(const Tensor& input, std::string_view reduction, InferredTypes& out) {
   out.push_back(like(input, reduction == "none" ? target_shape(input) : Shape()));
 }
@@ -171,8 +195,11 @@ constinit const Symbol nll_loss_symbol{
     .gradient = [](Gradient& g) {
       const Tensor input = g.tensor(0);
       const Int classes = input.size(static_cast<int>(class_dim(input)));
-      g.set(0, prims::nll_loss_backward(g.cotangent(), g.tensor(1), g.tensor(2), classes, g.argument(4).integer(),
-                                        reduction_of(g.argument(3), g.argument(5), g.argument(6))));
+      const std::string_view reduction = reduction_of(g.argument(3), g.argument(5), g.argument(6));
+      if (g.needs(0))
+        g.set(0, prims::nll_loss_backward(g.cotangent(), g.tensor(1), g.tensor(2), classes, g.argument(4).integer(),
+                                          reduction));
+      if (g.argument(2).is_tensor() && g.needs(2)) g.set(2, class_weight_cotangent(g, reduction));
     },
 };
 

@@ -351,10 +351,9 @@ std::tuple<Tensor, Tensor> scaled_dot_product_attention(const Tensor& query, con
   return {results[0], results[1]};
 }
 std::tuple<Tensor, Tensor, Tensor> scaled_dot_product_attention_backward(const Tensor& grad, const Tensor& query, const
-    Tensor& key, const Tensor& value, const Tensor& mask, const Tensor& out, const Tensor& logsumexp, bool is_causal,
-    Float scale, SourceLocation at) {
+    Tensor& key, const Tensor& value, const Tensor& mask, bool is_causal, Float scale, SourceLocation at) {
   const Argument arguments[] = {Argument(grad), Argument(query), Argument(key), Argument(value), Argument(mask),
-      Argument(out), Argument(logsumexp), Argument(is_causal), Argument(scale)};
+      Argument(is_causal), Argument(scale)};
   Results results;
   dispatch(prims_scaled_dot_product_attention_backward_symbol, arguments, at, results);
   return {results[0], results[1], results[2]};

@@ -72,11 +72,11 @@ void check(InferRule rule, Arguments a) {
   rule(a, types);
 }
 
+Tensor zeros_of(const Tensor& x) { return zeros(x.shape(), {.dtype = x.dtype(), .device = x.device()}); }
+
 void gradient_is_zero(Gradient& g) {
   for (size_t i = 0; i < g.arguments().size(); ++i) {
-    if (!g.needs(i)) continue;
-    const Tensor zero = zeros_like(g.tensor(i));
-    g.set(i, zero);
+    if (g.needs(i)) g.set(i, zeros_of(g.tensor(i)));
   }
 }
 

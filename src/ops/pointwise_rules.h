@@ -32,6 +32,8 @@ void infer_bitwise(Arguments, InferredTypes&);
 /// The checks of a shape rule, for a decomposition that would accept more than its operator.
 void check(InferRule, Arguments);
 
+/// Zeros of x's type, for gradient rules: zeros_like would keep x alive until the backward for its shape.
+Tensor zeros_of(const Tensor& x);
 /// The gradient rule of step functions: zero everywhere.
 void gradient_is_zero(Gradient&);
 /// Of maximum (or minimum) of two tensors: the larger (smaller) one takes the cotangent, equal ones half each.

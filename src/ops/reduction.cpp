@@ -48,8 +48,7 @@ void gradient_of_product(Gradient& g) {
   Tensor x = g.tensor(0);
   const Shape shape = x.shape();
   if (!shape.is_symbolic() && shape.numel() == 0) {
-    const Tensor zero = zeros_like(x);
-    g.set(0, zero);
+    g.set(0, zeros_of(x));
     return;
   }
   if (x.dtype() != g.result().dtype()) x = prims::convert_element_type(x, g.result().dtype());

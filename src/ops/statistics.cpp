@@ -80,10 +80,7 @@ void gradient_of_norm(Gradient& g) {
   const bool keepdim = g.argument(3).boolean();
   const Tensor cotangent = with_reduced_dims(g.cotangent(), shape, g.argument(2), keepdim);
   const Tensor norm = with_reduced_dims(g.result(), shape, g.argument(2), keepdim);
-  if (order == 0) {
-    const Tensor zero = zeros_like(x);
-    return g.set(0, zero);
-  }
+  if (order == 0) return g.set(0, zeros_of(x));
   if (order == 1) {
     const Tensor direction = sign(x);
     return g.set(0, mul(cotangent, direction));

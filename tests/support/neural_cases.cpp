@@ -1,4 +1,6 @@
 // Products, normalisations, losses, attention and what else networks are made of.
+#include <cmath>
+
 #include "support/operator_cases.h"
 
 namespace fulgurite::test {
@@ -70,11 +72,18 @@ void add_loss_cases(std::vector<OperatorCase>& out) {
     out.push_back({"torch.nn.functional.nll_loss", {scores(), targets()}, keywords});
     out.push_back({"torch.nn.functional.cross_entropy", {scores(), targets()}, keywords});
   }
+  // PyTorch has no gradient of a weight.
+  for (const char* op : {"torch.nn.functional.nll_loss", "torch.nn.functional.cross_entropy"})
+    for (const char* reduction : {"mean", "sum", "none"})
+      out.push_back(OperatorCase(op, {scores(), targets()},
+                                 {{"weight", floats({3}, 0.2, 2)}, {"ignore_index", 0}, {"reduction", reduction}})
+                        .without_pytorch());
   out.push_back({"torch.nn.functional.cross_entropy", {scores(), targets()}, {{"label_smoothing", 0.1}}});
   out.push_back({"torch.nn.functional.cross_entropy", {scores(), floats({4, 3}, 0.1, 0.9)}});
   out.push_back({"torch.nn.functional.cross_entropy", {floats({2, 3, 2}), integers({2, 2}, {2, 0, 1, 1})}});
   out.push_back({"prims.nll_loss_backward", {floats({4}), targets(), None, 3, -100, "none"}});
   out.push_back({"prims.nll_loss_backward", {floats({}), targets(), constants({3}, 0.2, 2), 3, 1, "mean"}});
+  out.push_back({"prims.nll_loss_backward", {floats({}), targets(), floats({3}, 0.2, 2), 3, 1, "mean"}});
   for (const char* op : {"torch.nn.functional.mse_loss", "torch.nn.functional.l1_loss"}) {
     out.push_back({op, {scores(), floats({4, 3})}});
     out.push_back({op, {scores(), floats({4, 3})}, {{"reduction", "sum"}}});
@@ -89,19 +98,21 @@ void add_attention_cases(std::vector<OperatorCase>& out) {
   out.push_back({op, {heads(3, 2), heads(3, 2), heads(3, 4)}, {{"is_causal", true}}});
   out.push_back({op, {heads(2, 2), heads(3, 2), heads(3, 2)}, {{"attn_mask", floats({2, 3})}, {"scale", 0.3}}});
   out.push_back({op, {heads(2, 2), heads(3, 2), heads(3, 2)}, {{"attn_mask", booleans({2, 3})}}});
+  const double infinity = HUGE_VAL;  // the second query sees nothing
+  const auto closed = [&] {
+    return tensor(std::vector<double>{0.3, -infinity, 0.1, -infinity, -infinity, -infinity}).reshape({2, 3}).requires_grad_();
+  };
+  out.push_back({op, {heads(2, 2), heads(3, 2), heads(3, 2)}, {{"attn_mask", closed()}}});
   out.push_back({op, {heads(2, 2), floats({1, 1, 3, 2}), floats({1, 1, 3, 2})}, {{"enable_gqa", true}}});
   out.push_back({op, {heads(3, 2), heads(3, 2), heads(3, 2)}, {{"dropout_p", 0.4}}});
   out.push_back({"prims.scaled_dot_product_attention", {heads(3, 2), heads(3, 2), heads(3, 2), None, true, 0.7}});
   out.push_back(
       {"prims.scaled_dot_product_attention", {heads(2, 2), heads(3, 2), heads(3, 2), floats({2, 3}), false, 0.7}});
-
-  // The saved results belong to the other arguments: only the cotangent may change by itself.
-  const Tensor query = constants({1, 2, 3, 2}), key = constants({1, 2, 3, 2}), value = constants({1, 2, 3, 2});
-  for (const bool is_causal : {false, true}) {
-    const Value saved = call("prims.scaled_dot_product_attention", {query, key, value, None, is_causal, 0.7});
-    out.push_back({"prims.scaled_dot_product_attention_backward",
-                   {heads(3, 2), query, key, value, None, saved.list()[0], saved.list()[1], is_causal, 0.7}});
-  }
+  op = "prims.scaled_dot_product_attention_backward";
+  for (const bool is_causal : {false, true})
+    out.push_back({op, {heads(3, 2), heads(3, 2), heads(3, 2), heads(3, 2), None, is_causal, 0.7}});
+  out.push_back({op, {heads(2, 4), heads(2, 2), heads(3, 2), heads(3, 4), floats({2, 3}), false, 0.7}});
+  out.push_back({op, {heads(2, 2), heads(2, 2), heads(3, 2), heads(3, 2), closed(), false, 0.7}});
 }
 
 }  // namespace

@@ -18,6 +18,10 @@ struct OperatorCase {
   OperatorCase contiguous() && { return contiguous_only = true, std::move(*this); }
   /// For one whose gradient is by definition not that of its values.
   OperatorCase without_differences() && { return no_differences = true, std::move(*this); }
+  /// For one at a place without a derivative: the gradients that PyTorch gives the inputs that require one, for ones.
+  OperatorCase with_gradients(std::vector<std::vector<double>> gradients) && {
+    return no_differences = true, known_gradients = std::move(gradients), std::move(*this);
+  }
   /// For one whose values or gradients PyTorch does not define.
   OperatorCase without_pytorch() && { return no_pytorch = true, std::move(*this); }
 
@@ -26,6 +30,7 @@ struct OperatorCase {
   std::vector<Value> args;
   std::map<std::string, Value> kwargs;
   bool contiguous_only = false, no_differences = false, no_pytorch = false;
+  std::vector<std::vector<double>> known_gradients;
 
   /// The tensors among the arguments, in order; those with requires_grad are differentiated.
   std::vector<Tensor> inputs() const;
@@ -50,6 +55,7 @@ void add_shape_cases(std::vector<OperatorCase>&);
 void add_indexing_cases(std::vector<OperatorCase>&);
 void add_neural_cases(std::vector<OperatorCase>&);
 void add_creation_cases(std::vector<OperatorCase>&);
+void add_kink_cases(std::vector<OperatorCase>&);
 
 // Arguments. Numbers are pseudo-random and different for every tensor of a table.
 

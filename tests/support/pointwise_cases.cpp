@@ -71,12 +71,14 @@ void add_pointwise_cases(std::vector<OperatorCase>& out) {
   out.push_back({"torch.pow", {2, x()}});
   out.push_back({"torch.pow", {floats({3}), integers({3}, {2, 0, 3})}});
   out.push_back({"torch.remainder", {floats({2, 3}), 0.7}});
-  out.push_back({"torch.remainder", {0.7, x()}});
+  out.push_back({"torch.remainder", {4.7, x()}});
+  out.push_back({"torch.remainder", {floats({3}, 1.3, 1.7), floats({}, 0.4, 0.6)}});
   out.push_back({"torch.fmod", {floats({2, 3}), 0.7}});
   out.push_back({"torch.maximum", {floats({4}), constants({2, 1})}});
+  out.push_back({"torch.maximum", {tensor(std::vector<double>{-1, 0.3, 2}).requires_grad_(), floats({}, 0.4, 1)}});
   out.push_back({"torch.clamp", {floats({2, 5}), -0.7, 1.1}});
   out.push_back({"torch.clamp", {floats({2, 5}), None, 0.4}});
-  out.push_back({"torch.clamp", {floats({2, 5}), floats({5}, -1.5, 0), floats({2, 1}, 0, 1)}});
+  out.push_back({"torch.clamp", {floats({2, 5}), floats({5}, -1, -0.5), floats({2, 1}, 0.5, 1)}});
   out.push_back({"torch.clamp_min", {floats({2, 5}), 0.3}});
   out.push_back({"torch.clamp_min", {floats({2, 5}), floats({5})}});
   out.push_back({"torch.clamp_max", {floats({2, 5}), 0.3}});

@@ -200,8 +200,8 @@ void attention_backward_kernel(Arguments arguments, std::span<const Tensor> resu
                       {key, batch},
                       {arguments[3].tensor(), batch},
                       mask.defined() ? &mask_operand : nullptr,
-                      arguments[7].boolean(),
-                      arguments[8].floating()};
+                      arguments[5].boolean(),
+                      arguments[6].floating()};
   visit_floating(query.impl()->dtype, [&]<class Element>() {
     const auto body = [&](int64_t begin, int64_t end) {
       BackwardWorker<Element> worker(call, results);
