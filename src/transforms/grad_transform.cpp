@@ -61,15 +61,14 @@ class GradTransform final : public ArgumentPack::Resolver {
     return carries;
   }
 
-  // A composite that draws, in a part of the forward that is to be repeated: only the draw itself is kept.
-  static bool is_draw_to_repeat(const BoundSymbol& bound, Tags inherited) {
-    inherited.add(bound.tags);
-    return bound.symbol->traits.random && !bound.subsymbols.empty() && inherited.has(Tag::recompute_in_backward);
+  // A composite that draws: what is made of the state may be computed again, in a backward or for a second gradient.
+  static bool is_composite_draw(const BoundSymbol& bound) {
+    return bound.symbol->traits.random && !bound.subsymbols.empty();
   }
 
   void process(const BoundSymbol& bound, Tags inherited) {
     const bool has_rule = bound.symbol->gradient != nullptr;
-    const bool is_kept = !carries_gradient(bound) && !is_draw_to_repeat(bound, inherited);
+    const bool is_kept = !carries_gradient(bound) && !is_composite_draw(bound);
     if (is_kept || bound.symbol == &prims_copy__symbol || has_rule) {
       BoundSymbol kept = bound;
       kept.tags.add(inherited);

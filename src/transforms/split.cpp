@@ -3,6 +3,7 @@
 #include <fulgurite/error.h>
 #include <fulgurite/symbol.h>
 
+#include "ir/substitution.h"
 #include "ir/trace_values.h"
 #include "ops/symbols.h"
 #include "support/text.h"
@@ -26,7 +27,8 @@ namespace {
 /// 1. Backward from the end: what the forward's outputs need, and writes into inputs, is the forward; the rest is the backward.
 /// 2. Symbols tagged for recomputation are put into the backward too, each once, just before the first use, after what they need
 ///    themselves. Draws are never repeated, and what leaves a checkpoint is saved.
-/// 3. What the backward uses of the forward is saved, unique, in order of first use: tensors in C0, numbers in C1.
+/// 3. What the backward uses of the forward is saved, unique, in order of first use: tensors in C0, numbers in C1. After it come
+///    the states of draws (16 bytes each) that values with gradients depend on: differentiating the backward makes these again.
 class Split {
  public:
   explicit Split(const Trace& joint) : joint_(joint) {
@@ -48,6 +50,7 @@ class Split {
       repeat_producer(gradient);
       use(gradient);
     }
+    keep_draws();
     return {make_forward(), make_backward()};
   }
 
@@ -123,7 +126,8 @@ class Split {
     if (joint_.numbers) use_numbers_inside(bound);
     BoundSymbol& repeated = body_.emplace_back(bound);
     repeated.tags.add(Tag::recomputed);
-    for (Value& output : repeated.outputs) {
+    Substitution unused_results(next_id_);
+    for (const Value& output : bound.outputs) {
       if (!output.is_tensor()) continue;
       if (producer_to_repeat(output) == &bound) {
         mark(available_, output);
@@ -132,8 +136,9 @@ class Split {
       auto* unused = new TensorProxy(output.tensor());
       unused->id = next_id_++;
       unused->name = text::cat("t", next_name_++);
-      output = Value{detail::Ref<TensorProxy>(unused)};
+      unused_results.set(output.tensor().id, Value{detail::Ref<TensorProxy>(unused)});
     }
+    if (!unused_results.is_empty()) unused_results.apply(repeated);
   }
 
   // A use in the backward: what is not made there is saved.
@@ -142,6 +147,23 @@ class Split {
     if (id < 0 || available_[id] || is_saved_[id]) return;
     is_saved_[id] = true;
     (value.is_tensor() ? saved_tensors_ : saved_numbers_).push_back(value);
+  }
+
+  void keep_draws() {
+    std::vector<char> is_needed(joint_.next_id);
+    std::vector<const Value*> draws;
+    for (size_t i = forward_.size(); i-- > 0;) {
+      const BoundSymbol& bound = *forward_[i];
+      bool makes_needed = false;
+      for_each_output(bound, [&](const Value& v) {
+        const int id = proxy_id(v);
+        makes_needed = makes_needed || (id >= 0 && is_needed[id]) || (v.is_tensor() && v.tensor().requires_grad);
+      });
+      if (!makes_needed) continue;
+      for_each_argument(bound, [&](const Value& v) { mark(is_needed, v); });
+      if (bound.symbol->traits.random) draws.push_back(&bound.outputs[0]);
+    }
+    for (size_t i = draws.size(); i-- > 0;) use(*draws[i]);
   }
 
   // Sizes that a decomposition reads off its arguments are not among the composite's own.
