@@ -5,6 +5,7 @@
 
 #include <fulgurite/symbol.h>
 
+#include "executors/executor.h"
 #include "tensor/tensor_impl.h"
 
 namespace fulgurite {
@@ -89,6 +90,7 @@ CallKey call_key(const Symbol& symbol, Arguments arguments) {
   CallKey key;
   key.words.push_back(reinterpret_cast<uintptr_t>(&symbol));
   key.words.push_back(static_cast<uint64_t>(default_dtype()));
+  key.words.push_back(executors_version());
   for (const Argument& argument : arguments) add(key.words, argument);
   uint64_t hash = 0x9e3779b97f4a7c15u;
   for (const uint64_t word : key.words) hash = std::rotl(hash ^ word, 23) * 0xff51afd7ed558ccdu;

@@ -8,8 +8,8 @@ namespace fulgurite {
 
 struct Symbol;
 
-/// What a call's backward depends on: the operator, its numbers and texts, and of each tensor the dtype, sizes, device
-/// and whether it requires grad. Equal keys mean equal backward traces.
+/// What a call's backward depends on: the operator, its numbers and texts, of each tensor the dtype, sizes, device and
+/// whether it requires grad, and what the executors say. Equal keys mean equal backward traces.
 struct CallKey {
   SmallVector<uint64_t, 40> words;
   uint64_t hash = 0;

@@ -4,9 +4,11 @@
 #include <unordered_map>
 
 #include <fulgurite/error.h>
+#include <fulgurite/extend.h>
 #include <fulgurite/symbol.h>
 
 #include "autograd/tensor_autograd.h"
+#include "executors/gradient_rules.h"
 #include "ir/trace_values.h"
 #include "tracing/tracer.h"
 
@@ -43,6 +45,10 @@ std::vector<Value> results_of(const Symbol& symbol, const Trace& trace) {
 
 EagerFunction::EagerFunction(const Symbol& symbol, Arguments arguments, SourceLocation at)
     : symbol_(&symbol), node_name_(node_name_of(symbol.name())) {
+  options_.executors = default_executors();
+  if (options_.executors.empty()) options_.executors = {"eager"};
+  // One operator's inputs and results are alive anyhow, and what runs at once is not to run twice.
+  options_.skip_transforms = {"recomputation"};
   const GradModeScope grad_mode(true);
   Tracer tracer(std::string(symbol.name()));
   const InterpreterScope scope(&tracer);
@@ -62,10 +68,14 @@ EagerFunction::EagerFunction(const Symbol& symbol, Arguments arguments, SourceLo
   if (!tracer.captures().empty())
     throw InternalError(text::cat(symbol.qualified_name(), ": its decomposition uses a tensor that is no argument"));
 
-  if (outputs_.size() == 1) {
-    Backward& only = *(backwards_[1] = make_backward(1));
-    if (only.saves_inside) forward_program_ = &only;
-    return;
+  const bool is_rule_an_executors = ExecutorRules(resolve_executors(options_.executors)).find(symbol, arguments) != nullptr;
+  if (outputs_.size() == 1 || is_rule_an_executors) {
+    const uint64_t all = !chooses_outputs() ? ~uint64_t{0} : (~uint64_t{0} >> (64 - outputs_.size()));
+    Backward& first = *(backwards_[all] = make_backward(all));
+    if (first.saves_inside || (is_rule_an_executors && !runs_alone(first))) forward_program_ = &first;
+    if (outputs_.size() == 1 || forward_program_) return;
+    saves_.clear();
+    backwards_.clear();
   }
   // Which results will have a cotangent is not known yet, so everything is saved; the results are mostly views or
   // small.
@@ -84,12 +94,10 @@ std::unique_ptr<EagerFunction::Backward> EagerFunction::make_backward(uint64_t o
     chosen.push_back(i);
     results.push_back(outputs_[i]);
   }
+  const bool chosen_all = chosen.size() == outputs_.size();
   trace.bound_symbols.back().args = results;
   auto out = std::make_unique<Backward>();
-  // One operator's inputs and results are alive anyhow, and what runs at once is not to run twice.
-  PipelineOptions options;
-  options.skip_transforms = {"recomputation"};
-  out->compiled = compile(trace, true, options);
+  out->compiled = compile(trace, true, options_);
 
   const Trace& forward = out->compiled.forward_traces.back();
   const BoundSymbol& last = forward.bound_symbols.back();
@@ -106,7 +114,7 @@ std::unique_ptr<EagerFunction::Backward> EagerFunction::make_backward(uint64_t o
       place = place_of(outputs, value);
     }
     if (place < 0) {
-      if (outputs_.size() > 1)
+      if (!chosen_all)
         throw InternalError(text::cat(node_name_, " saves a value made inside an operator of several results"));
       out->saves_inside = true;
       break;
@@ -123,6 +131,14 @@ std::unique_ptr<EagerFunction::Backward> EagerFunction::make_backward(uint64_t o
     throw InternalError(
         text::cat(node_name_, " takes ", out->reads.size(), " cotangents for ", chosen.size(), " results"));
   return out;
+}
+
+// Whether the forward is the one operator: then its kernel does all of it.
+bool EagerFunction::runs_alone(const Backward& backward) const {
+  for (const Trace& stage : backward.compiled.forward_traces)
+    if (stage.tags.has(Tag::augmented_forward))
+      return stage.bound_symbols.size() == 2 && stage.bound_symbols.front().symbol == symbol_;
+  return false;
 }
 
 const EagerFunction::Backward& EagerFunction::backward(uint64_t outputs_with_cotangent) {

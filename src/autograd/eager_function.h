@@ -49,7 +49,9 @@ class EagerFunction {
 
  private:
   std::unique_ptr<Backward> make_backward(uint64_t outputs_with_cotangent);
+  bool runs_alone(const Backward&) const;
   const Symbol* symbol_;
+  PipelineOptions options_;  // the executors that were the default ones
   std::string node_name_;
   Trace recorded_;
   std::vector<size_t> input_places_;

@@ -3,6 +3,7 @@
 #include <fulgurite/error.h>
 
 #include "executors/executor.h"
+#include "ops/user_operator.h"
 
 namespace fulgurite {
 
@@ -34,6 +35,12 @@ void run_kernel(const Symbol& symbol, const Implementation& implementation, Argu
   implementation.kernel(arguments, {results.data(), results.size()});
 }
 
+void run_user_operator(const UserOperator& symbol, Arguments arguments, SourceLocation at, Results& results) {
+  if (!symbol.accepts(arguments))
+    throw RuleError{text::cat("its checker refuses these arguments, and nothing else implements ", symbol.qualified_name())};
+  symbol.run(arguments, at, results);
+}
+
 }  // namespace
 
 void execute(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
@@ -42,6 +49,7 @@ void execute(const Symbol& symbol, Arguments arguments, SourceLocation at, Resul
   if (implementation && implementation->kernel && (!implementation->checker || implementation->checker(arguments)))
     run_kernel(symbol, *implementation, arguments, results);
   else if (symbol.decompose) symbol.decompose(arguments, results, at);
+  else if (const UserOperator* user = as_user_operator(symbol)) run_user_operator(*user, arguments, at, results);
   else throw InternalError(text::cat(symbol.qualified_name(), " has no kernel"));
 }
 

@@ -3,6 +3,7 @@
 #include "autograd/eager_node.h"
 #include "autograd/execute.h"
 #include "autograd/in_place.h"
+#include "executors/gradient_rules.h"
 #include "ops/symbols.h"
 #include "tracing/tracer.h"
 
@@ -96,8 +97,14 @@ void run_eager(const Symbol& symbol, Arguments arguments, SourceLocation at, Res
   }
   if (!records(symbol, arguments)) return execute(symbol, arguments, at, results);
   if (symbol.gradient) return run_recorded(symbol, arguments, at, results);
-  if (!symbol.decompose) throw RuleError{"it has no gradient rule, and an argument requires grad"};
-  symbol.decompose(arguments, results, at);
+  if (has_default_rule(symbol, arguments)) return run_recorded(symbol, arguments, at, results);
+  if (symbol.decompose) return symbol.decompose(arguments, results, at);
+  execute(symbol, arguments, at, results);
+  for (const Tensor& result : results)
+    if (is_floating(result.dtype()))
+      throw RuleError{
+          "it has no gradient rule, and an argument requires grad; register a grad transform, or an augmented forward and a "
+          "backward, or call it under NoGrad"};
 }
 
 }  // namespace fulgurite

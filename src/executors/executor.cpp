@@ -1,9 +1,11 @@
 #include "executors/executor.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 
 #include <fulgurite/error.h>
+#include <fulgurite/extend.h>
 
 #include "support/text.h"
 
@@ -15,6 +17,7 @@ namespace {
 struct Registry {
   std::mutex mutex;
   std::vector<const Executor*> executors{&onednn_executor(), &eager_executor()};
+  std::vector<std::shared_ptr<const Executor>> added;
   std::vector<std::string> default_names{"onednn"};
 
   const Executor* find(std::string_view name) const {
@@ -36,11 +39,22 @@ Registry& registry() {
 
 }  // namespace
 
-void register_executor(Executor executor) {
+namespace {
+
+std::atomic<uint64_t> version{1};
+
+}  // namespace
+
+uint64_t executors_version() { return version.load(std::memory_order_relaxed); }
+void count_executor_change() { version.fetch_add(1, std::memory_order_relaxed); }
+
+void add_executor(std::shared_ptr<const Executor> executor, SourceLocation at) {
   Registry& r = registry();
   const std::lock_guard lock(r.mutex);
-  if (r.find(executor.name) != nullptr) throw UserError(text::cat("there is an executor \"", executor.name, "\" already"));
-  r.executors.insert(r.executors.end() - 1, new Executor(std::move(executor)));
+  if (r.find(executor->name) != nullptr)
+    throw UserError(text::cat("there is an executor \"", executor->name, "\" already"), at);
+  r.executors.insert(r.executors.end() - 1, executor.get());
+  r.added.push_back(std::move(executor));
 }
 
 std::vector<std::string> all_executors() {
@@ -62,6 +76,7 @@ void set_default_executors(const std::vector<std::string>& names) {
   const std::lock_guard lock(r.mutex);
   for (const std::string& name : names) r.get(name);
   r.default_names = names;
+  count_executor_change();
 }
 
 std::vector<const Executor*> resolve_executors(const std::vector<std::string>& names) {

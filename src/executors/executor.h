@@ -6,12 +6,22 @@
 #include <vector>
 
 #include "ops/rules.h"
+#include "transforms/joint_rule.h"
 
 namespace fulgurite {
 
 /// Computes a call's results into memory that the caller provides: `results` have the sizes and dtypes of the shape rule and are
 /// contiguous. Arguments have any strides. Must not allocate on its hot path; takes its threads from runtime/parallel_for.h.
 using Kernel = void (*)(Arguments, std::span<const Tensor> results);
+
+/// What a user's executor has in the place of a kernel. Both, where there are both: the transform is used in traces.
+struct UserImplementation {
+  std::function<bool(Arguments)> accepts;
+  /// Makes its results itself: contiguous tensors that share memory with no argument.
+  OperatorRule run;
+  /// Records other operators in the symbol's place.
+  OperatorRule execution_transform;
+};
 
 /// How an executor runs one symbol.
 struct Implementation {
@@ -21,6 +31,12 @@ struct Implementation {
   bool (*checker)(Arguments) = nullptr;     // null: claims every call
   /// Bytes of scratch memory the kernel wants beside its results, or null for none.
   int64_t (*scratch)(Arguments) = nullptr;
+  const UserImplementation* user = nullptr;
+
+  bool accepts(Arguments arguments) const {
+    if (user) return user->accepts(arguments);
+    return !checker || checker(arguments);
+  }
 };
 
 /// A named list of implementations.
@@ -28,6 +44,8 @@ struct Executor {
   std::string name;
   /// null when this executor does not implement the symbol
   std::function<const Implementation*(const Symbol&)> find;
+  /// Its gradient rule for the symbol, or null; empty where it has none for any.
+  std::function<std::shared_ptr<const JointRule>(const Symbol&)> find_rule = {};
 };
 
 /// eager: the kernels of eager mode, for every primitive and for the composites that deserve one. Never refuses a primitive.
@@ -37,13 +55,12 @@ const Executor& onednn_executor();
 
 const Implementation* find_eager_implementation(const Symbol&);
 
-/// Adds an executor before eager; throws UserError when its name is taken. It is asked only where it is named.
-void register_executor(Executor);
-
-/// Registered executors by name and the default priority order. Thread-safe.
-std::vector<std::string> all_executors();
-std::vector<std::string> default_executors();
-void set_default_executors(const std::vector<std::string>& names);
+/// Adds an executor before eager; throws UserError when its name is taken. It is asked only where it is named. Thread-safe, as are the
+/// functions of extend.h that list executors and set the defaults.
+void add_executor(std::shared_ptr<const Executor>, SourceLocation);
+/// Counts the changes of the default list and of what executors have registered: what was compiled with another count may be stale.
+uint64_t executors_version();
+void count_executor_change();
 /// Throws UserError naming the registered ones when a name is unknown. Empty: the default list. "eager" is always last.
 std::vector<const Executor*> resolve_executors(const std::vector<std::string>& names);
 

@@ -1,6 +1,7 @@
 #include <fulgurite/jit.h>
 
 #include <fulgurite/error.h>
+#include <fulgurite/extend.h>
 
 #include "jit/jit_state.h"
 #include "ops/dispatch.h"
@@ -12,6 +13,8 @@ namespace detail {
 
 std::shared_ptr<JitState> make_jit_state(std::shared_ptr<void> callable, JitOptions options, SourceLocation at) {
   check_options(options, at);
+  if (options.executors.empty()) options.executors = default_executors();
+  if (options.executors.empty()) options.executors = {"eager"};
   return std::make_shared<JitState>(std::move(callable), std::move(options), std::vector<Transform>(), at);
 }
 

@@ -160,7 +160,8 @@ std::shared_ptr<const CompiledVersion> JitState::compile_version(const CallableT
   }
 
   Recording recording =
-      record_callable({table, callable_.get(), arguments, leaves, paths, version->leaf_names, at, nullptr, options_.memory_budget});
+      record_callable({table, callable_.get(), arguments, leaves, paths, version->leaf_names, at, nullptr,
+                       options_.memory_budget, &options_.executors});
   check_writes(recording, leaves, at);
   if (options_.debug.verify_against_eager) check_writes_only_arguments(recording, paths, at);
   version->tracing = milliseconds_since(start);

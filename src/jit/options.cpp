@@ -2,8 +2,8 @@
 #include <array>
 
 #include <fulgurite/error.h>
+#include <fulgurite/extend.h>
 
-#include "executors/executor.h"
 #include "jit/jit_state.h"
 #include "support/text.h"
 

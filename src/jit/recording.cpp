@@ -84,6 +84,7 @@ Recording record_callable(const RecordRequest& request) {
   Recording recording;
   Tracer tracer;
   if (request.memory_budget) tracer.set_memory_budget(request.memory_budget);
+  if (request.executors) tracer.set_executors(*request.executors);
   const InterpreterScope scope(&tracer);
   try {
     const std::vector<Tensor> handles = bind_inputs(tracer, request, recording);

@@ -24,6 +24,8 @@ struct RecordRequest {
   const std::vector<char>* with_respect_to = nullptr;
   /// For functions that are differentiated inside this one.
   std::optional<int64_t> memory_budget = {};
+  /// Whose gradient rules count inside; null: those of the recording outside, or the default ones.
+  const std::vector<std::string>* executors = nullptr;
 };
 
 /// Where an input of a recorded trace comes from.

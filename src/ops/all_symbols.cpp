@@ -2,6 +2,7 @@
 #include <unordered_map>
 
 #include "ops/families.h"
+#include "ops/user_operator.h"
 
 namespace fulgurite {
 
@@ -28,16 +29,16 @@ using Names = std::unordered_map<std::string_view, const Symbol*>;
 
 Names make_names() {
   Names names;
-  for (const Symbol* symbol : symbols()) names.emplace(symbol->qualified_name(), symbol);
+  for (const Symbol* symbol : declared_symbols()) names.emplace(symbol->qualified_name(), symbol);
   for (const std::string_view module :
        {"torch.", "torch.Tensor.", "torch.nn.functional.", "torch.special.", "torch.linalg."})
-    for (const Symbol* symbol : symbols()) {
+    for (const Symbol* symbol : declared_symbols()) {
       const std::string_view qualified = symbol->qualified_name();
       if (qualified.substr(0, qualified.size() - symbol->name().size()) != module) continue;
       names.emplace(symbol->name(), symbol);
       names.emplace(qualified.substr(sizeof("torch.") - 1), symbol);
     }
-  for (const Symbol* symbol : symbols())
+  for (const Symbol* symbol : declared_symbols())
     if (symbol->qualified_name().starts_with("prims.")) names.emplace(symbol->name(), symbol);
   return names;
 }
@@ -50,12 +51,12 @@ const Symbol* look_up(std::string_view name) {
 
 }  // namespace
 
-const std::vector<const Symbol*>& symbols() {
+const std::vector<const Symbol*>& declared_symbols() {
   static const std::vector<const Symbol*> all = concatenated();
   return all;
 }
 
-const Symbol* find_symbol(std::string_view name) {
+const Symbol* find_declared_symbol(std::string_view name) {
   if (const Symbol* found = look_up(name)) return found;
   // A primitive of torch's is one of prims' too; what torch has in two modules is declared in one of them.
   for (const std::string_view prefix :
@@ -67,6 +68,11 @@ const Symbol* find_symbol(std::string_view name) {
       if (found && (prefix != "prims." || found->is_primitive())) return found;
     }
   return nullptr;
+}
+
+const Symbol* find_symbol(std::string_view name) {
+  const Symbol* declared = find_declared_symbol(name);
+  return declared ? declared : find_user_operator(name);
 }
 
 }  // namespace fulgurite

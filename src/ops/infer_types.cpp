@@ -1,4 +1,4 @@
-#include "ops/dispatch.h"
+#include "ops/user_operator.h"
 
 namespace fulgurite {
 
@@ -12,7 +12,7 @@ class TypeInterpreter final : public Interpreter {
   void run(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) override {
     if (!symbol.infer && symbol.decompose) return symbol.decompose(arguments, results, at);
     InferredTypes types;
-    symbol.infer(arguments, types);
+    infer_types(symbol, arguments, types);
     for (const TensorType& type : types) {
       auto* proxy = new TensorProxy;
       proxy->name = "result";
@@ -44,13 +44,18 @@ class TypeInterpreter final : public Interpreter {
 
 }  // namespace
 
-void infer_types(const Symbol& symbol, Arguments arguments, InferredTypes& types) {
-  if (symbol.infer) return symbol.infer(arguments, types);
+void infer_from_function(const std::function<void(Results&)>& run, InferredTypes& types) {
   Results results;
   TypeInterpreter interpreter(innermost_interpreter());
   const InterpreterScope scope(&interpreter);
-  symbol.decompose(arguments, results, {});
+  run(results);
   for (const Tensor& result : results) types.push_back({result.shape(), result.dtype(), result.device()});
+}
+
+void infer_types(const Symbol& symbol, Arguments arguments, InferredTypes& types) {
+  if (const UserOperator* user = as_user_operator(symbol)) return user->result_types(arguments, types);
+  if (symbol.infer) return symbol.infer(arguments, types);
+  infer_from_function([&](Results& results) { symbol.decompose(arguments, results, {}); }, types);
 }
 
 }  // namespace fulgurite

@@ -1,5 +1,6 @@
 #include "pipeline/pipeline.h"
 
+#include "executors/gradient_rules.h"
 #include "ir/trace_values.h"
 #include "pipeline/transform_for_execution.h"
 #include "transforms/pass_runner.h"
@@ -31,7 +32,8 @@ CompiledFunction compile(const Trace& recorded, bool differentiate, const Pipeli
   if (!skipped("cse")) runner.run("Common Subexpression Elimination", eliminate_common_subexpressions);
 
   if (differentiate) {
-    runner.run("Grad transform pass", grad_transform_on_trace);
+    const ExecutorRules rules(executors);
+    runner.run("Grad transform pass", [&](const Trace& t) { return grad_transform_on_trace(t, rules); });
     for (const Transform& transform : options.transforms) runner.run("User transform", transform);
     if (!skipped("recomputation"))
       runner.run("Recomputation", [&](const Trace& t) { return choose_recomputation(t, options.recomputation); });

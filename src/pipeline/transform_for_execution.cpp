@@ -1,11 +1,16 @@
 #include "pipeline/transform_for_execution.h"
 
+#include <algorithm>
+#include <optional>
+
 #include <fulgurite/error.h>
 #include <fulgurite/symbol.h>
 
 #include "ir/trace_values.h"
+#include "ops/user_operator.h"
 #include "support/text.h"
 #include "tracing/argument_pack.h"
+#include "tracing/tracer.h"
 
 namespace fulgurite {
 
@@ -23,11 +28,17 @@ class Claims final : public ArgumentPack::Resolver {
     for (const BoundSymbol& bound : trace_.bound_symbols) claim(bound, claimed);
     Trace out = without_symbols(trace_);
     out.bound_symbols = std::move(claimed);
+    if (tracer_) {
+      out.next_id = tracer_->trace().next_id;
+      out.next_name = tracer_->trace().next_name;
+    }
     return out;
   }
 
   Tensor tensor(const detail::Ref<TensorProxy>& proxy) override {
-    Tensor& handle = handles_[proxy->id];
+    const auto id = static_cast<size_t>(proxy->id);
+    if (id >= handles_.size()) handles_.resize(id + 1 + id / 2);
+    Tensor& handle = handles_[id];
     if (!handle.defined()) handle = make_proxy_tensor(proxy, 0, {});
     return handle;
   }
@@ -39,13 +50,9 @@ class Claims final : public ArgumentPack::Resolver {
       out.push_back(bound);
       return;
     }
-    for (const Executor* executor : executors_) {
-      const Implementation* implementation = executor->find(symbol);
-      if (!implementation) continue;
-      if (implementation->checker) {
-        const ArgumentPack pack(bound, *this);
-        if (!implementation->checker(pack.arguments())) continue;
-      }
+    if (const Implementation* implementation = find_implementation(bound)) {
+      if (implementation->user && implementation->user->execution_transform && !is_replaced(*implementation))
+        return replace(bound, *implementation, out);
       out.push_back(bound);
       out.back().implementation = implementation;
       return;
@@ -54,17 +61,57 @@ class Claims final : public ArgumentPack::Resolver {
       throw UserError(text::cat("no executor implements ", symbol.qualified_name(), " for this call; the executors asked were ",
                                 text::join(executors_, [](const Executor* e) { return e->name; })),
                       bound.source);
-    for (BoundSymbol subsymbol : bound.subsymbols) {
-      if (subsymbol.source.line == 0) subsymbol.source = bound.source;
-      if (subsymbol.forward.empty()) subsymbol.forward = bound.forward;
-      subsymbol.tags.add(bound.tags);
-      claim(subsymbol, out);
+    for (const BoundSymbol& subsymbol : bound.subsymbols) claim_inside(subsymbol, bound, out);
+  }
+
+  void claim_inside(BoundSymbol symbol, const BoundSymbol& parent, std::vector<BoundSymbol>& out) {
+    if (symbol.source.line == 0) symbol.source = parent.source;
+    if (symbol.forward.empty()) symbol.forward = parent.forward;
+    symbol.tags.add(parent.tags);
+    claim(symbol, out);
+  }
+
+  // Who runs it; the operator's own executor where nobody in the list does.
+  const Implementation* find_implementation(const BoundSymbol& bound) {
+    std::optional<ArgumentPack> pack;
+    const auto claims = [&](const Executor& executor) -> const Implementation* {
+      const Implementation* implementation = executor.find(*bound.symbol);
+      if (!implementation) return nullptr;
+      if (!implementation->checker && !implementation->user) return implementation;
+      if (!pack) pack.emplace(bound, *this);
+      if (!implementation->accepts(pack->arguments())) return nullptr;
+      // Inside its own execution transform a symbol is run, by this executor or by a later one.
+      const bool runs = !implementation->user || implementation->user->run;
+      return runs || !is_replaced(*implementation) ? implementation : nullptr;
+    };
+    for (const Executor* executor : executors_)
+      if (const Implementation* implementation = claims(*executor)) return implementation;
+    const UserOperator* user = as_user_operator(*bound.symbol);
+    return user ? claims(*user->owner) : nullptr;
+  }
+
+  bool is_replaced(const Implementation& implementation) const {
+    return std::ranges::find(replaced_, &implementation) != replaced_.end();
+  }
+
+  // An execution transform's symbols stand in the symbol's place.
+  void replace(const BoundSymbol& bound, const Implementation& implementation, std::vector<BoundSymbol>& out) {
+    if (!tracer_) tracer_.emplace(trace_);
+    std::vector<BoundSymbol> symbols;
+    {
+      const InterpreterScope scope(&*tracer_);
+      symbols = record_replacement(*tracer_, bound, implementation.user->execution_transform);
     }
+    replaced_.push_back(&implementation);
+    for (BoundSymbol& symbol : symbols) claim_inside(std::move(symbol), bound, out);
+    replaced_.pop_back();
   }
 
   const Trace& trace_;
   const std::vector<const Executor*>& executors_;
   std::vector<Tensor> handles_;  // by proxy id
+  std::optional<Tracer> tracer_;  // records execution transforms
+  std::vector<const Implementation*> replaced_;  // whose execution transforms are being replaced, outermost first
 };
 
 }  // namespace

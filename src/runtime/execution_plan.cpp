@@ -5,6 +5,7 @@
 #include <fulgurite/error.h>
 #include <fulgurite/symbol.h>
 
+#include "executors/executor.h"
 #include "ir/trace_values.h"
 #include "ops/symbols.h"
 #include "runtime/memory_plan.h"
@@ -118,14 +119,15 @@ class PlanBuilder final : public ArgumentPack::Resolver {
   }
 
   void add_kernel(const BoundSymbol& bound) {
+    const bool is_call = bound.implementation->user != nullptr;
     Step step;
-    step.kind = Step::Kind::kernel;
+    step.kind = is_call ? Step::Kind::call : Step::Kind::kernel;
     step.bound = &bound;
     step.operands = operands(bound);
     step.result = static_cast<int>(plan_.slots.size());
     for_each_output(bound, [&](const Value& output) {
       if (!output.is_tensor()) throw InternalError(text::cat(bound.symbol->qualified_name(), " gives something else than tensors"));
-      slot_of_[id_of(output)] = add_slot(output.tensor(), Place::arena);
+      slot_of_[id_of(output)] = add_slot(output.tensor(), is_call ? Place::fresh : Place::arena);
       ++step.result_count;
     });
     add_step(std::move(step));

@@ -36,6 +36,7 @@ struct Slot {
 struct Step {
   enum class Kind : uint8_t {
     kernel,      // results = kernel(arguments)
+    call,        // results = what a user's function gives
     clone,       // result = a contiguous copy of `source`
     view,        // result = a view of its root, whose memory is not in the arena
     input_view,  // result = the view rule applied to arguments, of which the first is `source`

@@ -83,6 +83,7 @@ void Frame::run_step(const Step& step, FrameStep& frame_step) {
       step.bound->implementation->kernel(frame_step.arguments.arguments(),
                                          {slots_.data() + step.result, static_cast<size_t>(step.result_count)});
       return;
+    case Step::Kind::call: run_call(step, frame_step); return;
     case Step::Kind::clone:
       prepare_result(step.result);
       copy_elements(slots_[step.source], slots_[step.result]);
@@ -90,6 +91,24 @@ void Frame::run_step(const Step& step, FrameStep& frame_step) {
     case Step::Kind::view: run_view(step); return;
     case Step::Kind::input_view: run_input_view(step, frame_step); return;
     case Step::Kind::write: run_write(step); return;
+  }
+}
+
+// The function's tensors become the slots': they are contiguous, and nobody else has them.
+void Frame::run_call(const Step& step, FrameStep& frame_step) {
+  frame_step.arguments.refresh();
+  Results results;
+  step.bound->implementation->user->run(frame_step.arguments.arguments(), step.bound->source, results);
+  for (int k = 0; k < step.result_count; ++k) {
+    const Slot& slot = plan_.slots[step.result + k];
+    const bool is_given = static_cast<size_t>(k) < results.size();
+    if (!is_given || !(results[k].impl()->sizes == slot.sizes) || results[k].dtype() != slot.dtype)
+      throw UserError(text::cat("the run of ", step.bound->symbol->qualified_name(), " gave ",
+                                is_given ? type_text(results[k]) : "nothing", " as result ", k, ", where its types were found to be ",
+                                type_text(geometry_only(slot)), "; result types depend on the arguments' shapes, dtypes and numbers "
+                                "only, not on elements"),
+                      step.bound->source);
+    slots_[step.result + k] = std::move(results[k]);
   }
 }
 

@@ -38,6 +38,7 @@ class Frame {
   void take_inputs(std::span<const Tensor> inputs);
   void run_step(const Step&, FrameStep&);
   void prepare_result(int slot);
+  void run_call(const Step&, FrameStep&);
   void run_view(const Step&);
   void run_input_view(const Step&, FrameStep&);
   void run_write(const Step&);

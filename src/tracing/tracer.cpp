@@ -46,6 +46,7 @@ Tracer::Tracer(std::string name) : outer_(innermost_interpreter()), serial_(next
   trace_.name = std::move(name);
   if (const auto* outside = dynamic_cast<const Tracer*>(outer_)) memory_budget_ = outside->memory_budget_;
   scopes_.emplace_back();
+  if (const auto* tracer = dynamic_cast<const Tracer*>(outer_)) executors_ = tracer->executors_;
 }
 
 Tracer::Tracer(const Trace& continues) : Tracer(continues.name) {

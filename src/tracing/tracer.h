@@ -65,6 +65,12 @@ class Tracer final : public Interpreter {
   /// The limit on what a function differentiated inside this recording keeps for its backward; that of the outer one if it has none.
   void set_memory_budget(std::optional<int64_t> bytes) { memory_budget_ = bytes; }
   std::optional<int64_t> memory_budget() const { return memory_budget_; }
+  /// Whether get_grad and put_grad may be recorded now: inside a grad transform.
+  void set_takes_gradients(bool takes) { takes_gradients_ = takes; }
+  bool takes_gradients() const { return takes_gradients_; }
+  /// Names of the executors that what is recorded is for; empty: the default ones. A tracer inside another's recording has the outer one's.
+  void set_executors(std::vector<std::string> names) { executors_ = std::move(names); }
+  const std::vector<std::string>& executors() const { return executors_; }
   Trace& trace() { return trace_; }
   uint64_t serial() const { return serial_; }
   Interpreter* outer() const { return outer_; }
@@ -115,6 +121,8 @@ class Tracer final : public Interpreter {
   Tags tags_;
   int sequence_ = 0, last_sequence_ = 0;
   std::optional<int64_t> memory_budget_;
+  bool takes_gradients_ = false;
+  std::vector<std::string> executors_;
   Interpreter* outer_;
   uint64_t serial_;
 };

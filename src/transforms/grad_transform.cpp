@@ -1,11 +1,16 @@
-#include <fulgurite/error.h>
+#include <sstream>
 
-#include "ir/trace_values.h"
+#include <fulgurite/error.h>
 #include <fulgurite/operators.h>
+
+#include "ir/source_lines.h"
+#include "ir/substitution.h"
+#include "ir/trace_values.h"
 #include "ops/symbols.h"
 #include "tracing/argument_pack.h"
 #include "tracing/tracer.h"
 #include "transforms/in_place.h"
+#include "transforms/joint_rule.h"
 
 namespace fulgurite {
 
@@ -19,14 +24,16 @@ namespace {
 ///                                             …
 ///                                             return {'output': (None, t5), 'flat_args': …, 'fw_flat_out': (t0,)}
 ///
-/// 1. Walk the computation. A symbol without a gradient to carry is kept. One with a gradient rule is kept and remembered; one without is
-///    replaced by its subsymbols, which inherit its tags.
+/// 1. Walk the computation. A symbol without a gradient to carry is kept. Where an executor has a rule for it, what the rule computes for
+///    the results stands in its place, and the rest of the rule is remembered. Else one with a gradient rule of its own is kept and
+///    remembered; one without is replaced by its subsymbols, which inherit its tags.
 /// 2. At the return, walk what was remembered backward. A symbol none of whose results has a gradient is passed over. Otherwise its
-///    rule records the cotangents of its arguments, which are brought to the arguments' shapes and dtypes and added up by argument.
+///    rule records the cotangents of its arguments, which are brought to the arguments' shapes and dtypes and added up by argument; an
+///    executor's rule is replayed, with the cotangents in the place of its get_grad.
 /// 3. The gradients of the trace's args become the results.
 class GradTransform final : public ArgumentPack::Resolver {
  public:
-  explicit GradTransform(const Trace& trace) : input_(trace), tracer_(trace) {}
+  GradTransform(const Trace& trace, const GradientRules& rules) : input_(trace), rules_(rules), tracer_(trace) {}
 
   Trace run() {
     const InterpreterScope scope(&tracer_);
@@ -66,7 +73,16 @@ class GradTransform final : public ArgumentPack::Resolver {
     return bound.symbol->traits.random && !bound.subsymbols.empty();
   }
 
+  /// A symbol that has a part in the backward: with its own rule, or with what an executor's rule recorded for the backward.
+  struct Differentiated {
+    const BoundSymbol* bound;
+    bool is_joint = false;
+    std::vector<BoundSymbol> backward = {};
+  };
+
   void process(const BoundSymbol& bound, Tags inherited) {
+    if (carries_gradient(bound) && bound.symbol != &prims_copy__symbol)
+      if (const std::shared_ptr<const JointRule> rule = rules_.find(bound)) return process(bound, *rule, inherited);
     const bool has_rule = bound.symbol->gradient != nullptr;
     const bool is_kept = !carries_gradient(bound) && !is_composite_draw(bound);
     if (is_kept || bound.symbol == &prims_copy__symbol || has_rule) {
@@ -74,19 +90,37 @@ class GradTransform final : public ArgumentPack::Resolver {
       kept.tags.add(inherited);
       const bool differentiates = has_rule && carries_gradient(bound);
       tracer_.append(std::move(kept));
-      if (differentiates) differentiated_.push_back(&bound);
+      if (differentiates) differentiated_.push_back({&bound});
       return;
     }
-    if (bound.subsymbols.empty())
-      throw UserError(text::cat(bound.symbol->qualified_name(), " has no gradient rule: ", bound.name()), bound.source);
+    if (bound.subsymbols.empty()) refuse(bound);
     inherited.add(bound.tags);
     for (const BoundSymbol& subsymbol : bound.subsymbols) process(subsymbol, inherited);
+  }
+
+  void process(const BoundSymbol& bound, const JointRule& rule, Tags tags) {
+    tags.add(bound.tags);
+    JointParts parts = run_joint_rule(tracer_, bound, rule, tags);
+    for (BoundSymbol& symbol : parts.forward) tracer_.append(std::move(symbol));
+    if (!parts.backward.empty()) differentiated_.push_back({&bound, true, std::move(parts.backward)});
+  }
+
+  [[noreturn]] void refuse(const BoundSymbol& bound) const {
+    std::ostringstream line;
+    line << bound;
+    std::string message = text::cat(bound.symbol->qualified_name(), " has no gradient rule: none of the executors ", rules_.names(),
+                                    " has a grad transform, or an augmented forward and a backward, for this call, and the operator "
+                                    "has neither a rule of its own nor a decomposition:\n  ", line.str());
+    while (message.ends_with('\n')) message.pop_back();
+    if (bound.source.line > 0) message += text::cat("\n  ", SourceLines().text(bound.source));
+    throw UserError(message, bound.source);
   }
 
   // The cotangent of a value that backward symbols have contributed to or that the function returns; undefined when it has none.
   Tensor cotangent_of(const Value& value) {
     if (!value.is_tensor()) return {};
     const int id = value.tensor().id;
+    slot(is_read_, id) = true;
     Tensor total = static_cast<size_t>(id) < gradients_.size() ? gradients_[id] : Tensor();
     if (static_cast<size_t>(id) < output_positions_.size()) {
       for (const int position : output_positions_[id]) {
@@ -102,14 +136,22 @@ class GradTransform final : public ArgumentPack::Resolver {
     return total;
   }
 
-  void differentiate(const BoundSymbol* bound) {
+  bool has_cotangent(const Value& value) const {
+    if (!value.is_tensor()) return false;
+    const auto id = static_cast<size_t>(value.tensor().id);
+    return (id < gradients_.size() && gradients_[id].defined()) || (id < output_positions_.size() && !output_positions_[id].empty());
+  }
+
+  void differentiate(const Differentiated& remembered) {
+    const BoundSymbol* bound = remembered.bound;
     std::vector<ForwardOrigin> origin(1);
     origin[0].symbol = bound->symbol->qualified_name();
     for_each_output(*bound, [&](const Value& v) {
       if (origin[0].id < 0 && v.is_tensor()) origin[0] = {v.tensor().id, v.tensor().name, origin[0].symbol};
     });
-    tracer_.set_origin(std::move(origin));
+    tracer_.set_origin(origin);
     tracer_.set_location(bound->source);
+    if (remembered.is_joint) return replay(remembered, origin);
     SmallVector<Tensor, 4> results, cotangents;
     bool any = false;
     for_each_output(*bound, [&](const Value& output) {
@@ -129,13 +171,71 @@ class GradTransform final : public ArgumentPack::Resolver {
     for (const Gradient::Given& given : rule.given()) accumulate(pack.arguments()[given.argument], given);
   }
 
+  // What an executor's rule recorded for the backward, with the cotangents that there are.
+  void replay(const Differentiated& remembered, const std::vector<ForwardOrigin>& origin) {
+    bool any = remembered.bound->symbol->traits.always_differentiate;
+    for (const BoundSymbol& symbol : remembered.backward)
+      any = any || (symbol.symbol == &prims_get_grad_symbol && has_cotangent(symbol.args[0]));
+    if (!any) return;
+    Substitution cotangents(tracer_.trace().next_id);
+    for (const BoundSymbol& recorded : remembered.backward) {
+      if (recorded.symbol == &prims_get_grad_symbol) {
+        Tensor cotangent = cotangent_of(recorded.args[0]);
+        if (!cotangent.defined()) cotangent = zeros_like(tensor(recorded.args[0].tensor_ref()));
+        cotangents.set(proxy_id(recorded.outputs[0]), tracer_.value_of(cotangent));
+        continue;
+      }
+      BoundSymbol symbol = recorded;
+      cotangents.apply(symbol);
+      if (symbol.symbol == &prims_put_grad_symbol) {
+        put(*remembered.bound, symbol);
+        continue;
+      }
+      set_origin(symbol, origin);
+      tracer_.append(std::move(symbol));
+    }
+  }
+
+  static void set_origin(BoundSymbol& symbol, const std::vector<ForwardOrigin>& origin) {
+    symbol.forward = origin;
+    for (BoundSymbol& subsymbol : symbol.subsymbols) set_origin(subsymbol, origin);
+  }
+
+  void put(const BoundSymbol& bound, const BoundSymbol& put_grad) {
+    const TensorProxy& target = put_grad.args[0].tensor();
+    if (!is_floating(target.dtype)) return;
+    if (static_cast<size_t>(target.id) < is_read_.size() && is_read_[target.id])
+      throw UserError(text::cat("put_grad after get_grad on ", target.name, " in the gradient rule of ", bound.symbol->qualified_name(),
+                                ": the gradient was read already, so what is added now would be lost"),
+                      bound.source);
+    const Tensor destination = tensor(put_grad.args[0].tensor_ref());
+    const Tensor cotangent = tensor(put_grad.args[1].tensor_ref());
+    if (!sums_to(cotangent.shape(), destination.shape()))
+      throw UserError(text::cat("the gradient rule of ", bound.symbol->qualified_name(), " gives ", target.name, ", which is ",
+                                type_text(destination), ", a gradient that is ", type_text(cotangent)),
+                      bound.source);
+    accumulate(destination, cotangent);
+  }
+
+  // Whether broadcasting `shape` can give `from`.
+  static bool sums_to(const Shape& from, const Shape& shape) {
+    if (from.size() < shape.size()) return false;
+    const size_t added = from.size() - shape.size();
+    for (size_t i = 0; i < shape.size(); ++i)
+      if (!(shape[i] == from[i + added]) && !(shape[i] == 1)) return false;
+    return true;
+  }
+
   void accumulate(const Argument& argument, const Gradient::Given& given) {
     if (!given.cotangent.defined()) return;
     Tensor destination;
     if (argument.is_tensor()) destination = argument.tensor();
     else if (argument.kind() == Argument::Kind::tensors) destination = argument.tensors()[given.element];
-    if (!destination.defined() || !destination.requires_grad()) return;
-    const Tensor reduced = sum_to_shape(given.cotangent, destination.shape());
+    if (destination.defined() && destination.requires_grad()) accumulate(destination, given.cotangent);
+  }
+
+  void accumulate(const Tensor& destination, const Tensor& cotangent) {
+    const Tensor reduced = sum_to_shape(cotangent, destination.shape());
     const Tensor cast = reduced.dtype() == destination.dtype() ? reduced
                                                                : prims::convert_element_type(reduced, destination.dtype());
     Tensor& total = slot(gradients_, destination.impl()->proxy->id);
@@ -187,16 +287,18 @@ class GradTransform final : public ArgumentPack::Resolver {
   }
 
   const Trace& input_;
+  const GradientRules& rules_;
   Tracer tracer_;
   std::vector<Value> results_;
-  std::vector<const BoundSymbol*> differentiated_;
+  std::vector<Differentiated> differentiated_;
   std::vector<Tensor> handles_;    // by proxy id
   std::vector<Tensor> gradients_;  // by proxy id: the cotangent so far
+  std::vector<char> is_read_;      // by proxy id: whether it was asked for, so that nothing may be added any more
   std::vector<std::vector<int>> output_positions_;  // by proxy id: where the function returns it, until the cotangent is read
 };
 
 }  // namespace
 
-Trace grad_transform_on_trace(const Trace& trace) { return GradTransform(trace).run(); }
+Trace grad_transform_on_trace(const Trace& trace, const GradientRules& rules) { return GradTransform(trace, rules).run(); }
 
 }  // namespace fulgurite

@@ -1,0 +1,23 @@
+#pragma once
+#include "executors/executor.h"
+
+namespace fulgurite {
+
+/// The gradient rules of a list of executors. The first executor that can execute a call decides: its rule, or none. One that has only
+/// gradients of a symbol is asked in its place. An operator that was registered has its own executor's rule where no other decides.
+class ExecutorRules final : public GradientRules {
+ public:
+  explicit ExecutorRules(std::vector<const Executor*> executors) : executors_(std::move(executors)) {}
+  std::shared_ptr<const JointRule> find(const BoundSymbol&) const override;
+  std::shared_ptr<const JointRule> find(const Symbol&, Arguments) const;
+  std::string names() const override;
+
+ private:
+  bool may_have_rule(const Symbol&) const;
+  std::vector<const Executor*> executors_;
+};
+
+/// Whether an executor of the default list, or the operator's own, has a rule for a call in eager mode.
+bool has_default_rule(const Symbol&, Arguments);
+
+}  // namespace fulgurite
