@@ -45,6 +45,18 @@ TEST("an executor claims the calls its checker takes, where it is in the list") 
   const Tensor expected = 1 - sin(row);
   expect_near(mine(row).to_vector<float>(), expected.to_vector<float>());
   expect_trace(last_traces(mine).back(), R"(
+// Constructed by Delete Last Used
+#include <fulgurite/fulgurite.h>
+using namespace fulgurite;
+
+Tensor computation(Tensor t_0) {
+  // t_0: "cpu f32[2]"
+  auto t0 = sin(t_0);  // t0: "cpu f32[2]", claims
+  del(t_0);
+  auto t1 = add(t0, 1);  // t1: "cpu f32[2]"
+  del(t0);
+  return t1;
+}
 )");
   expect_near(mine(table).to_vector<float>(), (1 + sin(row)).to_vector<float>());
   expect_near(jit(f)(row).to_vector<float>(), (1 + sin(row)).to_vector<float>());
@@ -131,6 +143,25 @@ TEST("an execution transform records other operators in the symbol's place") {
   const auto f = jit([](Tensor t) { return tanh(t) + sin(t); }, {.executors = {"replaces"}, .debug = {.check_traces = true}});
   expect_near(f(x).to_vector<float>(), (tanh(x) + sin(x) * 2).to_vector<float>());
   expect_trace(last_traces(f).back(), R"(
+// Constructed by Delete Last Used
+#include <fulgurite/fulgurite.h>
+using namespace fulgurite;
+
+Tensor computation(Tensor t_0) {
+  // t_0: "cpu f32[2]"
+  auto t3 = mul(t_0, 0.5);  // t3: "cpu f32[2]"
+  auto t4 = mul(t3, 2);  // t4: "cpu f32[2]"
+  del(t3);
+  auto t0 = replaces::fast(t4);  // t0: "cpu f32[2]", replaces
+  del(t4);
+  auto t6 = sin(t_0);  // t6: "cpu f32[2]"
+  del(t_0);
+  auto t1 = mul(t6, 2);  // t1: "cpu f32[2]"
+  del(t6);
+  auto t2 = add(t0, t1);  // t2: "cpu f32[2]"
+  del(t0, t1);
+  return t2;
+}
 )");
   const OperatorExecutor wrong("replaces_wrong");
   wrong.register_implementation(sine(), nullptr, {.execution_transform = [](Tensor t) { return t.sum(); }});

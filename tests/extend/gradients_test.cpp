@@ -1,4 +1,8 @@
 // Gradient rules from outside: where they come from, and what they may do.
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
 #include <fulgurite/fulgurite.h>
 
 #include "support/gradcheck.h"
@@ -14,6 +18,14 @@ Tensor grad_of(const std::function<Tensor(Tensor)>& f, const Tensor& x) {
   const Tensor leaf = x.detach().clone().requires_grad_();
   f(leaf).sum().backward();
   return leaf.grad();
+}
+
+// A user's source, older than this program, so that errors quote it.
+std::string write_source(const std::string& name, const std::string& text) {
+  const std::filesystem::path path = std::filesystem::temp_directory_path() / name;
+  std::ofstream(path) << text;
+  std::filesystem::last_write_time(path, std::filesystem::file_time_type::min());
+  return path.string();
 }
 
 }  // namespace
@@ -34,6 +46,18 @@ TEST("a grad transform computes the results and says what the gradients are") {
   expect_near(grad([power](Tensor t) { return power(t, 3).sum(); })(x).to_vector<float>(), {3, 12, 27});
   expect_near(jit(grad([power](Tensor t) { return power(t).sum(); }))(x).to_vector<float>(), {2, 4, 6});
   expect_trace(grad_transform_on_trace(trace([power](Tensor t) { return power(t, 3.0); }, x.clone().requires_grad_())), R"(
+#include <fulgurite/fulgurite.h>
+using namespace fulgurite;
+
+JointResult computation(Tensor t_0) {
+  // t_0: "cpu f32[3]"
+  auto t0 = joint::power(t_0, 3.0);  // t0: "cpu f32[3]"
+  auto t6 = prims::get_grad(t0, 0);  // t6: "cpu f32[3]"
+  auto t3 = pow(t_0, 2.0);  // t3: "cpu f32[3]"
+  auto t4 = mul(t3, 3.0);  // t4: "cpu f32[3]"
+  auto t5 = mul(t6, t4);  // t5: "cpu f32[3]"
+  return {.output = {t5}, .fw_flat_out = {t0}};
+}
 )");
 }
 
@@ -95,13 +119,13 @@ TEST("without any rule the error names the symbol, prints the line and the user'
   const OperatorExecutor ex("norule");
   const auto f = ex.register_operator("norule::f(Tensor x, float s) -> Tensor", [](Tensor x, double s) { return x * s; });
   const Tensor x = ones({2}).requires_grad_();
-  const auto g = jit([f](Tensor t) {
-    return f(t, 2.0);  // the line
-  });
+  const std::string source = write_source("user.cpp", "return f(t, 2.0);\n");
+  const SourceLocation line{source.c_str(), 1};
+  const auto g = jit([f, line](Tensor t) { return f(t, 2.0, line); });
   expect_error([&] { g(x); }, "norule::f has no gradient rule: none of the executors onednn, eager has a grad transform, or an "
                               "augmented forward and a backward, for this call, and the operator has neither a rule of its own nor "
                               "a decomposition:\n  auto t0 = norule::f(t_0, 2.0);");
-  expect_error([&] { g(x); }, "return f(t, 2.0);  // the line");
+  expect_error([&] { g(x); }, "\n  user.cpp:1: return f(t, 2.0);\n  at user.cpp:1");
   expect_error([&] { f(x, 2.0); }, "f(cpu f32[2], 2.0): it has no gradient rule, and an argument requires grad");
   expect_near(f(x.detach(), 2.0).to_vector<float>(), {2, 2});
   const auto index = ex.register_operator("norule::index(Tensor x) -> Tensor", [](Tensor t) { return argmax(t, 0); });
@@ -289,6 +313,22 @@ TEST("what a rule computes belongs to the forward symbol and has its tags") {
   const auto checkpointed = jit([f](Tensor t) { return checkpoint([f](Tensor s) { return f(s) * 1; })(t); });
   plain(x).sum().backward();
   expect_trace(last_backward_traces(plain).front(), R"(
+// Constructed by Backward
+#include <fulgurite/fulgurite.h>
+using namespace fulgurite;
+
+std::vector<Tensor> backward_fn(SavedForBackward saved_for_backward, std::vector<Tensor> cotangents) {
+  // saved_for_backward: "Collection"
+  // cotangents: "Collection"
+  auto [C0, C1] = saved_for_backward;
+  Tensor t7 = cotangents[0];
+  Tensor t_0 = C0[0];
+  Tensor t0 = C0[1];
+  auto t4 = cos(t_0);  // t4: "cpu f32[2]", forward: t0: "tags::f"
+  auto t5 = mul(t0, t4);  // t5: "cpu f32[2]", forward: t0: "tags::f"
+  auto t6 = mul(t7, t5);  // t6: "cpu f32[2]", forward: t0: "tags::f"
+  return {t6};
+}
 )");
   const Tensor once = x.grad();
   x.set_grad({});

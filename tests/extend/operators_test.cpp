@@ -45,8 +45,29 @@ TEST("a registered operator is one symbol of a trace, which any executor list ca
   expect_near(g(x).to_vector<float>(), {8, 16, 12, 20});
   expect_near(g(x).to_vector<float>(), {8, 16, 12, 20});
   expect_trace(last_traces(g).front(), R"(
+#include <fulgurite/fulgurite.h>
+using namespace fulgurite;
+
+Tensor computation(Tensor t_0) {
+  // t_0: "cpu f32[2, 2]"
+  auto t0 = add(t_0, 1);  // t0: "cpu f32[2, 2]"
+  auto t1 = operators2::scaled(t0, 2.0);  // t1: "cpu f32[2, 2]"
+  auto t2 = transpose(t1, 0, 1);  // t2: "cpu f32[2, 2]"
+  auto t3 = mul(t2, 2);  // t3: "cpu f32[2, 2]"
+  return t3;
+}
 )");
   expect_python(last_traces(g).front(), R"(
+import torch
+
+@torch.no_grad()
+def computation(t_0):
+  # t_0: "cpu f32[2, 2]"
+  t0 = torch.add(t_0, 1)  # t0: "cpu f32[2, 2]"
+  t1 = torch.ops.operators2.scaled(t0, 2.0)  # t1: "cpu f32[2, 2]"
+  t2 = torch.transpose(t1, 0, 1)  # t2: "cpu f32[2, 2]"
+  t3 = torch.mul(t2, 2)  # t3: "cpu f32[2, 2]"
+  return t3
 )");
   const auto only_eager = jit([f](Tensor t) { return f(t); }, {.executors = {"eager"}});
   expect_near(only_eager(x).to_vector<float>(), {3, 6, 9, 12});
