@@ -50,21 +50,21 @@ struct Floats {
   __attribute__((always_inline)) Floats(float value) { FULGURITE_EACH_PART part[p] = value - FloatPart{}; }
 };
 
-#define FULGURITE_LANES_OPERATOR(Type, op)                          \
-  FULGURITE_INLINE Type operator op(const Type& a, const Type& b) { \
-    Type result;                                                    \
-    FULGURITE_EACH_PART result.part[p] = a.part[p] op b.part[p];    \
-    return result;                                                  \
+#define FULGURITE_LANES_OPERATOR(Type, Whole, Part, op)                               \
+  FULGURITE_INLINE Type operator op(const Type& a, const Type& b) {                   \
+    Type result;                                                                      \
+    FULGURITE_EACH_PART result.part[p] = (Whole)((Part)a.part[p] op(Part) b.part[p]); \
+    return result;                                                                    \
   }
-FULGURITE_LANES_OPERATOR(Floats, +)
-FULGURITE_LANES_OPERATOR(Floats, -)
-FULGURITE_LANES_OPERATOR(Floats, *)
-FULGURITE_LANES_OPERATOR(Floats, /)
-FULGURITE_LANES_OPERATOR(Ints, -)
-FULGURITE_LANES_OPERATOR(Ints, +)
-FULGURITE_LANES_OPERATOR(Ints, &)
-FULGURITE_LANES_OPERATOR(Ints, |)
-FULGURITE_LANES_OPERATOR(Ints, ^)
+FULGURITE_LANES_OPERATOR(Floats, FloatPart, FloatPart, +)
+FULGURITE_LANES_OPERATOR(Floats, FloatPart, FloatPart, -)
+FULGURITE_LANES_OPERATOR(Floats, FloatPart, FloatPart, *)
+FULGURITE_LANES_OPERATOR(Floats, FloatPart, FloatPart, /)
+FULGURITE_LANES_OPERATOR(Ints, IntPart, UnsignedPart, -)  // integers wrap around
+FULGURITE_LANES_OPERATOR(Ints, IntPart, UnsignedPart, +)
+FULGURITE_LANES_OPERATOR(Ints, IntPart, UnsignedPart, &)
+FULGURITE_LANES_OPERATOR(Ints, IntPart, UnsignedPart, |)
+FULGURITE_LANES_OPERATOR(Ints, IntPart, UnsignedPart, ^)
 #undef FULGURITE_LANES_OPERATOR
 
 #define FULGURITE_LANES_COMPARISON(op)                                  \
