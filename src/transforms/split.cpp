@@ -102,7 +102,8 @@ class Split {
     std::vector<std::pair<const BoundSymbol*, bool>> pending;
     if (const BoundSymbol* producer = producer_to_repeat(value)) pending.emplace_back(producer, false);
     while (!pending.empty()) {
-      const auto [bound, is_ready] = pending.back();
+      const BoundSymbol* const bound = pending.back().first;
+      const bool is_ready = pending.back().second;
       pending.pop_back();
       if (is_ready) {
         repeat(*bound);

@@ -60,10 +60,10 @@ TEST("integer and boolean leaves of a structure come back as passed") {
 }
 
 TEST("integer and boolean arguments get no gradient in a trace, and their tensors none") {
-  const Tensor x = tensor({1.0, 2.0, 3.0}).requires_grad_(), places = tensor({2, 0, 2}), mask = tensor({true, true, false});
-  const auto f = jit([](Tensor x, Tensor places, Tensor mask) {
-    return where(mask, index_select(x, 0, places), 0.0).sum();
-  });
+  const Tensor x = tensor({1.0, 2.0, 3.0}).requires_grad_(), places = tensor({2, 0, 2}),
+               mask = tensor({true, true, false});
+  const auto f =
+      jit([](Tensor x, Tensor places, Tensor mask) { return where(mask, index_select(x, 0, places), 0.0).sum(); });
   f(x, places, mask).backward();
   expect_near(x.grad().to_vector<float>(), std::vector<double>{1, 0, 1});
   expect(!places.grad().defined() && !mask.grad().defined());
@@ -82,7 +82,8 @@ TEST("results that are integers or booleans stand beside those with gradients") 
     const auto [largest, places, positive, doubled] = is_compiled ? jit(f)(x) : f(x);
     expect(largest.requires_grad() && doubled.requires_grad());
     expect(!places.requires_grad() && !positive.requires_grad());
-    const std::vector<Tensor> gradients = autograd::grad({largest, doubled}, {x}, {ones_like(largest), ones_like(doubled)});
+    const std::vector<Tensor> gradients =
+        autograd::grad({largest, doubled}, {x}, {ones_like(largest), ones_like(doubled)});
     expect_near(gradients[0].contiguous().reshape({-1}).to_vector<float>(), std::vector<double>{3, 2, 2, 3});
     // Only one of the results is asked.
     const auto [again, same_places, same_positive, unused] = is_compiled ? jit(f)(x) : f(x);

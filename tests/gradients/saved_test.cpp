@@ -60,8 +60,9 @@ TEST("no backward takes a tensor whose elements it does not read") {
     if (!c.is_differentiable() || !c.known_gradients.empty() || !has_elements(c.inputs())) continue;
     const CaseTraces traces = differentiate_case(c);
     for (size_t i = 0; i < traces.saved.size(); ++i)
-      expect(is_state_of_draw(traces, i) || depends_on(traces, i), c.name + ": saved tensor " + std::to_string(i) + " is not read in\n" +
-                                        print(traces.backward, {.time = false, .source = false}));
+      expect(is_state_of_draw(traces, i) || depends_on(traces, i),
+             c.name + ": saved tensor " + std::to_string(i) + " is not read in\n" +
+                 print(traces.backward, {.time = false, .source = false}));
   }
 }
 

@@ -46,7 +46,8 @@ std::string text_of(const BoundSymbol& bound) {
 
 /// What the other order would not change.
 bool is_commutative(const BoundSymbol& bound) {
-  for (const char* name : {"torch.mul", "torch.add", "torch.eq", "torch.logical_and", "torch.logical_or", "torch.maximum"})
+  for (const char* name :
+       {"torch.mul", "torch.add", "torch.eq", "torch.logical_and", "torch.logical_or", "torch.maximum"})
     if (bound.symbol->qualified_name() == name) return true;
   return false;
 }
@@ -122,7 +123,8 @@ class Mutation {
       const BoundSymbol& bound = trace_.bound_symbols[i];
       if (bound.symbol == &prims_unpack_sequence_symbol) continue;
       out += std::string(bound.symbol->qualified_name()) + "(";
-      for (const Value& arg : bound.args) out += arg.is_tensor() ? "t" : arg.is_none() ? "-" : arg.is_list() ? "l" : "n";
+      for (const Value& arg : bound.args)
+        out += arg.is_tensor() ? "t" : arg.is_none() ? "-" : arg.is_list() ? "l" : "n";
       out += ") ";
     }
     return out;
@@ -179,8 +181,8 @@ class Mutation {
     const std::vector<Value> leaves = leaves_of(bound);
     for (size_t place = 0; place + 1 < leaves.size(); ++place) {
       const Value &first = leaves[place], &second = leaves[place + 1];
-      const bool are_operands = (first.is_tensor() && second.is_tensor()) ||
-                                (takes_operand(bound, place) && takes_operand(bound, place + 1));
+      const bool are_operands =
+          (first.is_tensor() && second.is_tensor()) || (takes_operand(bound, place) && takes_operand(bound, place + 1));
       if (are_operands && !(first == second)) exchange(bound, leaves, place);
     }
   }

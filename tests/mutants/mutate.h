@@ -9,9 +9,10 @@ namespace fulgurite::test {
 /// A backward trace with one thing wrong.
 struct Mutant {
   Trace trace;
-  std::string change;                       // "`t4 = mul(t1, t2)`: argument 1 negated"
-  std::string mistake;                      // the same for traces of one rule on other shapes: where and what
-  std::vector<BoundSymbol> original, lines; // what stands instead of what; empty where a result of the trace was changed
+  std::string change;   // "`t4 = mul(t1, t2)`: argument 1 negated"
+  std::string mistake;  // the same for traces of one rule on other shapes: where and what
+  std::vector<BoundSymbol> original,
+      lines;  // what stands instead of what; empty where a result of the trace was changed
 };
 
 /// Every small mistake in a backward trace:

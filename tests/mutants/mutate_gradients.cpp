@@ -1,6 +1,6 @@
-// Changes the backward traces of all operator cases, one small mistake at a time, and says whether the gradient tests would
-// notice. usage: mutate_gradients [--only OP] [--equivalents]
-// Ends with `N mutants, N killed, N equivalent, N survived`; exit status 1 when any survived.
+// Changes the backward traces of all operator cases, one small mistake at a time, and says whether the gradient tests
+// would notice. usage: mutate_gradients [--only OP] [--equivalents] Ends with `N mutants, N killed, N equivalent, N
+// survived`; exit status 1 when any survived.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -29,7 +29,8 @@ class Judge {
  public:
   Judge(const OperatorCase& c, const CaseTraces& traces) : traces_(traces) {
     if (!c.known_gradients.empty()) expected_ = c.known_gradients;
-    else expected_ = central_differences([&](const std::vector<Tensor>& inputs) { return c.run(inputs); }, traces.inputs);
+    else
+      expected_ = central_differences([&](const std::vector<Tensor>& inputs) { return c.run(inputs); }, traces.inputs);
   }
 
   bool accepts(const Trace& backward) const {
@@ -69,7 +70,8 @@ Trace function_of(const std::vector<BoundSymbol>& lines, const BoundSymbol& orig
   Trace trace;
   trace.next_id = next_id;
   for_each_argument(original, [&](const Value& v) {
-    if (v.is_tensor() && std::find(trace.args.begin(), trace.args.end(), v) == trace.args.end()) trace.args.push_back(v);
+    if (v.is_tensor() && std::find(trace.args.begin(), trace.args.end(), v) == trace.args.end())
+      trace.args.push_back(v);
   });
   trace.bound_symbols = lines;
   BoundSymbol last;
@@ -141,7 +143,8 @@ bool is_same_after_forward(const CaseTraces& traces, const Trace& after) {
     std::vector<Tensor> inputs, expected;
     for (const Tensor& input : traces.inputs) inputs.push_back(other_input(input, random));
     for (size_t i = 0; i < other.cotangents.size(); ++i)
-      if (other.cotangents[i].defined()) other.cotangents[i] = traces.cotangents[i] * (1 + static_cast<double>(random() % 3));
+      if (other.cotangents[i].defined())
+        other.cotangents[i] = traces.cotangents[i] * (1 + static_cast<double>(random() % 3));
     try {
       const std::vector<Tensor> given = evaluate(traces.forward, inputs);
       other.saved.assign(given.begin() + static_cast<int64_t>(traces.results.size()),
@@ -166,8 +169,10 @@ std::string equivalence(const Mutant& mutant, const CaseTraces& traces) {
   if (!mutant.original.empty() && is_same_function(function_of(mutant.original, mutant.original[0], next_id),
                                                    function_of(mutant.lines, mutant.original[0], next_id)))
     return "the line is the same function";  // an axis of size 1, say
-  if (is_same_function(traces.backward, mutant.trace)) return "the backward is the same function";  // the sign of a zero
-  if (is_same_after_forward(traces, mutant.trace)) return "no forward leads to a difference";  // a factor of what is zero
+  if (is_same_function(traces.backward, mutant.trace))
+    return "the backward is the same function";  // the sign of a zero
+  if (is_same_after_forward(traces, mutant.trace))
+    return "no forward leads to a difference";  // a factor of what is zero
   return "";
 }
 
@@ -269,7 +274,7 @@ int main(int count, char** arguments) {
   for (const Symbol* symbol : symbols())
     if (survivors.contains(symbol)) survivors[symbol].finish(options, counts);
   for (const auto& [reason, mutants] : counts.reasons) std::printf("equivalent: %zu, %s\n", mutants, reason.c_str());
-  std::printf("%zu mutants, %zu killed, %zu equivalent, %zu survived\n", counts.mutants, counts.killed, counts.equivalent,
-              counts.survived);
+  std::printf("%zu mutants, %zu killed, %zu equivalent, %zu survived\n", counts.mutants, counts.killed,
+              counts.equivalent, counts.survived);
   return counts.survived > 0;
 }

@@ -1,8 +1,8 @@
 // Writes random programs with their gradients, for run_programs.py. usage: dump_programs FOLDER COUNT SEED
 //   programs.jsonl       an object for each program, with the Python form of what was recorded
 //   programs.safetensors the tensors that it names
-// Gradients of first and second order are computed in three ways: eagerly; by backward from a jitted call; by grad() inside a
-// jitted function. Those of every 20th program are compared with central differences here.
+// Gradients of first and second order are computed in three ways: eagerly; by backward from a jitted call; by grad()
+// inside a jitted function. Those of every 20th program are compared with central differences here.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -57,7 +57,8 @@ Gradients differentiate(const std::vector<Tensor>& inputs, const std::vector<Ten
     weights.push_back(weights_like(results[i], static_cast<int>(i)));
   }
   Gradients out;
-  out.first = autograd::grad(roots, leaves, weights, {.retain_graph = true, .create_graph = true, .allow_unused = true});
+  out.first =
+      autograd::grad(roots, leaves, weights, {.retain_graph = true, .create_graph = true, .allow_unused = true});
   const Tensor total = weighted(out.first, second_order_salt);
   if (total.requires_grad()) out.second = autograd::grad({total}, leaves, {}, {.allow_unused = true});
   else out.second.resize(leaves.size());
@@ -105,7 +106,8 @@ class Dump {
     const auto f = jit([&program](std::vector<Tensor> tensors) { return program(tensors); });
     manual_seed(case_seed);
     const std::vector<Tensor> results = f(inputs);
-    std::string line = "{\"name\": " + json::quote(name_) + ", \"text\": " + json::quote(last_traces(f).front().python({.source = false}));
+    std::string line = "{\"name\": " + json::quote(name_) +
+                       ", \"text\": " + json::quote(last_traces(f).front().python({.source = false}));
     const auto member = [&](const std::string& key, const std::vector<Tensor>& tensors) {
       line += ", " + json::quote(key) + ": [";
       for (size_t i = 0; i < tensors.size(); ++i)
@@ -174,7 +176,8 @@ int main(int count, char** arguments) {
   }
   try {
     Dump dump(arguments[1]);
-    const auto programs = static_cast<unsigned>(std::atoi(arguments[2])), first = static_cast<unsigned>(std::atoi(arguments[3]));
+    const auto programs = static_cast<unsigned>(std::atoi(arguments[2])),
+               first = static_cast<unsigned>(std::atoi(arguments[3]));
     int failed = 0;
     for (unsigned i = 0; i < programs; ++i) {
       try {

@@ -13,8 +13,8 @@ struct CaseTraces {
   std::vector<Tensor> inputs, results, saved;
   std::vector<Tensor> cotangents;  // by result: weights_like(result, position), or ones; undefined where none is asked
 
-  /// What this backward, or one changed from it, gives for these saved tensors: the gradient of each input, undefined for
-  /// none.
+  /// What this backward, or one changed from it, gives for these saved tensors: the gradient of each input, undefined
+  /// for none.
   std::vector<Tensor> run_backward(const Trace& trace, const std::vector<Tensor>& saved_tensors) const;
 };
 

@@ -64,7 +64,8 @@ Tensor weights_like(const Tensor& result, int position) {
   return flat.reshape(result.shape());
 }
 
-std::vector<std::vector<double>> central_differences(const TensorFunction& function, const std::vector<Tensor>& inputs) {
+std::vector<std::vector<double>> central_differences(const TensorFunction& function,
+                                                     const std::vector<Tensor>& inputs) {
   constexpr double step = 1e-6;
   std::vector<std::vector<double>> all;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -85,14 +86,16 @@ std::vector<std::vector<double>> central_differences(const TensorFunction& funct
   return all;
 }
 
-std::string compare_with_differences(const Tensor& gradient, const Tensor& input, const std::vector<double>& differences) {
+std::string compare_with_differences(const Tensor& gradient, const Tensor& input,
+                                     const std::vector<double>& differences) {
   if (gradient.defined() && !(gradient.shape() == input.shape() && gradient.dtype() == input.dtype()))
     return " is of shape " + gradient.shape().text() + ", the input " + input.shape().text();
   const std::vector<double> ours =
       gradient.defined() ? gradient.contiguous().to_vector<double>() : std::vector<double>(differences.size());
   for (size_t element = 0; element < ours.size(); ++element) {
     const double numeric = differences[element];
-    const bool is_near = std::isfinite(numeric) && std::fabs(numeric - ours[element]) <= 1e-5 + 1e-4 * std::fabs(numeric);
+    const bool is_near =
+        std::isfinite(numeric) && std::fabs(numeric - ours[element]) <= 1e-5 + 1e-4 * std::fabs(numeric);
     if (!is_near && numeric != ours[element])
       return ", element " + std::to_string(element) + ": " + std::to_string(ours[element]) + ", by differences " +
              std::to_string(numeric);

@@ -12,9 +12,19 @@ void add_indexing_cases(std::vector<OperatorCase>& out) {
   out.push_back({"torch.scatter", {x(), 1, integers({2, 2}, {0, 3, 2, 1}), floats({2, 2})}});
   out.push_back({"torch.scatter", {x(), 0, integers({1, 4}, {0, 2, 1, 1}), 1.5}});
   out.push_back({"torch.scatter_add", {x(), 1, integers({2, 3}, {0, 3, 0, 1, 1, 1}), floats({2, 3})}});
+  // Of the source only what has a place is read. PyTorch has no gradient of such a one.
+  out.push_back(
+      OperatorCase("torch.scatter", {x(), 1, integers({2, 2}, {0, 3, 2, 1}), floats({3, 3})}).without_pytorch());
+  out.push_back(
+      OperatorCase("torch.scatter_add", {x(), 0, integers({2, 2}, {0, 2, 2, 2}), floats({2, 4})}).without_pytorch());
+  out.push_back({"torch.gather", {floats({}), 0, integers({}, {0})}});
+  out.push_back({"torch.index_select", {floats({}), 0, integers({1}, {0})}});
+  out.push_back({"torch.index_select", {x(), -1, integers({}, {2})}});
   const auto rows = [] { return integers({3}, {2, 0, 2}); };
   out.push_back({"prims.index", {x(), {rows()}}});
   out.push_back({"prims.index", {x(), {rows(), integers({2, 1}, {1, 3})}}});
+  out.push_back({"prims.index", {floats({3, 2, 4}), {rows(), None, integers({3}, {1, 3, 3})}}});
+  out.push_back({"prims.index_put", {floats({3, 2, 4}), {rows(), None, integers({3}, {1, 3, 1})}, floats({3, 2}), true}});
   out.push_back({"prims.index_put", {x(), {integers({2}, {2, 0})}, floats({2, 4})}});
   out.push_back({"prims.index_put", {x(), {rows()}, floats({3, 4}), true}});
   out.push_back({"torch.index_put", {x(), {integers({2}, {2, 0})}, floats({4})}});

@@ -34,6 +34,8 @@ void add_product_cases(std::vector<OperatorCase>& out) {
   out.push_back({"torch.nn.functional.linear", {floats({2, 2, 3}), floats({2, 3}), None}});
   out.push_back({"torch.nn.functional.linear", {floats({3}), floats({2, 3}), floats({2})}});
   out.push_back({"torch.nn.functional.linear", {floats({0, 3}), floats({2, 3})}});
+  out.push_back({"torch.nn.functional.linear", {floats({2, 2, 3}), floats({3})}});
+  out.push_back({"torch.nn.functional.linear", {floats({3}), floats({3}), floats({})}});
 }
 
 void add_normalization_cases(std::vector<OperatorCase>& out) {
@@ -81,6 +83,16 @@ void add_loss_cases(std::vector<OperatorCase>& out) {
   out.push_back({"torch.nn.functional.cross_entropy", {scores(), targets()}, {{"label_smoothing", 0.1}}});
   out.push_back({"torch.nn.functional.cross_entropy", {scores(), floats({4, 3}, 0.1, 0.9)}});
   out.push_back({"torch.nn.functional.cross_entropy", {floats({2, 3, 2}), integers({2, 2}, {2, 0, 1, 1})}});
+  out.push_back({"torch.nn.functional.nll_loss", {floats({3}), integers({}, {1})}});
+  out.push_back({"torch.nn.functional.nll_loss",
+                 {floats({2, 3, 2}), integers({2, 2}, {2, 0, 1, 1})},
+                 {{"weight", constants({3}, 0.2, 2)}, {"ignore_index", 0}}});
+  out.push_back({"torch.nn.functional.cross_entropy",
+                 {scores(), targets()},
+                 {{"label_smoothing", 0.2}, {"weight", constants({3}, 0.2, 2)}, {"ignore_index", 1}}});
+  out.push_back({"torch.nn.functional.cross_entropy",
+                 {scores(), floats({4, 3}, 0.1, 0.9)},
+                 {{"label_smoothing", 0.2}, {"weight", constants({3}, 0.2, 2)}, {"reduction", "sum"}}});
   out.push_back({"prims.nll_loss_backward", {floats({4}), targets(), None, 3, -100, "none"}});
   out.push_back({"prims.nll_loss_backward", {floats({}), targets(), constants({3}, 0.2, 2), 3, 1, "mean"}});
   out.push_back({"prims.nll_loss_backward", {floats({}), targets(), floats({3}, 0.2, 2), 3, 1, "mean"}});
@@ -103,6 +115,8 @@ void add_attention_cases(std::vector<OperatorCase>& out) {
     return tensor(std::vector<double>{0.3, -infinity, 0.1, -infinity, -infinity, -infinity}).reshape({2, 3}).requires_grad_();
   };
   out.push_back({op, {heads(2, 2), heads(3, 2), heads(3, 2)}, {{"attn_mask", closed()}}});
+  out.push_back({op, {heads(2, 2), heads(3, 2), heads(3, 2)}, {{"is_causal", true}}});
+  out.push_back({op, {heads(2, 2), floats({2, 1, 3, 2}), floats({2, 2, 3, 2})}});
   out.push_back({op, {heads(2, 2), floats({1, 1, 3, 2}), floats({1, 1, 3, 2})}, {{"enable_gqa", true}}});
   out.push_back({op, {heads(3, 2), heads(3, 2), heads(3, 2)}, {{"dropout_p", 0.4}}});
   out.push_back({"prims.scaled_dot_product_attention", {heads(3, 2), heads(3, 2), heads(3, 2), None, true, 0.7}});

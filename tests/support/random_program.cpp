@@ -57,9 +57,8 @@ RandomProgram::Range RandomProgram::range(const std::vector<Tensor>& inputs) con
 RandomProgram draw_random_program(unsigned number, Dtype dtype) {
   for (unsigned attempt = 0;; ++attempt) {
     const unsigned seed = number * 1009u + attempt;
-    const RandomProgram program(seed, {.dtype = dtype,
-                                       .operators = 1 + static_cast<int>(seed % 23),
-                                       .repeats_input = number % 5 == 0});
+    const RandomProgram program(
+        seed, {.dtype = dtype, .operators = 1 + static_cast<int>(seed % 23), .repeats_input = number % 5 == 0});
     const std::vector<Tensor> inputs = program.inputs();
     const RandomProgram::Range range = program.range(inputs);
     if (range.to_kink < 1e-4 || range.largest > 1e4) continue;

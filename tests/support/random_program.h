@@ -15,14 +15,14 @@ class RandomProgram {
  public:
   struct Options {
     Dtype dtype = Dtype::f64;
-    int operators = 12;       // how many are chosen; most of them record one symbol
-    bool has_draws = true;    // dropout and the like
+    int operators = 12;     // how many are chosen; most of them record one symbol
+    bool has_draws = true;  // dropout and the like
     bool repeats_input = false;
   };
   RandomProgram(unsigned seed, Options options) : seed_(seed), options_(options) {}
 
-  /// Fresh leaves: three floating tensors that broadcast (the last has no gradient in some programs), a mask, indexes, and
-  /// the shifts; and once more the first tensor if it repeats.
+  /// Fresh leaves: three floating tensors that broadcast (the last has no gradient in some programs), a mask, indexes,
+  /// and the shifts; and once more the first tensor if it repeats.
   std::vector<Tensor> inputs() const;
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const;
 
@@ -38,8 +38,8 @@ class RandomProgram {
   Options options_;
 };
 
-/// The program of a number: drawn again until it records from 3 to 40 symbols, has a gradient, and its values stay finite,
-/// moderate and off kinks. Every fifth one takes a tensor twice.
+/// The program of a number: drawn again until it records from 3 to 40 symbols, has a gradient, and its values stay
+/// finite, moderate and off kinks. Every fifth one takes a tensor twice.
 RandomProgram draw_random_program(unsigned number, Dtype dtype = Dtype::f64);
 
 }  // namespace fulgurite::test

@@ -15,7 +15,9 @@ enum InputPosition { first_input, second_input, third_input, mask_input, index_i
 inline int64_t elements(const Tensor& x) { return x.numel(); }
 inline int64_t size(const Tensor& x, int64_t dim) { return x.size(static_cast<int>(dim)); }
 
-inline std::vector<double> numbers_of(const Tensor& x) { return x.detach().to(Dtype::f64).contiguous().to_vector<double>(); }
+inline std::vector<double> numbers_of(const Tensor& x) {
+  return x.detach().to(Dtype::f64).contiguous().to_vector<double>();
+}
 
 /// The smallest difference between the largest element and the next one along a dimension.
 inline double smallest_lead(const Tensor& x, int64_t dim) {

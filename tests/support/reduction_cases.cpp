@@ -19,6 +19,7 @@ void add_reduction_cases(std::vector<OperatorCase>& out) {
   out.push_back({"torch.sum", {x(), 1}, {{"dtype", Dtype::f64}}});
   out.push_back({"torch.cumsum", {x(), 1}});
   out.push_back({"torch.cumsum", {x(), -1}});
+  out.push_back({"torch.cumsum", {floats({}), 0}});
   out.push_back({"torch.prod", {x()}});
   out.push_back({"torch.prod", {x(), 1}});
   out.push_back({"torch.prod", {x(), 2, true}});

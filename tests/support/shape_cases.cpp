@@ -39,6 +39,8 @@ void add_view_cases(std::vector<OperatorCase>& out) {
   out.push_back({"torch.narrow", {x(), 2, 1, 2}});
   out.push_back({"prims.slice", {x(), 2, 1, 4, 2}});
   out.push_back({"prims.slice", {x(), 1, -2, None}});
+  out.push_back({"prims.slice", {floats({2, 7}), 1, 1, 6, 3}});
+  out.push_back({"prims.slice", {floats({8, 2}), 0, 0, 7, 3}});
   out.push_back({"torch.split", {x(), 3, 2}});
   out.push_back({"torch.split", {x(), {1, 2}, 1}});
   out.push_back({"torch.split_with_sizes", {x(), {1, 3}, -1}});
@@ -68,6 +70,8 @@ void add_shape_cases(std::vector<OperatorCase>& out) {
   out.push_back({"prims.pad", {x(), {1, 0}, {0, 2}, 0.5}});
   out.push_back({"torch.nn.functional.pad", {x(), {1, 2}}});
   out.push_back({"torch.nn.functional.pad", {x(), {1, -1, 0, 2}}, {{"value", 1.5}}});
+  for (const char* mode : {"reflect", "replicate", "circular"})
+    out.push_back({"torch.nn.functional.pad", {floats({2, 3, 4}), {2, 1}, mode}});
   out.push_back({"torch.constant_pad_nd", {x(), {1, 2, 1, 0}, 2.5}});
 }
 
