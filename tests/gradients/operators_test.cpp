@@ -33,7 +33,7 @@ std::string check(const OperatorCase& c, bool transposed) {
 
 TEST("operators have right gradients of both orders") {
   for (const OperatorCase& c : operator_cases()) {
-    if (!c.is_differentiable() || c.no_differences) continue;
+    if (!c.is_differentiable() || !c.known_gradients.empty()) continue;
     const std::string wrong = check(c, false);
     expect(wrong.empty(), c.name + ": " + wrong);
   }
@@ -41,7 +41,7 @@ TEST("operators have right gradients of both orders") {
 
 TEST("operators have right gradients of both orders where tensors are transposed in memory") {
   for (const OperatorCase& c : operator_cases()) {
-    if (!c.is_differentiable() || c.no_differences || c.contiguous_only) continue;
+    if (!c.is_differentiable() || !c.known_gradients.empty() || c.contiguous_only) continue;
     const std::string wrong = check(c, true);
     expect(wrong.empty(), c.name + ": " + wrong);
   }

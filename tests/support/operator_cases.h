@@ -16,11 +16,10 @@ struct OperatorCase {
   OperatorCase(std::string op, std::vector<Arg> args, Keywords kwargs = {});
   /// For a memory layout that the operator refuses by design (view).
   OperatorCase contiguous() && { return contiguous_only = true, std::move(*this); }
-  /// For one whose gradient is by definition not that of its values.
-  OperatorCase without_differences() && { return no_differences = true, std::move(*this); }
-  /// For one at a place without a derivative: the gradients that PyTorch gives the inputs that require one, for ones.
+  /// For one at a place without a derivative, or whose gradient is by definition not that of its values: the gradients that
+  /// PyTorch gives the inputs that require one, for ones.
   OperatorCase with_gradients(std::vector<std::vector<double>> gradients) && {
-    return no_differences = true, known_gradients = std::move(gradients), std::move(*this);
+    return known_gradients = std::move(gradients), std::move(*this);
   }
   /// For one whose values or gradients PyTorch does not define.
   OperatorCase without_pytorch() && { return no_pytorch = true, std::move(*this); }
@@ -29,8 +28,8 @@ struct OperatorCase {
   const Symbol* symbol = nullptr;
   std::vector<Value> args;
   std::map<std::string, Value> kwargs;
-  bool contiguous_only = false, no_differences = false, no_pytorch = false;
-  std::vector<std::vector<double>> known_gradients;
+  bool contiguous_only = false, no_pytorch = false;
+  std::vector<std::vector<double>> known_gradients;  // empty: differences tell
 
   /// The tensors among the arguments, in order; those with requires_grad are differentiated.
   std::vector<Tensor> inputs() const;
