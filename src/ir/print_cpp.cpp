@@ -160,6 +160,7 @@ class CppPrinter final : public LinePrinter {
       return text::cat(names, names.empty() ? "" : " = ", call(bound, true));
     }
     if (bound.is_fusion()) define_fusion(bound);
+    if (is_registered(bound)) define_operator(*bound.symbol);
     const bool is_list = bound.symbol->signature.result_count == Signature::list;
     if (bound.outputs.size() > 1 || is_list || bound.is_fusion()) names = text::cat("[", names, "]");
     if (is_list && !bound.outputs.empty())
@@ -214,6 +215,8 @@ class CppPrinter final : public LinePrinter {
     const auto parameters = bound.symbol->signature.params();
     std::vector<Value> all = bound.args;
     for (const auto& [key, v] : bound.kwargs) all.push_back(v);
+    if (is_registered(bound))
+      return text::join(all, [&](const Value& v) { return v.is_none() ? std::string("None") : value(v); });
     const bool has_options = takes_options(parameters) && all.size() == parameters.size();
     std::string options;
     if (has_options) {
@@ -234,6 +237,44 @@ class CppPrinter final : public LinePrinter {
     const std::vector<Value> indices = index.is_list() ? index.list() : std::vector<Value>{index};
     const auto item_text = [&](const Value& item) { return item.is_none() ? std::string("None") : value(item); };
     return text::cat(value(bound.args[0]), "(", text::join(indices, item_text), ")");
+  }
+
+  // An operator that a program registered; the library knows it by name only.
+  static bool is_registered(const BoundSymbol& bound) {
+    const std::string_view name = bound.symbol->qualified_name();
+    return bound.subsymbols.empty() && !name.starts_with("torch.") && !name.starts_with("prims.");
+  }
+
+  // A function that calls it by its name.
+  void define_operator(const Symbol& symbol) {
+    const Signature& signature = symbol.signature;
+    std::string parameters, positional, named;
+    for (const Parameter& parameter : signature.params()) {
+      const std::string name = identifier(std::string(parameter.name));
+      parameters += text::cat(parameters.empty() ? "" : ", ", "const Arg& ", name);
+      if (parameter.keyword_only) named += text::cat(named.empty() ? "" : ", ", "{\"", parameter.name, "\", ", name, "}");
+      else positional += text::cat(positional.empty() ? "" : ", ", name);
+    }
+    const std::string call = text::cat("call(", quoted(symbol.qualified_name(), '"'), ", {", positional, "}",
+                                       named.empty() ? "" : text::cat(", {", named, "}"), ")");
+    std::string result = "Tensor", body = text::cat("  return ", call, ";\n");
+    if (signature.result_count != 1) {
+      body = text::cat("  const std::vector<Value> results = ", call, ".list();\n");
+      std::string types, values;
+      for (int i = 0; i < signature.result_count; ++i) {
+        types += i == 0 ? "Tensor" : ", Tensor";
+        values += text::cat(i == 0 ? "" : ", ", "results[", i, "]");
+      }
+      const bool is_list = signature.result_count == Signature::list;
+      result = is_list ? "std::vector<Tensor>" : text::cat("std::tuple<", types, ">");
+      body += is_list ? "  return {results.begin(), results.end()};\n" : text::cat("  return {", values, "};\n");
+    }
+    const std::string full = function_name(symbol.qualified_name());
+    const size_t colons = full.rfind("::");
+    const std::string function = colons == std::string::npos ? full : full.substr(colons + 2);
+    std::string definition = text::cat("inline ", result, " ", function, "(", parameters, ") {\n", body, "}\n");
+    if (colons != std::string::npos) definition = text::cat("namespace ", full.substr(0, colons), " {\n", definition, "}\n");
+    if (std::ranges::find(definitions_, definition) == definitions_.end()) definitions_.push_back(std::move(definition));
   }
 
   // Until a kernel stands there, a fusion is a function of its subsymbols.

@@ -335,8 +335,8 @@ std::vector<Tensor> backward_fn(SavedForBackward saved_for_backward, std::vector
   checkpointed(x).sum().backward();
   expect_near(x.grad().to_vector<float>(), once.to_vector<float>());
   int recomputed = 0;
-  const std::vector<Trace> traces = last_backward_traces(checkpointed);  // in a loop's head they would end before it
-  for (const BoundSymbol& bound : traces.front().bound_symbols)
+  const std::vector<Trace> stages = last_backward_traces(checkpointed);
+  for (const BoundSymbol& bound : stages.front().bound_symbols)
     recomputed += bound.name() == "sin" || bound.name() == "exp";
   expect_equal(recomputed, 2);
 }
