@@ -11,6 +11,7 @@
 #include "tracing/tracer.h"
 #include "transforms/in_place.h"
 #include "transforms/joint_rule.h"
+#include "transforms/zero_values.h"
 
 namespace fulgurite {
 
@@ -178,12 +179,18 @@ class GradTransform final : public ArgumentPack::Resolver {
       any = any || (symbol.symbol == &prims_get_grad_symbol && has_cotangent(symbol.args[0]));
     if (!any) return;
     Substitution cotangents(tracer_.trace().next_id);
+    ZeroValues zero_values;
     for (const BoundSymbol& recorded : remembered.backward) {
       if (recorded.symbol == &prims_get_grad_symbol) {
-        Tensor cotangent = cotangent_of(recorded.args[0]);
-        if (!cotangent.defined()) cotangent = zeros_like(tensor(recorded.args[0].tensor_ref()));
-        cotangents.set(proxy_id(recorded.outputs[0]), tracer_.value_of(cotangent));
+        const Tensor cotangent = cotangent_of(recorded.args[0]);
+        if (cotangent.defined()) cotangents.set(proxy_id(recorded.outputs[0]), tracer_.value_of(cotangent));
+        else zero_values.add(recorded.outputs[0]);
         continue;
+      }
+      if (zero_values.is_used_by(recorded)) {
+        const bool adds_nothing = recorded.symbol == &prims_put_grad_symbol;
+        if (adds_nothing || zero_values.pass_through(recorded)) continue;
+        make_zeros(recorded, zero_values, cotangents);
       }
       BoundSymbol symbol = recorded;
       cotangents.apply(symbol);
@@ -194,6 +201,17 @@ class GradTransform final : public ArgumentPack::Resolver {
       set_origin(symbol, origin);
       tracer_.append(std::move(symbol));
     }
+  }
+
+  // Tensors for those arguments that are known to be zero.
+  void make_zeros(const BoundSymbol& bound, ZeroValues& zero_values, Substitution& values) {
+    for_each_argument(bound, [&](const Value& value) {
+      if (!zero_values.has(value)) return;
+      const TensorProxy& proxy = value.tensor();
+      const Tensor made = zeros(proxy.shape, {.dtype = proxy.dtype, .device = proxy.device});
+      values.set(proxy.id, tracer_.value_of(made));
+      zero_values.remove(value);
+    });
   }
 
   static void set_origin(BoundSymbol& symbol, const std::vector<ForwardOrigin>& origin) {

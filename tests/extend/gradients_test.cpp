@@ -228,9 +228,23 @@ TEST("of two results only one is used; the other's cotangent is zeros") {
     expect_near(only(1, call_it).first, {5, 7});
     expect_near(only(1, call_it).second, {2, 3});
   }
-  // Compiled with one result, nothing is left of the other.
+  // Compiled with one result, nothing is left of the other, not even where it is infinite.
   const auto one = jit([both](Tensor x, Tensor y) { return both(x, y).first; });
   expect_near(only(0, [&](Tensor x, Tensor y) { return std::pair(one(x, y), x); }).first, {1, 1});
+  expect_trace(last_backward_traces(one).front(), R"(
+)");
+  const auto nonlinear = ex.register_operator("two::nonlinear(Tensor a) -> (Tensor, Tensor)",
+                                              [](Tensor x) { return std::pair(x * 1, x * 2); },
+                                              {.grad_transform = [](Tensor x) {
+                                                const Tensor s = x * 1;
+                                                const Tensor t = x * 2;
+                                                const Tensor gt = get_grad(t);
+                                                put_grad(x, get_grad(s) + cos(gt * 2));  // of zeros where t is unused
+                                                return std::pair(s, t);
+                                              }});
+  const auto first = [nonlinear](Tensor x) { return nonlinear(x).first; };
+  expect_near(grad_of(first, a).to_vector<float>(), {2, 2});
+  expect_near(grad_of(jit(first), a).to_vector<float>(), {2, 2});
 }
 
 TEST("var_mean: two results, two cotangents, against finite differences") {
