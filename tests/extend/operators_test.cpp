@@ -48,6 +48,12 @@ TEST("a registered operator is one symbol of a trace, which any executor list ca
 #include <fulgurite/fulgurite.h>
 using namespace fulgurite;
 
+namespace operators2 {
+inline Tensor scaled(const Arg& x, const Arg& s) {
+  return call("operators2::scaled", {x, s});
+}
+}
+
 Tensor computation(Tensor t_0) {
   // t_0: "cpu f32[2, 2]"
   auto t0 = add(t_0, 1);  // t0: "cpu f32[2, 2]"
