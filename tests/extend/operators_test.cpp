@@ -1,6 +1,7 @@
 // Operators that are registered from outside.
 #include <algorithm>
-#include <cmath>
+#include <functional>
+#include <stdexcept>
 
 #include <fulgurite/fulgurite.h>
 
@@ -111,6 +112,49 @@ TEST("an operator takes and gives what signatures can say") {
   const std::vector<Tensor> parts = jit([pieces](Tensor t) { return pieces(t, 2); })(arange(6));
   expect_equal(parts.size(), 3u);
   expect_equal(parts[2].to_vector<int64_t>(), std::vector<int64_t>({4, 5}));
+}
+
+TEST("an Operand is a tensor or a number; gradients go to it where it is a tensor") {
+  const OperatorExecutor ex("operand");
+  const auto f = ex.register_operator("operand::product(Operand a, Tensor b, *, Operand scale=1) -> Tensor",
+                                      [](const Operand& a, Tensor b, const Operand& scale) { return a * b * scale; },
+                                      {.grad_transform = [](const Operand& a, Tensor b, const Operand& scale) {
+                                        const Tensor y = a * b * scale;
+                                        const Tensor g = get_grad(y) * scale;
+                                        if (a.is_tensor()) put_grad(a.tensor(), g * b);
+                                        put_grad(b, g * a);
+                                        return y;
+                                      }});
+  const Tensor a = tensor({2.0, 3.0}).requires_grad_(), b = tensor({5.0, 7.0}).requires_grad_();
+  expect_near(f(4, b).to_vector<float>(), {20, 28});
+  for (const auto& run : {std::function<Tensor()>([&] { return f(a, b, 10); }),
+                          std::function<Tensor()>([&] { return jit([f](Tensor s, Tensor t) { return f(s, t, 10); })(a, b); })}) {
+    a.set_grad({});
+    b.set_grad({});
+    run().sum().backward();
+    expect_near(a.grad().to_vector<float>(), {50, 70});
+    expect_near(b.grad().to_vector<float>(), {20, 30});
+  }
+  b.set_grad({});
+  f(0.5, b).sum().backward();
+  expect_near(b.grad().to_vector<float>(), {0.5, 0.5});
+}
+
+TEST("an exception in run is the caller's, and nothing stays behind") {
+  const OperatorExecutor ex("throws");
+  const auto f = ex.register_operator("throws::f(Tensor x, bool fails=False) -> Tensor",
+                                      [](Tensor x, bool fails) {
+                                        if (fails) throw std::runtime_error("the kernel failed");
+                                        return x + 1;
+                                      },
+                                      {.infer = [](Tensor x, bool) { return empty_like(x); }});
+  const auto g = jit([f](Tensor x, bool fails) { return f(x, fails) * 2; });
+  const Tensor x = ones({2});
+  for (int i = 0; i < 2; ++i) {
+    expect_error([&] { f(x, true); }, "the kernel failed");
+    expect_error([&] { g(x, true); }, "the kernel failed");
+    expect_near(g(x, false).to_vector<float>(), {4, 4});
+  }
 }
 
 TEST("infer says what the results are without running; else run is asked once for each kind of arguments") {
