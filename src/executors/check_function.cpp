@@ -124,13 +124,15 @@ Signature read_signature(std::string_view text, SourceLocation at) {
     const auto parameters = signature.params();
     for (size_t i = 0; i < parameters.size(); ++i) {
       for (size_t j = 0; j < i; ++j)
-        if (parameters[i].name == parameters[j].name) refuse(text::cat("two parameters are named ", parameters[i].name));
+        if (parameters[i].name == parameters[j].name)
+          refuse(text::cat("two parameters are named ", parameters[i].name));
       if (parameters[i].type == Parameter::Type::indices) refuse("Index[] is for the library's own operators");
       if (parameters[i].default_text.empty()) {
         if (i > 0 && !parameters[i].keyword_only && !parameters[i - 1].default_text.empty())
           refuse(text::cat(parameters[i].name, " has no default, and ", parameters[i - 1].name, " before it has one"));
       } else if (!is_default_of(parameters[i])) {
-        refuse(text::cat(parameters[i].default_text, " is no default of a parameter of type ", type_name(parameters[i].type)));
+        refuse(text::cat(parameters[i].default_text, " is no default of a parameter of type ",
+                         type_name(parameters[i].type)));
       }
     }
     return signature;
@@ -140,7 +142,8 @@ Signature read_signature(std::string_view text, SourceLocation at) {
   }
 }
 
-void check_parameters(const Symbol& symbol, const std::vector<ParameterType>& given, const char* what, SourceLocation at) {
+void check_parameters(const Symbol& symbol, const std::vector<ParameterType>& given, const char* what,
+                      SourceLocation at) {
   const auto parameters = symbol.signature.params();
   if (given.size() != parameters.size())
     throw UserError(text::cat("the ", what, " of ", symbol.qualified_name(), " takes ", given.size(),
@@ -149,13 +152,13 @@ void check_parameters(const Symbol& symbol, const std::vector<ParameterType>& gi
   for (size_t i = 0; i < given.size(); ++i) {
     const Parameter& parameter = parameters[i];
     if (!matches(parameter, given[i].type))
-      throw UserError(text::cat("the ", what, " of ", symbol.qualified_name(), " takes ", type_name(given[i].type), " for '",
-                                parameter.name, "', which is of type ", type_name(parameter.type), ": ",
-                                symbol.signature.text),
-                      at);
+      throw UserError(
+          text::cat("the ", what, " of ", symbol.qualified_name(), " takes ", type_name(given[i].type), " for '",
+                    parameter.name, "', which is of type ", type_name(parameter.type), ": ", symbol.signature.text),
+          at);
     if (parameter.optional && !has_none(given[i]))
-      throw UserError(text::cat("the ", what, " of ", symbol.qualified_name(), " takes ", type_name(given[i].type), " for '",
-                                parameter.name, "', which may be None: make it a std::optional"),
+      throw UserError(text::cat("the ", what, " of ", symbol.qualified_name(), " takes ", type_name(given[i].type),
+                                " for '", parameter.name, "', which may be None: make it a std::optional"),
                       at);
   }
 }
@@ -167,8 +170,8 @@ void check_results(const Symbol& symbol, const detail::OperatorFunction& run, So
   throw UserError(expected == Signature::list
                       ? text::cat("the run of ", symbol.qualified_name(), " gives ", given,
                                   " tensor(s), but the operator a list; return a std::vector<Tensor>")
-                      : text::cat("the run of ", symbol.qualified_name(), " gives ", given, " tensor(s), but the operator ",
-                                  expected, ": ", symbol.signature.text),
+                      : text::cat("the run of ", symbol.qualified_name(), " gives ", given,
+                                  " tensor(s), but the operator ", expected, ": ", symbol.signature.text),
                   at);
 }
 

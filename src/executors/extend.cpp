@@ -40,7 +40,8 @@ void check_given(const Symbol& symbol, const Results& results, const char* what,
 void own_results(Results& results) {
   for (size_t i = 0; i < results.size(); ++i) {
     const TensorImpl& impl = *results[i].impl();
-    const bool is_shared = impl.owners.load(std::memory_order_relaxed) > 1 || impl.storage->owners.load(std::memory_order_relaxed) > 1;
+    const bool is_shared =
+        impl.owners.load(std::memory_order_relaxed) > 1 || impl.storage->owners.load(std::memory_order_relaxed) > 1;
     if (!is_shared && impl.is_contiguous && impl.offset == 0 && !impl.requires_grad) continue;
     const Tensor copy = make_tensor(impl.sizes, impl.dtype, impl.device);
     copy_elements(results[i], copy);
@@ -188,8 +189,8 @@ std::shared_ptr<UserExecutor> make_user_executor(std::string name, SourceLocatio
 
 const std::string& name_of(const UserExecutor& executor) { return executor.name; }
 
-const Symbol& register_operator(UserExecutor& executor, std::string_view signature, OperatorFunction run, OperatorOptions options,
-                                SourceLocation at) {
+const Symbol& register_operator(UserExecutor& executor, std::string_view signature, OperatorFunction run,
+                                OperatorOptions options, SourceLocation at) {
   auto text = std::make_unique<const std::string>(signature);
   const Signature parsed = read_signature(*text, at);
   auto made = std::make_unique<UserOperator>(std::move(text), parsed);
@@ -203,13 +204,15 @@ const Symbol& register_operator(UserExecutor& executor, std::string_view signatu
     check_parameters(symbol, options.infer.parameters(), "infer", at);
   }
   if (options.traits.view || options.traits.in_place || options.traits.structural)
-    throw UserError(text::cat(symbol.qualified_name(),
-                              ": a registered operator makes new tensors; the traits view, in_place and structural are the "
-                              "library's own"),
-                    at);
+    throw UserError(
+        text::cat(symbol.qualified_name(),
+                  ": a registered operator makes new tensors; the traits view, in_place and structural are the "
+                  "library's own"),
+        at);
 
   symbol.description = std::make_unique<const std::string>(
-      options.documentation.empty() ? text::cat("Registered by the executor ", executor.name, ".") : options.documentation);
+      options.documentation.empty() ? text::cat("Registered by the executor ", executor.name, ".")
+                                    : options.documentation);
   symbol.documentation = *symbol.description;
   symbol.python_text = std::make_unique<const std::string>(python_pattern(parsed));
   symbol.python = *symbol.python_text;
@@ -222,7 +225,8 @@ const Symbol& register_operator(UserExecutor& executor, std::string_view signatu
   user.run = symbol.run;
   user.execution_transform = recording(std::move(options.execution_transform));
   if (options.infer) {
-    symbol.result_types = [&symbol, infer = recording(std::move(options.infer))](Arguments arguments, InferredTypes& types) {
+    symbol.result_types = [&symbol, infer = recording(std::move(options.infer))](Arguments arguments,
+                                                                                 InferredTypes& types) {
       infer_from_function(
           [&](Results& results) {
             infer(arguments, {}, results);
@@ -244,10 +248,11 @@ const Symbol& register_operator(UserExecutor& executor, std::string_view signatu
   }
 }
 
-void register_implementation(UserExecutor& executor, const Symbol& symbol, OperatorFunction run, ImplementationOptions options,
-                             SourceLocation at) {
+void register_implementation(UserExecutor& executor, const Symbol& symbol, OperatorFunction run,
+                             ImplementationOptions options, SourceLocation at) {
   if (symbol.traits.structural || symbol.traits.view || symbol.traits.in_place)
-    throw UserError(text::cat(symbol.qualified_name(), " is part of traces, a view or a write: no executor implements it"), at);
+    throw UserError(
+        text::cat(symbol.qualified_name(), " is part of traces, a view or a write: no executor implements it"), at);
   if (!run && !options.execution_transform && !options.grad_transform)
     throw UserError(text::cat("an implementation of ", symbol.qualified_name(),
                               " needs a run, an execution_transform or a grad_transform"),
@@ -265,7 +270,8 @@ void register_implementation(UserExecutor& executor, const Symbol& symbol, Opera
   executor.add(symbol, std::move(user), std::move(rule), at);
 }
 
-void register_augmented_forward(UserExecutor& executor, const Symbol& symbol, AugmentedForwardFunction forward, SourceLocation at) {
+void register_augmented_forward(UserExecutor& executor, const Symbol& symbol, AugmentedForwardFunction forward,
+                                SourceLocation at) {
   check_parameters(symbol, forward.parameters(), "augmented forward", at);
   executor.add_augmented_forward(symbol, std::move(forward), at);
 }

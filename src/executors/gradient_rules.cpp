@@ -25,8 +25,9 @@ std::shared_ptr<const JointRule> accepted_rule(const Executor& executor, const S
 }  // namespace
 
 bool ExecutorRules::may_have_rule(const Symbol& symbol) const {
-  return as_user_operator(symbol) != nullptr ||
-         std::ranges::any_of(executors_, [](const Executor* executor) { return static_cast<bool>(executor->find_rule); });
+  return as_user_operator(symbol) != nullptr || std::ranges::any_of(executors_, [](const Executor* executor) {
+           return static_cast<bool>(executor->find_rule);
+         });
 }
 
 std::shared_ptr<const JointRule> ExecutorRules::find(const Symbol& symbol, Arguments arguments) const {

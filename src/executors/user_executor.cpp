@@ -48,7 +48,8 @@ void UserExecutor::add(const Symbol& symbol, UserImplementation user, std::share
   entry->implementation.user = &entry->user;
   const std::lock_guard lock(mutex_);
   if (!entries_.emplace(&symbol, std::move(entry)).second)
-    throw UserError(text::cat("the executor \"", name, "\" has an implementation of ", symbol.qualified_name(), " already"), at);
+    throw UserError(
+        text::cat("the executor \"", name, "\" has an implementation of ", symbol.qualified_name(), " already"), at);
   count_executor_change();
 }
 
@@ -61,7 +62,8 @@ void UserExecutor::add_augmented_forward(const Symbol& symbol, AugmentedForwardF
   const std::lock_guard lock(mutex_);
   Pair& pair = pairs_[&symbol];
   if (pair.forward)
-    throw UserError(text::cat("the executor \"", name, "\" has an augmented forward of ", symbol.qualified_name(), " already"), at);
+    throw UserError(
+        text::cat("the executor \"", name, "\" has an augmented forward of ", symbol.qualified_name(), " already"), at);
   pair.forward = std::move(forward);
   complete(pair);
 }
@@ -70,7 +72,8 @@ void UserExecutor::add_backward(const Symbol& symbol, BackwardFunction backward,
   const std::lock_guard lock(mutex_);
   Pair& pair = pairs_[&symbol];
   if (pair.backward)
-    throw UserError(text::cat("the executor \"", name, "\" has a backward of ", symbol.qualified_name(), " already"), at);
+    throw UserError(text::cat("the executor \"", name, "\" has a backward of ", symbol.qualified_name(), " already"),
+                    at);
   pair.backward = std::move(backward);
   complete(pair);
 }
@@ -79,7 +82,9 @@ void UserExecutor::complete(Pair& pair) {
   count_executor_change();
   if (!pair.forward || !pair.backward) return;
   auto rule = std::make_shared<JointRule>();
-  rule->accepts = [parameters = pair.forward.parameters()](Arguments arguments) { return takes_arguments(parameters, arguments); };
+  rule->accepts = [parameters = pair.forward.parameters()](Arguments arguments) {
+    return takes_arguments(parameters, arguments);
+  };
   rule->augmented_forward = [forward = pair.forward](Arguments arguments, SourceLocation at, Results& results,
                                                      std::vector<SavedValue>& saved) {
     OperatorCall call{arguments, at, &results, &saved};

@@ -53,8 +53,7 @@ const Symbol& add_user_operator(std::unique_ptr<UserOperator> made, SourceLocati
   const std::string_view name = made->qualified_name();
   const auto found = r.operators.find(name);
   const Symbol* taken = found != r.operators.end() ? found->second.get() : find_declared_symbol(name);
-  if (taken)
-    throw UserError(text::cat("the name ", name, " is taken by the operator ", taken->signature.text), at);
+  if (taken) throw UserError(text::cat("the name ", name, " is taken by the operator ", taken->signature.text), at);
   auto longer = std::make_unique<std::vector<const Symbol*>>(*r.lists.back());
   longer->push_back(made.get());
   const Symbol& symbol = *made;

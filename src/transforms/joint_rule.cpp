@@ -78,8 +78,9 @@ void check_results(const BoundSymbol& bound, std::span<const Tensor> results, co
     const std::string wanted = output.tensor().type_text();
     const std::string given = result.defined() ? type_text(result) : "an undefined tensor";
     if (given != wanted)
-      throw UserError(text::cat("the ", what, " of ", name, " gave ", given, " as result ", i - 1, ", which is ", wanted),
-                      bound.source);
+      throw UserError(
+          text::cat("the ", what, " of ", name, " gave ", given, " as result ", i - 1, ", which is ", wanted),
+          bound.source);
   });
 }
 
@@ -96,7 +97,8 @@ Recorded record(Tracer& tracer, const BoundSymbol& bound, Tags tags, bool takes_
     try {
       rule(pack.arguments(), bound.source, results);
     } catch (const RuleError& error) {
-      throw UserError(text::cat("the ", what, " of ", bound.symbol->qualified_name(), ": ", error.message), bound.source);
+      throw UserError(text::cat("the ", what, " of ", bound.symbol->qualified_name(), ": ", error.message),
+                      bound.source);
     }
     check_results(bound, {results.data(), results.size()}, what);
     for (const Tensor& result : results) values.push_back(tracer.value_of(result));
@@ -161,7 +163,9 @@ class PairedRule {
   }
 
  private:
-  static bool is_same(const Tensor& a, const Tensor& b) { return a.defined() && b.defined() && a.impl()->proxy == b.impl()->proxy; }
+  static bool is_same(const Tensor& a, const Tensor& b) {
+    return a.defined() && b.defined() && a.impl()->proxy == b.impl()->proxy;
+  }
   static bool is_taken(const Tensor& result, Arguments arguments, std::span<const Tensor> earlier) {
     const auto is_result = [&](const Tensor& tensor) { return is_same(tensor, result); };
     if (std::any_of(earlier.begin(), earlier.end(), is_result)) return true;
@@ -176,16 +180,17 @@ class PairedRule {
     const bool vectors = rule_.backward.takes_vectors();
     const std::vector<detail::ParameterType>& parameters = rule_.backward.parameters();
     if (!vectors && parameters.size() != call.saved.size() + call.cotangents.size())
-      throw UserError(text::cat("the backward of ", name, " takes ", parameters.size(), " value(s), but its forward saved ",
-                                call.saved.size(), " and there are ", call.cotangents.size(),
-                                " cotangent(s); take the saved values, then one cotangent for each result"),
-                      bound_.source);
+      throw UserError(
+          text::cat("the backward of ", name, " takes ", parameters.size(), " value(s), but its forward saved ",
+                    call.saved.size(), " and there are ", call.cotangents.size(),
+                    " cotangent(s); take the saved values, then one cotangent for each result"),
+          bound_.source);
     for (size_t i = 0; i < call.saved.size(); ++i) {
       const bool is_number = call.saved[i].number.has_value();
       const bool wants_number = !vectors && parameters[i].type != detail::ArgumentType::tensor;
       if (is_number != wants_number)
-        throw UserError(text::cat("the forward of ", name, " saved a ", is_number ? "number" : "tensor", " as value ", i,
-                                  ", which its backward takes as a ", wants_number ? "number" : "tensor"),
+        throw UserError(text::cat("the forward of ", name, " saved a ", is_number ? "number" : "tensor", " as value ",
+                                  i, ", which its backward takes as a ", wants_number ? "number" : "tensor"),
                         bound_.source);
     }
     for (size_t i = call.saved.size(); !vectors && i < parameters.size(); ++i)
@@ -197,10 +202,10 @@ class PairedRule {
     const size_t expected = count_tensors(arguments, false);
     const bool counts_missing = gradients.size() != expected && gradients.size() == count_tensors(arguments, true);
     if (gradients.size() != expected && !counts_missing)
-      throw UserError(text::cat("Backward for ", bound_.symbol->name(), " returned ", gradients.size(),
-                                " value(s), but expected ", expected,
-                                ": one for each tensor argument, undefined where there is no gradient"),
-                      bound_.source);
+      throw UserError(
+          text::cat("Backward for ", bound_.symbol->name(), " returned ", gradients.size(), " value(s), but expected ",
+                    expected, ": one for each tensor argument, undefined where there is no gradient"),
+          bound_.source);
     size_t next = 0;
     const auto put_one = [&](const Tensor& argument) {
       if (!argument.defined() && !counts_missing) return;
@@ -222,8 +227,8 @@ bool is_gradient_mark(const BoundSymbol& bound) {
   return bound.symbol == &prims_get_grad_symbol || bound.symbol == &prims_put_grad_symbol;
 }
 
-// The cotangent of a result that is an argument as it came: the rule asked for the argument's and means the result's; if it did not ask,
-// it goes on to the argument before anything else is done.
+// The cotangent of a result that is an argument as it came: the rule asked for the argument's and means the result's;
+// if it did not ask, it goes on to the argument before anything else is done.
 void connect_copies(Tracer& tracer, Recorded& recorded) {
   std::vector<BoundSymbol> edges;
   for (const Recorded::Copy& copy : recorded.copies) {
@@ -295,9 +300,11 @@ namespace {
 Tracer& tracer_of_rule(const char* what, SourceLocation at) {
   auto* tracer = dynamic_cast<Tracer*>(innermost_interpreter());
   if (tracer == nullptr || !tracer->takes_gradients())
-    throw UserError(text::cat(what, "() is called outside a grad transform: it names gradients of an operator's arguments and "
-                                    "results while the operator is being differentiated; see OperatorExecutor"),
-                    at);
+    throw UserError(
+        text::cat(what,
+                  "() is called outside a grad transform: it names gradients of an operator's arguments and "
+                  "results while the operator is being differentiated; see OperatorExecutor"),
+        at);
   return *tracer;
 }
 

@@ -11,9 +11,17 @@ namespace {
 
 // Zero where their first argument is.
 bool is_linear_in_first(const Symbol& symbol) {
-  static constexpr const Symbol* linear[] = {&neg_symbol,       &sum_symbol,     &reshape_symbol,   &permute_symbol,
-                                             &transpose_symbol, &squeeze_symbol, &unsqueeze_symbol, &expand_symbol,
-                                             &div_symbol,       &clone_symbol,   &prims_convert_element_type_symbol};
+  static constexpr const Symbol* linear[] = {&neg_symbol,
+                                             &sum_symbol,
+                                             &reshape_symbol,
+                                             &permute_symbol,
+                                             &transpose_symbol,
+                                             &squeeze_symbol,
+                                             &unsqueeze_symbol,
+                                             &expand_symbol,
+                                             &div_symbol,
+                                             &clone_symbol,
+                                             &prims_convert_element_type_symbol};
   return std::ranges::find(linear, &symbol) != std::end(linear);
 }
 
@@ -42,7 +50,9 @@ bool ZeroValues::pass_through(const BoundSymbol& bound) {
   if (bound.args.empty()) return false;
   const bool first = has(bound.args[0]), second = bound.args.size() > 1 && has(bound.args[1]);
   const bool is_sum = bound.symbol == &add_symbol || bound.symbol == &sub_symbol;
-  const bool is_zero = bound.symbol == &mul_symbol ? first || second : is_sum ? first && second : first && is_linear_in_first(*bound.symbol);
+  const bool is_zero = bound.symbol == &mul_symbol ? first || second
+                       : is_sum                    ? first && second
+                                                   : first && is_linear_in_first(*bound.symbol);
   if (is_zero) for_each_output(bound, [&](const Value& output) { add(output); });
   return is_zero;
 }
