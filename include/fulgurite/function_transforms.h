@@ -1,5 +1,6 @@
 #pragma once
 #include <concepts>
+#include <functional>
 #include <memory>
 #include <span>
 #include <tuple>
@@ -243,15 +244,60 @@ auto recomputed(Call&& call) {
 }
 }  // namespace detail
 
+namespace detail {
+/// Whether operators run at once and record for backward.
+bool records_eagerly();
+
+/// While alive, what operators save for backward is not kept: `run` makes it again from `inputs` when backward needs it.
+class CheckpointScope {
+ public:
+  CheckpointScope(const std::vector<Tensor>& inputs, std::function<void(const std::vector<Tensor>&)> run, SourceLocation at);
+  ~CheckpointScope();
+  CheckpointScope(const CheckpointScope&) = delete;
+  CheckpointScope& operator=(const CheckpointScope&) = delete;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+template <class T>
+void take_tensors(T& object, std::vector<Tensor>& tensors) {
+  TensorTaker taker{tensors};
+  if constexpr (looks_walkable<T>()) walk(object, taker);
+}
+template <class T>
+T with_tensors(const T& object, const Tensor*& next) {
+  if constexpr (looks_walkable<T>()) return replace_tensors(object, next);
+  else return object;
+}
+
+/// A call of a checkpointed function.
+template <class F, class... Held>
+auto run_checkpointed(const std::shared_ptr<F>& callable, SourceLocation at, const Held&... arguments) {
+  if (!records_eagerly()) return recomputed([&] { return invoke_at(*callable, at, Held(arguments)...); });
+  std::tuple<Held...> held(arguments...);
+  std::vector<Tensor> inputs;
+  std::apply([&](Held&... each) { (take_tensors(each, inputs), ...); }, held);
+  const auto run_again = [callable, at, held = std::move(held)](const std::vector<Tensor>& tensors) {
+    const Tensor* next = tensors.data();
+    const auto replaced = [&](const Held&... each) { return std::tuple<Held...>{with_tensors(each, next)...}; };
+    std::apply([&](Held&&... each) { (void)invoke_at(*callable, at, std::move(each)...); }, std::apply(replaced, held));
+  };
+  const CheckpointScope scope(inputs, run_again, at);
+  return invoke_at(*callable, at, Held(arguments)...);
+}
+}  // namespace detail
+
 /// What checkpoint() returns.
 template <class F, class Parameters>
 class Checkpointed;
 template <class F, class... A>
 class Checkpointed<F, detail::Types<A...>> {
  public:
-  explicit Checkpointed(F callable) : callable_(std::make_shared<F>(std::move(callable))) {}
+  Checkpointed(F callable, SourceLocation) : callable_(std::make_shared<F>(std::move(callable))) {}
   auto operator()(const detail::Stored<A>&... arguments, SourceLocation at = SourceLocation::here()) const {
-    return detail::recomputed([&] { return detail::invoke_at(*callable_, at, detail::Stored<A>(arguments)...); });
+    return detail::run_checkpointed(callable_, at, arguments...);
   }
   const F& wrapped() const { return *callable_; }
 
@@ -261,23 +307,26 @@ class Checkpointed<F, detail::Types<A...>> {
 template <class F>
 class Checkpointed<F, void> {
  public:
-  explicit Checkpointed(F callable) : callable_(std::make_shared<F>(std::move(callable))) {}
+  Checkpointed(F callable, SourceLocation at) : callable_(std::make_shared<F>(std::move(callable))), at_(at) {}
   template <class... A>
     requires std::invocable<F&, detail::Stored<const A&>...>
   auto operator()(const A&... arguments) const {
-    return detail::recomputed([&] { return std::invoke(*callable_, detail::Stored<const A&>(arguments)...); });
+    return detail::run_checkpointed(callable_, at_, detail::Stored<const A&>(arguments)...);
   }
   const F& wrapped() const { return *callable_; }
 
  private:
   std::shared_ptr<F> callable_;
+  SourceLocation at_;
 };
 
-/// `callable` whose values inside a traced function are computed again in the backward instead of being saved. Outside
-/// a traced function it is the callable itself.
+/// `callable` that keeps nothing for backward but its arguments: its values are made again when backward needs them. Inside a
+/// traced function the compiler repeats what it has to; in eager mode the callable runs again, on the same arguments and with the
+/// same random numbers. Then it must do the same as the first time, and what it captured by reference must still be there; an
+/// argument that is written in place between the call and backward() is an error.
 template <class F>
-auto checkpoint(F callable) {
-  return Checkpointed<F, typename detail::SignatureOf<F>::Parameters>(std::move(callable));
+auto checkpoint(F callable, SourceLocation at = SourceLocation::here()) {
+  return Checkpointed<F, typename detail::SignatureOf<F>::Parameters>(std::move(callable), at);
 }
 
 }  // namespace fulgurite

@@ -22,12 +22,27 @@ struct PrintOptions {
   int depth = -1;       // levels of subsymbols shown as comments; -1: all
 };
 
-/// Which symbol of the forward a backward symbol computes the gradient of.
+/// Which line of the forward a backward symbol serves. `id` is the link: passes keep it, whatever they rename or merge. The texts
+/// are for printing; a compiled function's are those of the forward as run.
 struct ForwardOrigin {
-  int id = -1;  // of the forward symbol's first result
+  /// What a backward symbol does for its forward line. All but the first are said in print.
+  enum class Part : uint8_t {
+    rule,          // what the gradient rule recorded
+    accumulation,  // adds two contributions to one cotangent
+    zeros,         // stands for a cotangent that nobody gave
+    unbroadcast,   // sums away what the forward broadcast
+    cast,          // brings a cotangent to its tensor's dtype
+    copy,
+    recomputation  // makes the forward's value again
+  };
+  int id = -1;  // of the forward symbol's first result; of the argument that is returned as it is
   std::string result, symbol;
+  Part part = Part::rule;
+  std::string fusion = {};  // the fusion that runs the forward line, if one does
   friend bool operator==(const ForwardOrigin&, const ForwardOrigin&) = default;
 };
+/// Adds those that are not there yet.
+void add_origins(std::vector<ForwardOrigin>& to, const std::vector<ForwardOrigin>& more);
 
 /// One line of a trace: a symbol applied to values. Composite symbols carry their decomposition as subsymbols.
 struct BoundSymbol {
@@ -38,7 +53,7 @@ struct BoundSymbol {
   std::vector<BoundSymbol> subsymbols;
   Tags tags;
   SourceLocation source;
-  std::vector<ForwardOrigin> forward;              // empty in the forward
+  std::vector<ForwardOrigin> forward;              // empty in the forward; see forward_origins()
   const Implementation* implementation = nullptr;  // what an executor claimed it with
   int sequence = 0;  // symbols of one sequence, which came from a trace that was in order, keep that order; 0: none
 
@@ -46,6 +61,8 @@ struct BoundSymbol {
   bool is_fusion() const;
   std::vector<Value> flat_args() const;  // lists opened, in order
   std::vector<Value> flat_outs() const;
+  /// The forward lines this one serves: `forward`, and of a fusion also those of what it fuses.
+  std::vector<ForwardOrigin> forward_origins() const;
 };
 /// Its line, subsymbols below it as comments.
 std::ostream& operator<<(std::ostream&, const BoundSymbol&);

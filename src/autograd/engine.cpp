@@ -21,6 +21,26 @@ struct Task {
   std::vector<std::pair<int, size_t>> captures;  // output, place among the inputs
 };
 
+/// What is to be done when the backward that runs on this thread ends.
+class EndActions {
+ public:
+  EndActions() : outer_(innermost) { innermost = this; }
+  ~EndActions() {
+    innermost = outer_;
+    for (const auto& action : actions_) action();
+  }
+  EndActions(const EndActions&) = delete;
+  EndActions& operator=(const EndActions&) = delete;
+  void add(std::function<void()> action) { actions_.push_back(std::move(action)); }
+
+  static thread_local EndActions* innermost;
+
+ private:
+  std::vector<std::function<void()>> actions_;
+  EndActions* outer_;
+};
+thread_local EndActions* EndActions::innermost = nullptr;
+
 class Engine {
  public:
   explicit Engine(BackwardCall call) : call_(std::move(call)), captured_(call_.inputs.size()) {}
@@ -181,6 +201,14 @@ class Engine {
 
 }  // namespace
 
-std::vector<Tensor> run_backward(BackwardCall call) { return Engine(std::move(call)).run(); }
+std::vector<Tensor> run_backward(BackwardCall call) {
+  EndActions end;
+  return Engine(std::move(call)).run();
+}
+
+void at_end_of_backward(std::function<void()> action) {
+  if (EndActions::innermost) EndActions::innermost->add(std::move(action));
+  else action();
+}
 
 }  // namespace fulgurite

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <vector>
 
 #include <fulgurite/autograd.h>
@@ -21,5 +22,8 @@ struct BackwardCall {
 /// Runs the nodes that the roots lead to, the latest made first. Gives the captured gradients, in the order of
 /// `inputs`.
 std::vector<Tensor> run_backward(BackwardCall);
+
+/// Runs `action` when the innermost backward running on this thread has ended, well or not; at once when there is none.
+void at_end_of_backward(std::function<void()> action);
 
 }  // namespace fulgurite

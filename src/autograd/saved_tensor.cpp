@@ -2,6 +2,7 @@
 
 #include <fulgurite/error.h>
 
+#include "autograd/checkpoint.h"
 #include "autograd/tensor_autograd.h"
 #include "executors/eager/copy.h"
 #include "support/text.h"
@@ -12,10 +13,13 @@ SavedTensor::SavedTensor(const Tensor& tensor, Origin origin, size_t index) : or
   if (!tensor.defined()) return;
   elements_ = without_history(tensor);
   version_ = tensor.impl()->storage->version.load(std::memory_order_relaxed);
+  dtype_ = tensor.dtype();
+  if (CheckpointedCall* checkpoint = CheckpointedCall::active()) [[unlikely]]
+    checkpoint->save(*this, tensor.requires_grad() && node_of(tensor) == nullptr);
 }
 
-const Tensor& SavedTensor::elements(const std::string& saved_by) const {
-  if (!elements_.defined()) return elements_;
+Tensor SavedTensor::elements(const std::string& saved_by) const {
+  if (!elements_.defined()) return checkpoint_ ? checkpoint_->take(place_, saved_by) : Tensor();
   const uint32_t version = elements_.impl()->storage->version.load(std::memory_order_relaxed);
   if (version == version_) return elements_;
   const char* role = origin_ == Origin::input ? "input " : origin_ == Origin::output ? "output " : "intermediate ";
@@ -25,6 +29,7 @@ const Tensor& SavedTensor::elements(const std::string& saved_by) const {
 }
 
 void SavedTensor::keep_elements_of(const Storage& storage) {
+  if (checkpoint_) checkpoint_->keep_elements_of(place_, storage);
   if (!elements_.defined() || elements_.impl()->storage.get() != &storage) return;
   if (storage.version.load(std::memory_order_relaxed) != version_) return;  // too late: elements() will say so
   const Tensor copy = make_tensor(elements_.impl()->sizes, elements_.dtype(), elements_.device());
@@ -34,7 +39,7 @@ void SavedTensor::keep_elements_of(const Storage& storage) {
 }
 
 Tensor SavedTensor::with_history(Node& node) const {
-  const Tensor& elements = this->elements(node.name());
+  const Tensor elements = this->elements(node.name());
   if (!elements.defined() || origin_ == Origin::inside || !is_floating(elements.dtype())) return elements;
   Tensor tensor = without_history(elements);
   if (origin_ == Origin::output) {

@@ -5,31 +5,38 @@
 
 namespace fulgurite {
 
+class CheckpointedCall;
+
 /// A tensor that a node keeps for backward: the elements without history, and where the history is. Nodes must not own
-/// tensors whose history leads to the node itself.
+/// tensors whose history leads to the node itself. Inside a checkpointed function it holds no elements but a place in
+/// that call, which makes them again.
 class SavedTensor {
  public:
   enum class Origin : uint8_t { input, output, inside };
   SavedTensor() = default;
   SavedTensor(const Tensor&, Origin, size_t index);
 
-  bool defined() const { return elements_.defined(); }
+  bool defined() const { return elements_.defined() || checkpoint_; }
   Origin origin() const { return origin_; }
   size_t index() const { return index_; }
   /// Whether it was made inside the call and may carry a gradient.
-  bool is_floating_inside() const { return defined() && origin_ == Origin::inside && is_floating(elements_.dtype()); }
+  bool is_floating_inside() const { return defined() && origin_ == Origin::inside && is_floating(dtype_); }
   /// The elements; fails when they were written since. `saved_by` is the node's name.
-  const Tensor& elements(const std::string& saved_by) const;
+  Tensor elements(const std::string& saved_by) const;
   /// Copies the elements away where they lie in `storage`, which is about to be written.
   void keep_elements_of(const Storage& storage);
   /// The elements with the history that they have as an input or an output of `node`.
   Tensor with_history(Node& node) const;
 
  private:
+  friend CheckpointedCall;
   Tensor elements_;
   uint32_t version_ = 0;
   Origin origin_ = Origin::inside;
+  Dtype dtype_ = Dtype::f32;
   size_t index_ = 0;
+  std::shared_ptr<CheckpointedCall> checkpoint_;
+  size_t place_ = 0;  // in checkpoint_
 };
 
 /// The error of a backward through a node whose saved tensors were freed.

@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <functional>
 
+#include "cli/associated_trace.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/gpt_run.h"
@@ -47,18 +48,23 @@ Stages run_example(const std::string& name, bool associate) {
 }  // namespace
 
 int trace(const std::vector<std::string>& arguments) {
-  std::string model, stage;
+  std::string model, stage, line;
   bool backward = false, python = false, cpp = false, associate = false;
-  Flags flags("fulgurite trace MODEL [--stage NAME] [--backward] [--python | --cpp] [--associate]");
+  Flags flags("fulgurite trace MODEL [--stage NAME] [--backward] [--python | --cpp] [--associate] [--forward NAME]");
   flags.positional("MODEL", model, "linear, mlp or gpt");
   flags.text("stage", stage, "the stage to print: a name or number that --stage list shows; the last one otherwise");
   flags.toggle("backward", backward, "the backward too");
   flags.toggle("python", python, "the Python form");
   flags.toggle("cpp", cpp, "the C++ form (unless --python)");
-  flags.toggle("associate", associate, "name each backward line's forward operator");
+  flags.toggle("associate", associate,
+               "each line of the forward with the lines of the backward that serve it; with --stage or --backward: name "
+               "each backward line's forward operator");
+  flags.text("forward", line, "the backward lines of one forward operator: a result, t7, or an operator, torch.matmul");
   if (!flags.parse(arguments)) return 0;
   if (model.empty()) throw WrongUse("a model is missing; see --help");
   if (python && cpp) throw WrongUse("give one of --python and --cpp");
+  if (!line.empty() && (backward || !stage.empty())) throw WrongUse("--forward goes with neither --stage nor --backward");
+  associate = associate || !line.empty();
   const Stages stages = run_example(model, associate);
   std::vector<std::pair<std::string, const Trace*>> all;
   const auto list = [&](const char* kind, const std::vector<Trace>& traces) {
@@ -83,6 +89,12 @@ int trace(const std::vector<std::string>& arguments) {
         return 0;
       }
     throw UserError("there is no stage " + stage + "; --stage list names them");
+  }
+  if (associate && !backward) {
+    const std::string lines = side_by_side(stages.forward.back(), stages.backward.back(), line, python);
+    if (lines.empty()) throw UserError("the forward of " + model + " has no line " + line);
+    std::printf("%s", lines.c_str());
+    return 0;
   }
   print(stages.forward.back());
   if (backward) print(stages.backward.back());

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fulgurite/symbol.h>
 
 #include "ir/trace_values.h"
@@ -20,6 +22,19 @@ std::vector<Value> BoundSymbol::flat_args() const {
 std::vector<Value> BoundSymbol::flat_outs() const {
   std::vector<Value> out;
   for_each_output(*this, [&](const Value& value) { out.push_back(value); });
+  return out;
+}
+
+void add_origins(std::vector<ForwardOrigin>& to, const std::vector<ForwardOrigin>& more) {
+  for (const ForwardOrigin& origin : more)
+    if (std::ranges::find(to, origin) == to.end()) to.push_back(origin);
+}
+
+std::vector<ForwardOrigin> BoundSymbol::forward_origins() const {
+  std::vector<ForwardOrigin> out;
+  add_origins(out, forward);
+  if (is_fusion())
+    for (const BoundSymbol& fused : subsymbols) add_origins(out, fused.forward_origins());
   return out;
 }
 

@@ -132,6 +132,12 @@ std::string quoted_type(const Value& value, bool with_strides) {
   return value.is_collection() ? "\"Collection\"" : "\"None\"";
 }
 
+std::string origin_text(const ForwardOrigin& origin) {
+  static constexpr std::string_view parts[] = {"", ", accumulation", ", zeros", ", unbroadcast", ", cast", ", copy", ", recomputation"};
+  return text::cat(identifier(origin.result), ": \"", origin.symbol, "\"", origin.fusion.empty() ? "" : ", in ", origin.fusion,
+                   parts[static_cast<int>(origin.part)]);
+}
+
 void LinePrinter::print_provenance(const Trace& trace) {
   if (trace.provenance.empty()) return;
   out_ += text::cat(comment_, "Constructed by ", trace.provenance);
@@ -152,6 +158,19 @@ void LinePrinter::print_body(const Trace& trace) {
     print_source(bound);
     print(bound, 2);
   }
+}
+
+std::vector<std::string> LinePrinter::body_lines(const Trace& trace) {
+  associate_forward_ = trace.associate_forward;
+  options_.depth = 0;
+  std::vector<std::string> lines;
+  for (const BoundSymbol& bound : trace.bound_symbols) {
+    out_.clear();
+    print(bound, 0);
+    out_.pop_back();  // the newline
+    lines.push_back(std::move(out_));
+  }
+  return lines;
 }
 
 // Symbols of one line share one comment; what belongs to no line does not part them. Nobody wrote a backward.
@@ -197,12 +216,9 @@ std::string LinePrinter::types(const BoundSymbol& bound, bool in_comment) const 
     const std::string_view executor = executor_name(*bound.implementation);
     if (executor != "eager") out += text::cat(out.empty() ? mark : ", ", executor);
   }
-  if (associate_forward_ && !bound.forward.empty() && !in_comment) {
-    out += out.empty() ? mark : ", ";
-    out += "forward: " + text::join(bound.forward, [](const ForwardOrigin& origin) {
-      return text::cat(identifier(origin.result), ": \"", origin.symbol, "\"");
-    });
-  }
+  if (associate_forward_ && !in_comment)
+    if (const std::vector<ForwardOrigin> origins = bound.forward_origins(); !origins.empty())
+      out += text::cat(out.empty() ? mark : ", ", "forward: ", text::join(origins, origin_text));
   return out;
 }
 

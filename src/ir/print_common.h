@@ -27,6 +27,12 @@ const std::string& proxy_name(const Value&);
 /// `"cpu f32[2, 3]"`, `"int 4"`, `"Collection"`, with quotes.
 std::string quoted_type(const Value&, bool with_strides);
 std::string quoted(std::string_view text, char quote);
+/// `t0: "torch.matmul", accumulation`
+std::string origin_text(const ForwardOrigin&);
+
+/// The line of each bound symbol alone, as in Trace::python and Trace::cpp.
+std::vector<std::string> python_lines(const Trace&);
+std::vector<std::string> cpp_lines(const Trace&);
 
 /// What the printers of both languages do alike: one line a symbol, with its type, its user's line above and subsymbols below.
 class LinePrinter {
@@ -44,6 +50,8 @@ class LinePrinter {
   void print_provenance(const Trace&);
   void print_argument_types(const Trace&);
   void print_body(const Trace&);
+  /// Each symbol's own line, without indentation, definitions, sources and subsymbols.
+  std::vector<std::string> body_lines(const Trace&);
 
   std::string out_;
   PrintOptions options_;

@@ -90,6 +90,12 @@ class CppPrinter final : public LinePrinter {
     return out_;
   }
 
+  std::vector<std::string> lines(const Trace& trace) {
+    is_backward_ = trace.tags.has(Tag::backward);
+    collect_names(trace);
+    return body_lines(trace);
+  }
+
  private:
   // A local variable hides a function of the same name.
   void collect_names(const Trace& trace) {
@@ -295,6 +301,7 @@ class CppPrinter final : public LinePrinter {
 }  // namespace
 
 std::string Trace::cpp(PrintOptions options) const { return CppPrinter(options).trace(*this); }
+std::vector<std::string> cpp_lines(const Trace& trace) { return CppPrinter({}).lines(trace); }
 std::string print(const Trace& trace, PrintOptions options) { return trace.cpp(options); }
 std::ostream& operator<<(std::ostream& out, const Trace& trace) { return out << trace.cpp(); }
 std::ostream& operator<<(std::ostream& out, const BoundSymbol& bound) { return out << CppPrinter({}).line(bound); }

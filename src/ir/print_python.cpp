@@ -58,6 +58,11 @@ class PythonPrinter final : public LinePrinter {
     return head + "\n" + out_;
   }
 
+  std::vector<std::string> lines(const Trace& trace) {
+    is_backward_ = trace.tags.has(Tag::backward);
+    return body_lines(trace);
+  }
+
  private:
   std::string value(const Value& v) const {
     switch (v.kind()) {
@@ -271,6 +276,7 @@ class PythonPrinter final : public LinePrinter {
 
 }  // namespace
 
+std::vector<std::string> python_lines(const Trace& trace) { return PythonPrinter({}).lines(trace); }
 std::string Trace::python(PrintOptions options) const { return PythonPrinter(options).trace(*this); }
 
 }  // namespace fulgurite

@@ -44,6 +44,13 @@ void Substitution::apply(BoundSymbol& bound) const {
   for (Value& value : bound.args) value = apply(value);
   for (auto& [name, value] : bound.kwargs) value = apply(value);
   for (Value& value : bound.outputs) value = apply(value);
+  for (ForwardOrigin& origin : bound.forward) {
+    if (origin.id >= static_cast<int>(replacements_.size())) continue;
+    const Value* replacement = find(origin.id);
+    if (!replacement || !replacement->is_tensor()) continue;
+    origin.id = replacement->tensor().id;
+    origin.result = replacement->tensor().name;
+  }
   for (BoundSymbol& subsymbol : bound.subsymbols) apply(subsymbol);
 }
 

@@ -18,7 +18,7 @@ class Substitution {
   }
   Value apply(const Value&) const;
   Shape apply(const Shape&) const;
-  /// Arguments, results and subsymbols.
+  /// Arguments, results, subsymbols and the links to the forward.
   void apply(BoundSymbol&) const;
 
  private:

@@ -3,6 +3,7 @@
 #include "executors/gradient_rules.h"
 #include "ir/trace_values.h"
 #include "pipeline/transform_for_execution.h"
+#include "transforms/associate_forward.h"
 #include "transforms/pass_runner.h"
 
 namespace fulgurite {
@@ -46,6 +47,11 @@ CompiledFunction compile(const Trace& recorded, bool differentiate, const Pipeli
     if (!skipped("cse")) backward_runner.run("Common Subexpression Elimination", eliminate_common_subexpressions);
     out.forward = prepare(out.forward_traces, executors, options.check_traces);
     out.backward = prepare(out.backward_traces, executors, options.check_traces);
+    if (options.associate_forward) {
+      const Trace last = out.forward_traces.back();
+      name_forward_lines(out.forward_traces, last);
+      name_forward_lines(out.backward_traces, last);
+    }
     return out;
   }
   for (const Transform& transform : options.transforms) runner.run("User transform", transform);

@@ -24,18 +24,45 @@ int usable_cpus() {
   return count == 0 ? 1 : static_cast<int>(count);
 }
 
+thread_local Draws* innermost_draws = nullptr;
+
+template <class Draw>
+RandomState next_of(Draws* draws, const Draw& draw) {
+  if (!draws) return draw();
+  // A second run that draws more often does something else; whoever replays finds out by what it makes.
+  if (draws->replays) return draws->next < draws->states.size() ? draws->states[draws->next++] : RandomState{0, 0};
+  draws->states.push_back(next_of(draws->outer, draw));
+  return draws->states.back();
+}
+
+bool is_replaying() {
+  for (const Draws* draws = innermost_draws; draws; draws = draws->outer)
+    if (draws->replays) return true;
+  return false;
+}
+
 }  // namespace
 
+DrawScope::DrawScope(Draws& draws) : outer_(innermost_draws) {
+  draws.outer = outer_;
+  draws.next = 0;
+  innermost_draws = &draws;
+}
+DrawScope::~DrawScope() { innermost_draws = outer_; }
+
 void Generator::seed(uint64_t seed) {
+  if (is_replaying()) return;
   const std::lock_guard lock(mutex_);
   state_ = {seed, 0};
 }
 
 RandomState Generator::next_random_state(int64_t increment) {
-  const std::lock_guard lock(mutex_);
-  const RandomState now = state_;
-  state_.offset += static_cast<uint64_t>(increment);
-  return now;
+  return next_of(innermost_draws, [&] {
+    const std::lock_guard lock(mutex_);
+    const RandomState now = state_;
+    state_.offset += static_cast<uint64_t>(increment);
+    return now;
+  });
 }
 
 RandomState Generator::state() const {

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <vector>
 
 #include <fulgurite/dtype.h>
 
@@ -15,7 +16,7 @@ struct RandomState {
 /// The generator that all random operators draw from. Thread-safe.
 class Generator {
  public:
-  /// Starts over with another seed.
+  /// Starts over with another seed. Does nothing while draws are replayed.
   void seed(uint64_t seed);
   /// The state for a draw of `increment` numbers; the next draw begins behind it.
   RandomState next_random_state(int64_t increment);
@@ -25,6 +26,26 @@ class Generator {
  private:
   mutable std::mutex mutex_;
   RandomState state_{67280421310721u, 0};  // PyTorch's default seed
+};
+
+/// What a piece of the thread's work draws, in order; while a DrawScope holds it, every draw of the thread passes through it. A second
+/// run of the same work that replays the draws gets the same numbers and leaves the generator alone.
+struct Draws {
+  std::vector<RandomState> states;
+  bool replays = false;
+  size_t next = 0;          // of the states replayed
+  Draws* outer = nullptr;   // set by DrawScope
+};
+/// Notes the thread's draws, or replays them, for a scope. Scopes nest.
+class DrawScope {
+ public:
+  explicit DrawScope(Draws&);
+  ~DrawScope();
+  DrawScope(const DrawScope&) = delete;
+  DrawScope& operator=(const DrawScope&) = delete;
+
+ private:
+  Draws* outer_;
 };
 
 /// The state of the process that is no folder's own. Every part is thread-safe. The allocator (tensor/allocator.h) and the list of

@@ -52,6 +52,10 @@ class Tracer final : public Interpreter {
   detail::Ref<TensorProxy> make_proxy(const TensorType&, bool requires_grad, std::string name = {});
   /// Marks everything recorded from now on as backward of this forward symbol (none: an empty result).
   void set_origin(std::vector<ForwardOrigin> origin) { origin_ = std::move(origin); }
+  /// What is recorded from now on does for that forward symbol.
+  void set_origin_part(ForwardOrigin::Part part) {
+    for (ForwardOrigin& origin : origin_) origin.part = part;
+  }
   /// Where everything recorded from now on comes from, instead of the line that its call passes on: inside a composite or a rule the
   /// lines are the library's own. None: the calls' own lines again.
   void set_location(std::optional<SourceLocation> at) { location_ = at; }

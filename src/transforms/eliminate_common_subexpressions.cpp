@@ -63,8 +63,7 @@ class Merging {
     if (!same_expression(first, bound) || both_returned(first, bound)) return false;
     for (size_t i = 0; i < bound.outputs.size(); ++i)
       if (const int id = proxy_id(bound.outputs[i]); id >= 0) merged_.set(id, first.outputs[i]);
-    for (const ForwardOrigin& origin : bound.forward)
-      if (std::ranges::find(first.forward, origin) == first.forward.end()) first.forward.push_back(origin);
+    add_origins(first.forward, bound.forward);
     return true;
   }
 

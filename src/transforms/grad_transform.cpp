@@ -129,7 +129,7 @@ class GradTransform final : public ArgumentPack::Resolver {
         const auto given = tracer_.make_proxy({proxy.shape, proxy.dtype, proxy.device}, false);
         tracer_.bind(prims_get_grad_symbol, {value, Value(position)}, {Value(given)});
         const Tensor from_outside = tracer_.adopt(given);
-        total = total.defined() ? add(total, from_outside) : from_outside;
+        total = total.defined() ? add_up(total, from_outside) : from_outside;
       }
       output_positions_[id].clear();
     }
@@ -164,10 +164,15 @@ class GradTransform final : public ArgumentPack::Resolver {
 
     const ArgumentPack pack(*bound, *this);
     Gradient rule(*bound->symbol, pack.arguments(), {results.data(), results.size()}, {cotangents.data(), cotangents.size()});
+    tracer_.begin_scope();
     try {
       bound->symbol->gradient(rule);
     } catch (const RuleError& error) {
       throw InternalError(text::cat("the gradient rule of ", bound->symbol->qualified_name(), ": ", error.message));
+    }
+    for (BoundSymbol& recorded : tracer_.end_scope()) {
+      name_part(recorded, *bound, {cotangents.data(), cotangents.size()});
+      tracer_.append(std::move(recorded));
     }
     for (const Gradient::Given& given : rule.given()) accumulate(pack.arguments()[given.argument], given);
   }
@@ -208,7 +213,9 @@ class GradTransform final : public ArgumentPack::Resolver {
     for_each_argument(bound, [&](const Value& value) {
       if (!zero_values.has(value)) return;
       const TensorProxy& proxy = value.tensor();
+      tracer_.set_origin_part(ForwardOrigin::Part::zeros);
       const Tensor made = zeros(proxy.shape, {.dtype = proxy.dtype, .device = proxy.device});
+      tracer_.set_origin_part(ForwardOrigin::Part::rule);
       values.set(proxy.id, tracer_.value_of(made));
       zero_values.remove(value);
     });
@@ -244,6 +251,23 @@ class GradTransform final : public ArgumentPack::Resolver {
     return true;
   }
 
+  // Says of zeros in the place of a cotangent, and of copies, that they are.
+  static void name_part(BoundSymbol& recorded, const BoundSymbol& forward, std::span<const Tensor> cotangents) {
+    bool is_zeros = false;
+    if (recorded.symbol == &zeros_symbol) {
+      const TensorProxy& zeros = recorded.outputs[0].tensor();
+      size_t result = 0;
+      for_each_output(forward, [&](const Value& output) {
+        if (!cotangents[result++].defined() && output.is_tensor())
+          is_zeros = is_zeros || (output.tensor().dtype == zeros.dtype && output.tensor().shape == zeros.shape);
+      });
+    }
+    if (!is_zeros && recorded.symbol != &clone_symbol) return;
+    const auto part = is_zeros ? ForwardOrigin::Part::zeros : ForwardOrigin::Part::copy;
+    for (ForwardOrigin& origin : recorded.forward) origin.part = part;
+    for (BoundSymbol& subsymbol : recorded.subsymbols) subsymbol.forward = recorded.forward;
+  }
+
   void accumulate(const Argument& argument, const Gradient::Given& given) {
     if (!given.cotangent.defined()) return;
     Tensor destination;
@@ -253,11 +277,21 @@ class GradTransform final : public ArgumentPack::Resolver {
   }
 
   void accumulate(const Tensor& destination, const Tensor& cotangent) {
+    tracer_.set_origin_part(ForwardOrigin::Part::unbroadcast);
     const Tensor reduced = sum_to_shape(cotangent, destination.shape());
+    tracer_.set_origin_part(ForwardOrigin::Part::cast);
     const Tensor cast = reduced.dtype() == destination.dtype() ? reduced
                                                                : prims::convert_element_type(reduced, destination.dtype());
     Tensor& total = slot(gradients_, destination.impl()->proxy->id);
-    total = total.defined() ? add(total, cast) : cast;
+    total = total.defined() ? add_up(total, cast) : cast;
+    tracer_.set_origin_part(ForwardOrigin::Part::rule);
+  }
+
+  Tensor add_up(const Tensor& total, const Tensor& more) {
+    tracer_.set_origin_part(ForwardOrigin::Part::accumulation);
+    const Tensor sum = add(total, more);
+    tracer_.set_origin_part(ForwardOrigin::Part::rule);
+    return sum;
   }
 
   // Sums away the dimensions that broadcasting added or stretched.
@@ -280,7 +314,6 @@ class GradTransform final : public ArgumentPack::Resolver {
   }
 
   Trace finish() {
-    tracer_.set_origin({});
     tracer_.set_location(SourceLocation{});
     const std::vector<Value> inputs = input_values(input_);
     std::vector<Value> gradients;
@@ -289,9 +322,12 @@ class GradTransform final : public ArgumentPack::Resolver {
         gradients.emplace_back();
         continue;
       }
+      // What is still to come for an argument comes from its being returned as it is.
+      tracer_.set_origin({{input.tensor().id, input.tensor().name, "return"}});
       const Tensor gradient = cotangent_of(input);
       gradients.push_back(gradient.defined() ? tracer_.value_of(gradient) : Value());
     }
+    tracer_.set_origin({});
     Trace joint = tracer_.finish(std::vector<Value>{});
     if (!tracer_.captures().empty())
       throw InternalError("a gradient rule used a tensor from outside the trace");

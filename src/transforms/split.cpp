@@ -7,6 +7,7 @@
 #include "ir/trace_values.h"
 #include "ops/symbols.h"
 #include "support/text.h"
+#include "transforms/associate_forward.h"
 #include "transforms/joint_trace.h"
 
 namespace fulgurite {
@@ -140,6 +141,7 @@ class Split {
       unused_results.set(output.tensor().id, Value{detail::Ref<TensorProxy>(unused)});
     }
     if (!unused_results.is_empty()) unused_results.apply(repeated);
+    repeated.forward = {recomputation_of(bound)};
   }
 
   // A use in the backward: what is not made there is saved.

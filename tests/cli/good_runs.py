@@ -162,6 +162,37 @@ def test_trace(cli):
     expect("def " in cli.good("trace", "mlp", "--backward", "--python", "--associate"), "the Python form has no def")
 
 
+def test_trace_associate(cli):
+    lines = cli.good("trace", "mlp", "--associate", "--python").splitlines()
+    served = {}
+    for line in lines:
+        if line.startswith("    "):
+            served[forward].append(line)
+        else:
+            forward = line.split(" = ")[0]
+            served[forward] = []
+    names = [name for name in served if not name.startswith("return")]
+    expect(len(names) >= 3, f"the forward has the lines {lines}")
+    for name in names:
+        expect(served[name], f"no line of the backward serves {name}")
+        expect(all(f"forward: {name}: " in line for line in served[name]), f"{served[name]} do not serve {name}")
+    backward = cli.good("trace", "mlp", "--associate", "--backward", "--python")
+    count = sum("forward: " in line for line in backward.splitlines())
+    expect_equal(sum(len(each) for each in served.values()), count, "lines of the backward that serve a forward line")
+
+
+def test_trace_of_one_forward_operator(cli):
+    linear = cli.good("trace", "mlp", "--forward", "linear").splitlines()
+    expect_equal(linear, cli.good("trace", "mlp", "--forward", "torch.nn.functional.linear").splitlines(), "by either name")
+    heads = [line for line in linear if not line.startswith(" ")]
+    expect_equal([("linear(" in line) for line in heads], [True, True], "the two linear layers")
+    name = heads[0].split()[1]
+    one = cli.good("trace", "mlp", "--associate", "--forward", name).splitlines()
+    expect(one == linear[:len(one)] and len(one) > 2, f"--forward {name} prints {one}")
+    cli.bad("trace", "mlp", "--forward", "t999", status=1, message="the forward of mlp has no line t999")
+    cli.bad("trace", "mlp", "--forward", "t0", "--backward", status=2, message="--forward goes with neither --stage nor --backward")
+
+
 def test_ops(cli):
     signatures = cli.good("ops").splitlines()
     lines = [json.loads(line) for line in cli.good("ops", "--json").splitlines()]
