@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <initializer_list>
 #include <iosfwd>
 #include <memory>
 #include <optional>
@@ -41,8 +42,26 @@ struct ForwardOrigin {
   std::string fusion = {};  // the fusion that runs the forward line, if one does
   friend bool operator==(const ForwardOrigin&, const ForwardOrigin&) = default;
 };
-/// Adds those that are not there yet.
-void add_origins(std::vector<ForwardOrigin>& to, const std::vector<ForwardOrigin>& more);
+/// A list of them. Copies share it, because every stage of a backward has one on every line.
+class ForwardOrigins {
+ public:
+  ForwardOrigins() = default;
+  ForwardOrigins(std::vector<ForwardOrigin> items);
+  ForwardOrigins(std::initializer_list<ForwardOrigin> items) : ForwardOrigins(std::vector<ForwardOrigin>(items)) {}
+  bool empty() const { return !items_; }
+  size_t size() const { return items_ ? items_->size() : 0; }
+  const ForwardOrigin* begin() const { return items_ ? items_->data() : nullptr; }
+  const ForwardOrigin* end() const { return begin() + size(); }
+  const ForwardOrigin& operator[](size_t i) const { return (*items_)[i]; }
+  const ForwardOrigin& at(size_t i) const;
+  /// The items of a list of its own, to be changed.
+  std::vector<ForwardOrigin>& change();
+  /// Adds those that are not there yet.
+  void add(const ForwardOrigins& more);
+
+ private:
+  std::shared_ptr<std::vector<ForwardOrigin>> items_;
+};
 
 /// One line of a trace: a symbol applied to values. Composite symbols carry their decomposition as subsymbols.
 struct BoundSymbol {
@@ -53,7 +72,7 @@ struct BoundSymbol {
   std::vector<BoundSymbol> subsymbols;
   Tags tags;
   SourceLocation source;
-  std::vector<ForwardOrigin> forward;              // empty in the forward; see forward_origins()
+  ForwardOrigins forward;                          // empty in the forward; see forward_origins()
   const Implementation* implementation = nullptr;  // what an executor claimed it with
   int sequence = 0;  // symbols of one sequence, which came from a trace that was in order, keep that order; 0: none
 
@@ -62,7 +81,7 @@ struct BoundSymbol {
   std::vector<Value> flat_args() const;  // lists opened, in order
   std::vector<Value> flat_outs() const;
   /// The forward lines this one serves: `forward`, and of a fusion also those of what it fuses.
-  std::vector<ForwardOrigin> forward_origins() const;
+  ForwardOrigins forward_origins() const;
 };
 /// Its line, subsymbols below it as comments.
 std::ostream& operator<<(std::ostream&, const BoundSymbol&);

@@ -36,7 +36,7 @@ std::string side_by_side(const Trace& forward, const Trace& backward, const std:
     if (!is_named(bound, results, name)) continue;
     out += forward_lines[i] + "\n";
     for (size_t j = 0; j < backward.bound_symbols.size(); ++j) {
-      const std::vector<ForwardOrigin> origins = backward.bound_symbols[j].forward_origins();
+      const ForwardOrigins origins = backward.bound_symbols[j].forward_origins();
       const bool serves = std::ranges::any_of(origins, [&](const ForwardOrigin& origin) {
         return statement == Statement::result ? origin.symbol == "return" : results.contains(origin.result);
       });

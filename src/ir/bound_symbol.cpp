@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include <fulgurite/error.h>
 #include <fulgurite/symbol.h>
 
 #include "ir/trace_values.h"
@@ -25,16 +26,34 @@ std::vector<Value> BoundSymbol::flat_outs() const {
   return out;
 }
 
-void add_origins(std::vector<ForwardOrigin>& to, const std::vector<ForwardOrigin>& more) {
-  for (const ForwardOrigin& origin : more)
-    if (std::ranges::find(to, origin) == to.end()) to.push_back(origin);
+ForwardOrigins::ForwardOrigins(std::vector<ForwardOrigin> items) {
+  if (!items.empty()) items_ = std::make_shared<std::vector<ForwardOrigin>>(std::move(items));
 }
 
-std::vector<ForwardOrigin> BoundSymbol::forward_origins() const {
-  std::vector<ForwardOrigin> out;
-  add_origins(out, forward);
+const ForwardOrigin& ForwardOrigins::at(size_t i) const {
+  if (i >= size()) throw InternalError("a line of the forward that is not there");
+  return (*items_)[i];
+}
+
+std::vector<ForwardOrigin>& ForwardOrigins::change() {
+  if (!items_) items_ = std::make_shared<std::vector<ForwardOrigin>>();
+  else if (items_.use_count() > 1) items_ = std::make_shared<std::vector<ForwardOrigin>>(*items_);
+  return *items_;
+}
+
+void ForwardOrigins::add(const ForwardOrigins& more) {
+  if (empty()) {
+    *this = more;
+    return;
+  }
+  for (const ForwardOrigin& origin : more)
+    if (std::find(begin(), end(), origin) == end()) change().push_back(origin);
+}
+
+ForwardOrigins BoundSymbol::forward_origins() const {
+  ForwardOrigins out = forward;
   if (is_fusion())
-    for (const BoundSymbol& fused : subsymbols) add_origins(out, fused.forward_origins());
+    for (const BoundSymbol& fused : subsymbols) out.add(fused.forward_origins());
   return out;
 }
 

@@ -217,7 +217,7 @@ std::string LinePrinter::types(const BoundSymbol& bound, bool in_comment) const 
     if (executor != "eager") out += text::cat(out.empty() ? mark : ", ", executor);
   }
   if (associate_forward_ && !in_comment)
-    if (const std::vector<ForwardOrigin> origins = bound.forward_origins(); !origins.empty())
+    if (const ForwardOrigins origins = bound.forward_origins(); !origins.empty())
       out += text::cat(out.empty() ? mark : ", ", "forward: ", text::join(origins, origin_text));
   return out;
 }

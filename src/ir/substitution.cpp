@@ -44,10 +44,12 @@ void Substitution::apply(BoundSymbol& bound) const {
   for (Value& value : bound.args) value = apply(value);
   for (auto& [name, value] : bound.kwargs) value = apply(value);
   for (Value& value : bound.outputs) value = apply(value);
-  for (ForwardOrigin& origin : bound.forward) {
-    if (origin.id >= static_cast<int>(replacements_.size())) continue;
-    const Value* replacement = find(origin.id);
+  for (size_t i = 0; i < bound.forward.size(); ++i) {
+    const int id = bound.forward[i].id;
+    if (id >= static_cast<int>(replacements_.size())) continue;
+    const Value* replacement = find(id);
     if (!replacement || !replacement->is_tensor()) continue;
+    ForwardOrigin& origin = bound.forward.change()[i];
     origin.id = replacement->tensor().id;
     origin.result = replacement->tensor().name;
   }

@@ -362,7 +362,7 @@ Trace Tracer::finish(Value results) {
   std::vector<Value> args;
   if (results.is_list()) args = results.list();
   else args.push_back(std::move(results));
-  origin_.clear();
+  origin_ = {};
   tags_ = {};
   sequence_ = 0;
   bind(prims_return_symbol, std::move(args), {});

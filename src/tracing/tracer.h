@@ -51,10 +51,11 @@ class Tracer final : public Interpreter {
   /// A fresh proxy of this trace.
   detail::Ref<TensorProxy> make_proxy(const TensorType&, bool requires_grad, std::string name = {});
   /// Marks everything recorded from now on as backward of this forward symbol (none: an empty result).
-  void set_origin(std::vector<ForwardOrigin> origin) { origin_ = std::move(origin); }
+  void set_origin(ForwardOrigins origin) { origin_ = std::move(origin); }
   /// What is recorded from now on does for that forward symbol.
   void set_origin_part(ForwardOrigin::Part part) {
-    for (ForwardOrigin& origin : origin_) origin.part = part;
+    if (origin_.empty() || origin_[0].part == part) return;
+    for (ForwardOrigin& origin : origin_.change()) origin.part = part;
   }
   /// Where everything recorded from now on comes from, instead of the line that its call passes on: inside a composite or a rule the
   /// lines are the library's own. None: the calls' own lines again.
@@ -120,7 +121,7 @@ class Tracer final : public Interpreter {
   std::vector<WrittenInput> inputs_;
   std::vector<Alias> aliases_;                        // by proxy id
   std::unordered_map<int, std::vector<int>> views_;  // by the id of what they view
-  std::vector<ForwardOrigin> origin_;
+  ForwardOrigins origin_;
   std::optional<SourceLocation> location_;
   Tags tags_;
   int sequence_ = 0, last_sequence_ = 0;

@@ -32,10 +32,12 @@ class PrintedLines {
   }
 
   void rename(BoundSymbol& bound) const {
-    for (ForwardOrigin& origin : bound.forward) {
-      if (origin.id < 0 || origin.id >= static_cast<int>(lines_.size())) continue;
-      const Line& line = lines_[origin.id];
+    for (size_t i = 0; i < bound.forward.size(); ++i) {
+      const int id = bound.forward[i].id;
+      if (id < 0 || id >= static_cast<int>(lines_.size())) continue;
+      const Line& line = lines_[id];
       if (!line.bound) continue;
+      ForwardOrigin& origin = bound.forward.change()[i];
       origin.result = name_of(first_result(*line.bound));
       origin.symbol = line.bound->symbol->qualified_name();
       origin.fusion = line.fusion;

@@ -63,7 +63,7 @@ class Merging {
     if (!same_expression(first, bound) || both_returned(first, bound)) return false;
     for (size_t i = 0; i < bound.outputs.size(); ++i)
       if (const int id = proxy_id(bound.outputs[i]); id >= 0) merged_.set(id, first.outputs[i]);
-    add_origins(first.forward, bound.forward);
+    first.forward.add(bound.forward);
     return true;
   }
 

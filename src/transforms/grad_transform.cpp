@@ -145,11 +145,12 @@ class GradTransform final : public ArgumentPack::Resolver {
 
   void differentiate(const Differentiated& remembered) {
     const BoundSymbol* bound = remembered.bound;
-    std::vector<ForwardOrigin> origin(1);
-    origin[0].symbol = bound->symbol->qualified_name();
+    ForwardOrigin line;
+    line.symbol = bound->symbol->qualified_name();
     for_each_output(*bound, [&](const Value& v) {
-      if (origin[0].id < 0 && v.is_tensor()) origin[0] = {v.tensor().id, v.tensor().name, origin[0].symbol};
+      if (line.id < 0 && v.is_tensor()) line = {v.tensor().id, v.tensor().name, line.symbol};
     });
+    const ForwardOrigins origin{line};
     tracer_.set_origin(origin);
     tracer_.set_location(bound->source);
     if (remembered.is_joint) return replay(remembered, origin);
@@ -178,7 +179,7 @@ class GradTransform final : public ArgumentPack::Resolver {
   }
 
   // What an executor's rule recorded for the backward, with the cotangents that there are.
-  void replay(const Differentiated& remembered, const std::vector<ForwardOrigin>& origin) {
+  void replay(const Differentiated& remembered, const ForwardOrigins& origin) {
     bool any = remembered.bound->symbol->traits.always_differentiate;
     for (const BoundSymbol& symbol : remembered.backward)
       any = any || (symbol.symbol == &prims_get_grad_symbol && has_cotangent(symbol.args[0]));
@@ -221,7 +222,7 @@ class GradTransform final : public ArgumentPack::Resolver {
     });
   }
 
-  static void set_origin(BoundSymbol& symbol, const std::vector<ForwardOrigin>& origin) {
+  static void set_origin(BoundSymbol& symbol, const ForwardOrigins& origin) {
     symbol.forward = origin;
     for (BoundSymbol& subsymbol : symbol.subsymbols) set_origin(subsymbol, origin);
   }
@@ -264,7 +265,7 @@ class GradTransform final : public ArgumentPack::Resolver {
     }
     if (!is_zeros && recorded.symbol != &clone_symbol) return;
     const auto part = is_zeros ? ForwardOrigin::Part::zeros : ForwardOrigin::Part::copy;
-    for (ForwardOrigin& origin : recorded.forward) origin.part = part;
+    for (ForwardOrigin& origin : recorded.forward.change()) origin.part = part;
     for (BoundSymbol& subsymbol : recorded.subsymbols) subsymbol.forward = recorded.forward;
   }
 

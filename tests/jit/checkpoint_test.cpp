@@ -24,7 +24,8 @@ void expect_only_arguments_saved(const F& f, const std::vector<std::vector<float
   expect_equal(report.saved_bytes, 32);
   expect_equal(report.saved_made_bytes, 0);
   std::vector<std::string> repeated;
-  for (const BoundSymbol& bound : last_backward_traces(f).back().bound_symbols)
+  const std::vector<Trace> traces = last_backward_traces(f);
+  for (const BoundSymbol& bound : traces.back().bound_symbols)
     if (!bound.forward.empty() && bound.forward[0].part == ForwardOrigin::Part::recomputation)
       repeated.push_back(bound.name());
   std::ranges::sort(repeated);
