@@ -235,7 +235,7 @@ TEST("an argument that a rule returns as it is gets its gradient over an edge") 
   expect_near(grad_of(jit([&](Tensor t) { return doubled(t) * 3; }), a).to_vector<float>(), {6, 6});
 }
 
-TEST("what a rule computes belongs to the forward symbol and has its tags") {
+TEST("what a rule computes belongs to the line of the forward that stands for the symbol and has its tags") {
   const OperatorExecutor ex("tags");
   const auto f = ex.register_operator("tags::f(Tensor x) -> Tensor", [](Tensor x) { return exp(sin(x)); },
                                       {.grad_transform = [](Tensor x) {
@@ -262,9 +262,9 @@ std::vector<Tensor> backward_fn(SavedForBackward saved_for_backward, std::vector
   Tensor t7 = cotangents[0];
   Tensor t_0 = C0[0];
   Tensor t0 = C0[1];
-  auto t4 = cos(t_0);  // t4: "cpu f32[2]", forward: t0: "tags::f"
-  auto t5 = mul(t0, t4);  // t5: "cpu f32[2]", forward: t0: "tags::f"
-  auto t6 = mul(t7, t5);  // t6: "cpu f32[2]", forward: t0: "tags::f"
+  auto t4 = cos(t_0);  // t4: "cpu f32[2]", forward: t0: "torch.exp"
+  auto t5 = mul(t0, t4);  // t5: "cpu f32[2]", forward: t0: "torch.exp"
+  auto t6 = mul(t7, t5);  // t6: "cpu f32[2]", forward: t0: "torch.exp"
   return {t6};
 }
 )");
