@@ -11,7 +11,6 @@
 #include <fulgurite/models/gpt.h>
 
 #include "ir/trace_values.h"
-#include "transforms/recomputation_cost.h"
 
 using namespace fulgurite;
 
@@ -80,11 +79,7 @@ void measure(const std::string& way) {
   sum(out).backward();
 
   const Trace forward = last_traces(f).back(), backward = last_backward_traces(f).back();
-  std::set<int> outside;
-  for (const Value& value : input_values(forward)) if (value.is_tensor()) outside.insert(value.tensor().id);
-  int64_t bytes = 0;
-  for (const Value& value : keyword(forward.bound_symbols.back(), "saved_tensors").list())
-    if (!outside.contains(value.tensor().id)) bytes += bytes_of(value);
+  const int64_t bytes = examine::memory(forward).saved_made_bytes;
   std::printf("{\"way\": \"%s\", \"saved_bytes\": %lld, \"resident_bytes\": %lld, \"arithmetic\": %.4g}\n", way.c_str(),
               static_cast<long long>(bytes), static_cast<long long>(kept), arithmetic(forward) + arithmetic(backward));
   std::fflush(stdout);
