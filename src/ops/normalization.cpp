@@ -130,6 +130,12 @@ constinit const Symbol prims_layer_norm_backward_symbol{
     .documentation = "The cotangents of layer normalization's input, weight and bias.",
     .infer = [](Arguments a, InferredTypes& out) {
       const Tensor& x = a[1].tensor();
+      check_normalized(x, a[5].integers(), a[4].tensor_or_none(), {});
+      Shape rows = x.shape();
+      for (size_t d = rows.size() - a[5].integers().size(); d < rows.size(); ++d) rows[d] = 1;
+      require(a[0].tensor().shape() == x.shape(), "grad has shape ", a[0].tensor().shape(), ", the input ", x.shape());
+      require(a[2].tensor().shape() == rows && a[3].tensor().shape() == rows, "mean and rstd have shapes ", a[2].tensor().shape(), " and ",
+              a[3].tensor().shape(), ", expected ", rows);
       const Dtype weight_dtype = a[4].is_tensor() ? a[4].tensor().dtype() : x.dtype();
       out.push_back(like(x, x.shape()));
       out.push_back({a[5].shape(), weight_dtype, x.device()});

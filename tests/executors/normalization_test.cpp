@@ -82,6 +82,13 @@ TEST("a row of one number has no gradient, not even a rounded one") {
   for (const double slope : elements(dx)) expect_equal(slope, 0.0);
 }
 
+TEST("statistics that do not fit the input are refused") {
+  const Tensor x = make({4, 3}, Dtype::f32, -1, 1, 1), row = make({4, 1}, Dtype::f32, 1, 2, 2);
+  expect_error([&] { prims::layer_norm_backward(x, x, make({3, 1}, Dtype::f32, 0, 1, 3), row, {}, {3}); },
+               "mean and rstd have shapes [3, 1] and [4, 1], expected [4, 1]");
+  expect_error([&] { prims::layer_norm_backward(row, x, row, row, {}, {3}); }, "grad has shape [4, 1], the input [4, 3]");
+}
+
 TEST("normalizations do not depend on the number of threads") {
   const Tensor x = make({1000, 48}, Dtype::f32, -1, 1, 1), g = make({1000, 48}, Dtype::f32, -1, 1, 2);
   const Tensor weight = make({48}, Dtype::f32, -1, 1, 3);

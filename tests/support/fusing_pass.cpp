@@ -1,5 +1,9 @@
 #include "support/fusing_pass.h"
 
+#include <memory>
+#include <string>
+#include <vector>
+
 #include <fulgurite/symbol.h>
 
 #include "ir/uses.h"
@@ -9,10 +13,17 @@ namespace fulgurite::test {
 
 namespace {
 
-// Symbols live as long as the traces that refer to them, which is for ever here.
+struct FusionSymbol {
+  explicit FusionSymbol(const std::string& name) : spelling(name + "() -> Tensor"), symbol{.signature = Signature(std::string_view(spelling))} {}
+  const std::string spelling;
+  const Symbol symbol;
+};
+
+// Symbols live as long as the traces that refer to them: to the end of the tests.
 const Symbol* fusion_symbol(const std::string& name) {
-  const auto* spelling = new std::string(name + "() -> Tensor");
-  return new Symbol{.signature = Signature(std::string_view(*spelling))};
+  static std::vector<std::unique_ptr<FusionSymbol>> made;
+  made.push_back(std::make_unique<FusionSymbol>(name));
+  return &made.back()->symbol;
 }
 
 class Fusing {
