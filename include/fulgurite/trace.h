@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <fulgurite/detail/shared_vector.h>
 #include <fulgurite/value.h>
 
 #pragma GCC visibility push(default)
@@ -42,34 +43,21 @@ struct ForwardOrigin {
   std::string fusion = {};  // the fusion that runs the forward line, if one does
   friend bool operator==(const ForwardOrigin&, const ForwardOrigin&) = default;
 };
-/// A list of them. Copies share it, because every stage of a backward has one on every line.
-class ForwardOrigins {
+class ForwardOrigins : public SharedVector<ForwardOrigin> {
  public:
-  ForwardOrigins() = default;
-  ForwardOrigins(std::vector<ForwardOrigin> items);
-  ForwardOrigins(std::initializer_list<ForwardOrigin> items) : ForwardOrigins(std::vector<ForwardOrigin>(items)) {}
-  bool empty() const { return !items_; }
-  size_t size() const { return items_ ? items_->size() : 0; }
-  const ForwardOrigin* begin() const { return items_ ? items_->data() : nullptr; }
-  const ForwardOrigin* end() const { return begin() + size(); }
-  const ForwardOrigin& operator[](size_t i) const { return (*items_)[i]; }
-  const ForwardOrigin& at(size_t i) const;
-  /// The items of a list of its own, to be changed.
-  std::vector<ForwardOrigin>& change();
+  using SharedVector::SharedVector;
   /// Adds those that are not there yet.
   void add(const ForwardOrigins& more);
-
- private:
-  std::shared_ptr<std::vector<ForwardOrigin>> items_;
 };
 
-/// One line of a trace: a symbol applied to values. Composite symbols carry their decomposition as subsymbols.
+/// One line of a trace: a symbol applied to values. Composite symbols carry their decomposition as subsymbols. Copies share what is in
+/// them, because a line stands in every stage of a trace.
 struct BoundSymbol {
   const Symbol* symbol = nullptr;
-  std::vector<Value> args;
-  std::vector<std::pair<std::string, Value>> kwargs;
-  std::vector<Value> outputs;
-  std::vector<BoundSymbol> subsymbols;
+  SharedVector<Value> args;
+  SharedVector<std::pair<std::string, Value>> kwargs;
+  SharedVector<Value> outputs;
+  SharedVector<BoundSymbol> subsymbols;
   Tags tags;
   SourceLocation source;
   ForwardOrigins forward;                          // empty in the forward; see forward_origins()
@@ -94,7 +82,7 @@ std::ostream& operator<<(std::ostream&, const BoundSymbol&);
 struct Trace {
   std::string name = "computation";
   std::vector<Value> args;
-  std::vector<BoundSymbol> bound_symbols;
+  SharedVector<BoundSymbol> bound_symbols;
   Tags tags;
   std::string provenance;          // "Dead Code Elimination"; empty as recorded
   double milliseconds = 0;         // how long the pass took

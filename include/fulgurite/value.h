@@ -106,7 +106,7 @@ class Value {
   Value(const std::vector<Tensor>& tensors);
   Value(const Shape& integers);
   static Value collection(std::string name, std::vector<Value> items);
-  Value(const Value& other) : kind_(other.kind_), content_(other.content_) {
+  Value(const Value& other) : kind_(other.kind_), content_(other.content_), has_symbolic_sizes_(other.has_symbolic_sizes_), id_(other.id_) {
     switch (content_) {
       case Content::constant: constant_ = other.constant_; break;
       case Content::number: new (&number_) NumberRef(other.number_); break;
@@ -147,6 +147,10 @@ class Value {
   bool is_collection() const { return kind_ == Kind::collection; }
   /// A tensor proxy, or a number that is a symbol.
   bool is_proxy() const { return content_ == Content::tensor || content_ == Content::number; }
+  /// The id of a tensor proxy, or of a number that is a symbol; -1 of anything else.
+  int proxy_id() const { return id_; }
+  /// Whether it is a tensor of which a size is a symbol.
+  bool has_symbolic_sizes() const { return has_symbolic_sizes_; }
 
   // Each throws UserError when the value is of another kind.
   const TensorProxy& tensor() const { return *tensor_ref(); }
@@ -193,6 +197,8 @@ class Value {
   void take(Value& other) noexcept {
     kind_ = std::exchange(other.kind_, Kind::none);
     content_ = std::exchange(other.content_, Content::constant);
+    has_symbolic_sizes_ = std::exchange(other.has_symbolic_sizes_, false);
+    id_ = std::exchange(other.id_, -1);
     switch (content_) {
       case Content::constant: constant_ = other.constant_; break;
       case Content::number: new (&number_) NumberRef(std::move(other.number_)); break;
@@ -203,6 +209,9 @@ class Value {
 
   Kind kind_ = Kind::none;
   Content content_ = Content::constant;
+  // What passes ask of proxies everywhere, because a proxy itself is far away.
+  bool has_symbolic_sizes_ = false;
+  int id_ = -1;
   union {
     int64_t constant_ = 0;
     NumberRef number_;

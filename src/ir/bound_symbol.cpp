@@ -26,28 +26,13 @@ std::vector<Value> BoundSymbol::flat_outs() const {
   return out;
 }
 
-ForwardOrigins::ForwardOrigins(std::vector<ForwardOrigin> items) {
-  if (!items.empty()) items_ = std::make_shared<std::vector<ForwardOrigin>>(std::move(items));
-}
-
-const ForwardOrigin& ForwardOrigins::at(size_t i) const {
-  if (i >= size()) throw InternalError("a line of the forward that is not there");
-  return (*items_)[i];
-}
-
-std::vector<ForwardOrigin>& ForwardOrigins::change() {
-  if (!items_) items_ = std::make_shared<std::vector<ForwardOrigin>>();
-  else if (items_.use_count() > 1) items_ = std::make_shared<std::vector<ForwardOrigin>>(*items_);
-  return *items_;
-}
-
 void ForwardOrigins::add(const ForwardOrigins& more) {
   if (empty()) {
     *this = more;
     return;
   }
   for (const ForwardOrigin& origin : more)
-    if (std::find(begin(), end(), origin) == end()) change().push_back(origin);
+    if (std::ranges::find(read(), origin) == read().end()) push_back(origin);
 }
 
 ForwardOrigins BoundSymbol::forward_origins() const {

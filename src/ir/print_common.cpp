@@ -83,15 +83,6 @@ std::string identifier(const std::string& name) {
   return std::ranges::binary_search(keywords, std::string_view(name)) ? name + "_" : name;
 }
 
-const std::string& proxy_name(const Value& value) {
-  static const std::string none = "_";
-  if (value.is_tensor()) return value.tensor().name;
-  if (value.is_collection()) return value.collection_name();
-  if (!value.is_proxy()) return none;
-  if (value.is_int()) return value.integer().proxy()->name;
-  return value.is_float() ? value.floating().proxy()->name : value.boolean().proxy()->name;
-}
-
 std::string quoted(std::string_view text, char quote) {
   std::string out(1, quote);
   for (const char c : text) {

@@ -22,8 +22,6 @@ size_t shown_arguments(std::span<const Value> args, std::span<const Parameter> p
 std::string fill_pattern(std::string_view pattern, const std::vector<std::string>& arguments);
 /// A proxy's name, made different from the keywords of both languages.
 std::string identifier(const std::string& name);
-/// The name of a tensor or number proxy, or of a collection.
-const std::string& proxy_name(const Value&);
 /// `"cpu f32[2, 3]"`, `"int 4"`, `"Collection"`, with quotes.
 std::string quoted_type(const Value&, bool with_strides);
 std::string quoted(std::string_view text, char quote);

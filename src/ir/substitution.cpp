@@ -1,5 +1,7 @@
 #include "ir/substitution.h"
 
+#include <algorithm>
+
 #include "ir/uses.h"
 
 namespace fulgurite {
@@ -39,21 +41,38 @@ Value Substitution::apply(const Value& value) const {
   return *find(proxy_id(value));
 }
 
+void Substitution::apply(SharedVector<Value>& values) const {
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Value& value = values.read()[i];
+    if (changes(value)) values.change()[i] = apply(value);
+  }
+}
+
+bool Substitution::changes(const BoundSymbol& bound) const {
+  const auto changes_value = [&](const Value& value) { return changes(value); };
+  return std::ranges::any_of(bound.args.read(), changes_value) || std::ranges::any_of(bound.outputs.read(), changes_value) ||
+         std::ranges::any_of(bound.kwargs.read(), [&](const auto& argument) { return changes(argument.second); }) ||
+         std::ranges::any_of(bound.forward.read(), [&](const ForwardOrigin& origin) { return find(origin.id) != nullptr; }) ||
+         std::ranges::any_of(bound.subsymbols.read(), [&](const BoundSymbol& subsymbol) { return changes(subsymbol); });
+}
+
 void Substitution::apply(BoundSymbol& bound) const {
   if (is_empty_) return;
-  for (Value& value : bound.args) value = apply(value);
-  for (auto& [name, value] : bound.kwargs) value = apply(value);
-  for (Value& value : bound.outputs) value = apply(value);
+  apply(bound.args);
+  for (size_t i = 0; i < bound.kwargs.size(); ++i) {
+    const Value& value = bound.kwargs.read()[i].second;
+    if (changes(value)) bound.kwargs.change()[i].second = apply(value);
+  }
+  apply(bound.outputs);
   for (size_t i = 0; i < bound.forward.size(); ++i) {
-    const int id = bound.forward[i].id;
-    if (id >= static_cast<int>(replacements_.size())) continue;
-    const Value* replacement = find(id);
+    const Value* replacement = find(bound.forward.read()[i].id);
     if (!replacement || !replacement->is_tensor()) continue;
     ForwardOrigin& origin = bound.forward.change()[i];
     origin.id = replacement->tensor().id;
     origin.result = replacement->tensor().name;
   }
-  for (BoundSymbol& subsymbol : bound.subsymbols) apply(subsymbol);
+  for (size_t i = 0; i < bound.subsymbols.size(); ++i)
+    if (changes(bound.subsymbols.read()[i])) apply(bound.subsymbols.change()[i]);
 }
 
 }  // namespace fulgurite

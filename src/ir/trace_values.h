@@ -34,11 +34,16 @@ void for_each_output(const BoundSymbol& bound, Visit&& visit) {
 }
 
 /// The id of a tensor or number proxy; -1 for anything else.
-inline int proxy_id(const Value& value) {
-  if (value.is_tensor()) return value.tensor().id;
-  if (!value.is_proxy()) return -1;
-  if (value.is_int()) return value.integer().proxy()->id;
-  return value.is_float() ? value.floating().proxy()->id : value.boolean().proxy()->id;
+inline int proxy_id(const Value& value) { return value.proxy_id(); }
+
+/// The name of a proxy or a collection; `_` for any other value.
+inline const std::string& proxy_name(const Value& value) {
+  static const std::string none = "_";
+  if (value.is_tensor()) return value.tensor().name;
+  if (value.is_collection()) return value.collection_name();
+  if (!value.is_proxy()) return none;
+  if (value.is_int()) return value.integer().proxy()->name;
+  return value.is_float() ? value.floating().proxy()->name : value.boolean().proxy()->name;
 }
 
 }  // namespace fulgurite

@@ -25,7 +25,7 @@ void for_each_use(const BoundSymbol& bound, Visit&& visit) {
   for (const Value& value : bound.args) for_each_proxy(value, visit);
   for (const auto& [name, value] : bound.kwargs) for_each_proxy(value, visit);
   for_each_output(bound, [&](const Value& output) {
-    if (!output.is_tensor() || !output.tensor().numbers) return;
+    if (!output.has_symbolic_sizes()) return;
     for (const Int size : output.tensor().shape)
       if (size.proxy()) visit(size.proxy()->id);
   });

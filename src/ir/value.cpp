@@ -84,9 +84,11 @@ Value::Value(detail::Ref<TensorProxy> proxy) {
   if (!proxy) return;
   kind_ = Kind::tensor;
   content_ = Content::tensor;
+  has_symbolic_sizes_ = proxy->numbers != nullptr;
+  id_ = proxy->id;
   new (&tensor_) TensorRef(std::move(proxy));
 }
-Value::Value(Kind kind, NumberRef number) : kind_(kind), content_(Content::number) {
+Value::Value(Kind kind, NumberRef number) : kind_(kind), content_(Content::number), id_(number->id) {
   new (&number_) NumberRef(std::move(number));
 }
 Value::Value(Kind kind, ObjectRef object) : kind_(kind), content_(Content::object) {
@@ -179,7 +181,7 @@ bool operator==(const Value& a, const Value& b) {
     // Floats by bits: -0.0 and 0.0 are different constants, and NaN is equal to itself.
     case Value::Content::constant: return a.constant_ == b.constant_;
     case Value::Content::number: return a.number_ == b.number_ || (a.number_->id >= 0 && a.number_->id == b.number_->id);
-    case Value::Content::tensor: return same_tensor(*a.tensor_, *b.tensor_);
+    case Value::Content::tensor: return a.id_ == b.id_ && (a.id_ >= 0 || same_tensor(*a.tensor_, *b.tensor_));
     case Value::Content::object: break;
   }
   return a.object_ == b.object_ || (a.object_->text == b.object_->text && a.object_->items == b.object_->items);
@@ -192,8 +194,8 @@ size_t Value::hash() const {
     case Content::number:
       return mix(kind, number_->id >= 0 ? static_cast<size_t>(number_->id) : std::hash<const void*>()(number_.get()));
     case Content::tensor: {
+      if (id_ >= 0) return mix(kind, static_cast<size_t>(id_));
       const TensorProxy& proxy = *tensor_;
-      if (proxy.id >= 0) return mix(kind, static_cast<size_t>(proxy.id));
       return mix(kind, std::hash<const void*>()(proxy.concrete.defined() ? static_cast<const void*>(proxy.concrete.impl().get())
                                                                          : static_cast<const void*>(&proxy)));
     }

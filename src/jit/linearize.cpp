@@ -51,7 +51,7 @@ size_t count_argument_tensors(const std::vector<LeafPath>& paths) {
 
 // Keeps only the gradients that were asked for, and what they need.
 void keep_wanted_gradients(Trace& backward, const Recording& recording, const std::vector<char>& wanted) {
-  std::vector<Value>& gradients = backward.bound_symbols.back().args;
+  SharedVector<Value>& gradients = backward.bound_symbols.back().args;
   for (size_t i = 0; i < gradients.size() && i < recording.inputs.size(); ++i) {
     const RecordedInput& input = recording.inputs[i];
     if (input.leaf == RecordedInput::captured || !wanted[input.leaf]) gradients[i] = Value();

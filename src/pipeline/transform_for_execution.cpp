@@ -23,7 +23,7 @@ class Claims final : public ArgumentPack::Resolver {
   }
 
   Trace run() {
-    std::vector<BoundSymbol> claimed;
+    SharedVector<BoundSymbol> claimed;
     claimed.reserve(trace_.bound_symbols.size());
     for (const BoundSymbol& bound : trace_.bound_symbols) claim(bound, claimed);
     Trace out = without_symbols(trace_);
@@ -44,7 +44,7 @@ class Claims final : public ArgumentPack::Resolver {
   }
 
  private:
-  void claim(const BoundSymbol& bound, std::vector<BoundSymbol>& out) {
+  void claim(const BoundSymbol& bound, SharedVector<BoundSymbol>& out) {
     const Symbol& symbol = *bound.symbol;
     if (bound.implementation || symbol.traits.structural || (symbol.traits.view && symbol.view)) {
       out.push_back(bound);
@@ -64,7 +64,7 @@ class Claims final : public ArgumentPack::Resolver {
     for (const BoundSymbol& subsymbol : bound.subsymbols) claim_inside(subsymbol, bound, out);
   }
 
-  void claim_inside(BoundSymbol symbol, const BoundSymbol& parent, std::vector<BoundSymbol>& out) {
+  void claim_inside(BoundSymbol symbol, const BoundSymbol& parent, SharedVector<BoundSymbol>& out) {
     if (symbol.source.line == 0) symbol.source = parent.source;
     if (symbol.forward.empty()) symbol.forward = parent.forward;
     symbol.tags.add(parent.tags);
@@ -95,7 +95,7 @@ class Claims final : public ArgumentPack::Resolver {
   }
 
   // An execution transform's symbols stand in the symbol's place.
-  void replace(const BoundSymbol& bound, const Implementation& implementation, std::vector<BoundSymbol>& out) {
+  void replace(const BoundSymbol& bound, const Implementation& implementation, SharedVector<BoundSymbol>& out) {
     if (!tracer_) tracer_.emplace(trace_);
     std::vector<BoundSymbol> symbols;
     {

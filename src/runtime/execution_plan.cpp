@@ -39,7 +39,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
       plan_.inputs.push_back(input.is_tensor() ? add_slot(input.tensor(), Place::input) : -1);
       if (input.is_tensor()) slot_of_[id_of(input)] = plan_.inputs.back();
     }
-    const std::vector<BoundSymbol>& symbols = plan_.trace.bound_symbols;
+    const std::span<const BoundSymbol> symbols = plan_.trace.bound_symbols.read();
     const auto is_step = [](const BoundSymbol& bound) { return !bound.outputs.empty(); };  // deletions have no results
     const auto steps = static_cast<size_t>(std::count_if(symbols.begin(), symbols.end(), is_step));
     plan_.slots.reserve(plan_.inputs.size() + steps);
@@ -57,7 +57,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
 
  private:
   size_t id_of(const Value& value) {
-    const auto id = static_cast<size_t>(value.tensor().id);
+    const auto id = static_cast<size_t>(value.proxy_id());
     if (id >= slot_of_.size()) slot_of_.resize(id + 1, -1);
     return id;
   }
@@ -89,8 +89,8 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     plan_.steps.push_back(std::move(step));
   }
 
-  std::vector<int> operands(const BoundSymbol& bound) {
-    std::vector<int> out;
+  Operands operands(const BoundSymbol& bound) {
+    Operands out;
     for_each_argument(bound, [&](const Value& value) {
       if (value.is_tensor()) out.push_back(slot(value));
     });
@@ -146,7 +146,9 @@ class PlanBuilder final : public ArgumentPack::Resolver {
   }
 
   void add_view(const BoundSymbol& bound) {
-    int base = operands(bound).at(0);
+    const Operands viewed = operands(bound);
+    if (viewed.empty()) throw InternalError(text::cat(bound.symbol->qualified_name(), " is a view of no tensor"));
+    int base = viewed[0];
     const Place place = plan_.slots[base].place;
     if (place == Place::input || place == Place::input_view) {
       add_view_step(bound, Step::Kind::input_view, base, concrete_sizes(bound.outputs.at(0).tensor()));
@@ -203,7 +205,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
 
   // Values are functional: what later symbols read of memory that is about to be overwritten is copied away first.
   void keep_old_values(int root, size_t position) {
-    const std::vector<BoundSymbol>& symbols = plan_.trace.bound_symbols;
+    const std::span<const BoundSymbol> symbols = plan_.trace.bound_symbols.read();
     for (size_t i = position + 1; i < symbols.size(); ++i) {
       const Symbol* symbol = symbols[i].symbol;
       if (symbol == &prims_return_symbol || symbol == &prims_del_symbol || symbol == &prims_clear_collection_symbol ||

@@ -32,6 +32,8 @@ struct Slot {
   int destination = -1;       // of one written into an input: that input
 };
 
+using Operands = SmallVector<int, 4>;
+
 /// One thing to do.
 struct Step {
   enum class Kind : uint8_t {
@@ -46,7 +48,7 @@ struct Step {
   const BoundSymbol* bound = nullptr;  // whose arguments are given
   int result = -1, result_count = 0;   // consecutive slots
   int source = -1;
-  std::vector<int> operands;           // slots of the tensors among the arguments, lists opened; or `source`
+  Operands operands;                   // slots of the tensors among the arguments, lists opened; or `source`
 };
 
 /// An execution trace laid out for running: slots, steps in order, and where each slot's memory lies. Shared by all runs.

@@ -164,13 +164,20 @@ Value Tracer::value_of(const Argument& argument) {
 
 void Tracer::begin_scope() { scopes_.emplace_back(); }
 
-std::vector<BoundSymbol> Tracer::end_scope() {
-  std::vector<BoundSymbol> recorded = std::move(scopes_.back());
+SharedVector<BoundSymbol> Tracer::end_scope() {
+  SharedVector<BoundSymbol> recorded = std::move(scopes_.back());
   scopes_.pop_back();
   return recorded;
 }
 
 void Tracer::append(BoundSymbol bound) { scopes_.back().push_back(std::move(bound)); }
+
+ForwardOrigins Tracer::origin() const {
+  if (part_ == ForwardOrigin::Part::rule || origin_.empty()) return origin_;
+  ForwardOrigins out = origin_;
+  for (ForwardOrigin& origin : out.change()) origin.part = part_;
+  return out;
+}
 
 void Tracer::bind(const Symbol& symbol, std::vector<Value> args, std::vector<Value> outputs, SourceLocation at) {
   BoundSymbol bound;
@@ -180,26 +187,30 @@ void Tracer::bind(const Symbol& symbol, std::vector<Value> args, std::vector<Val
   bound.source = at;
   bound.tags = tags_;
   bound.sequence = sequence_;
-  bound.forward = origin_;
+  bound.forward = origin();
   append(std::move(bound));
 }
 
 void Tracer::bind_call(const Symbol& symbol, Arguments arguments, std::span<const Tensor> results,
-                       std::vector<BoundSymbol> subsymbols, SourceLocation at) {
+                       SharedVector<BoundSymbol> subsymbols, SourceLocation at) {
   BoundSymbol bound;
   bound.symbol = &symbol;
   const auto parameters = symbol.signature.params();
+  std::vector<Value> args, outputs;
+  args.reserve(arguments.size());
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (parameters[i].keyword_only) bound.kwargs.emplace_back(parameters[i].name, value_of(arguments[i]));
-    else bound.args.push_back(value_of(arguments[i]));
+    else args.push_back(value_of(arguments[i]));
   }
-  bound.outputs.reserve(results.size());
-  for (const Tensor& result : results) bound.outputs.push_back(value_of(result));
+  outputs.reserve(results.size());
+  for (const Tensor& result : results) outputs.push_back(value_of(result));
+  bound.args = std::move(args);
+  bound.outputs = std::move(outputs);
   bound.subsymbols = std::move(subsymbols);
   bound.source = at;
   bound.tags = tags_;
   bound.sequence = sequence_;
-  bound.forward = origin_;
+  bound.forward = origin();
   append(std::move(bound));
 }
 
@@ -279,7 +290,7 @@ void Tracer::record_composite(const Symbol& symbol, Arguments original, Argument
     throw;
   }
   location_ = outside;
-  std::vector<BoundSymbol> subsymbols = end_scope();
+  SharedVector<BoundSymbol> subsymbols = end_scope();
   // A result that is an argument as it came (dropout in evaluation, contiguous) is that argument, not a value of its own.
   const auto argument_that_is = [&](const Tensor& result) -> const Tensor* {
     for (size_t i = 0; i < arguments.size(); ++i)

@@ -44,19 +44,21 @@ class Tracer final : public Interpreter {
 
   // Recording in pieces: symbols recorded between begin_scope and end_scope are given back instead of appended.
   void begin_scope();
-  std::vector<BoundSymbol> end_scope();
+  SharedVector<BoundSymbol> end_scope();
+  /// What the innermost scope has recorded so far.
+  std::span<BoundSymbol> recorded() { return scopes_.back().change(); }
   void append(BoundSymbol);
   /// Adds a bound symbol for `symbol` whose outputs exist already.
   void bind(const Symbol&, std::vector<Value> args, std::vector<Value> outputs, SourceLocation at = {});
   /// A fresh proxy of this trace.
   detail::Ref<TensorProxy> make_proxy(const TensorType&, bool requires_grad, std::string name = {});
   /// Marks everything recorded from now on as backward of this forward symbol (none: an empty result).
-  void set_origin(ForwardOrigins origin) { origin_ = std::move(origin); }
-  /// What is recorded from now on does for that forward symbol.
-  void set_origin_part(ForwardOrigin::Part part) {
-    if (origin_.empty() || origin_[0].part == part) return;
-    for (ForwardOrigin& origin : origin_.change()) origin.part = part;
+  void set_origin(ForwardOrigins origin) {
+    origin_ = std::move(origin);
+    part_ = ForwardOrigin::Part::rule;
   }
+  /// What is recorded from here on does for the line that was set.
+  void set_origin_part(ForwardOrigin::Part part) { part_ = part; }
   /// Where everything recorded from now on comes from, instead of the line that its call passes on: inside a composite or a rule the
   /// lines are the library's own. None: the calls' own lines again.
   void set_location(std::optional<SourceLocation> at) { location_ = at; }
@@ -107,7 +109,7 @@ class Tracer final : public Interpreter {
   void record_primitive(const Symbol&, Arguments, SourceLocation, Results&);
   void append_copies();
   void write(const Tensor& source, const Tensor& destination, SourceLocation);
-  void bind_call(const Symbol&, Arguments, std::span<const Tensor> results, std::vector<BoundSymbol> subsymbols,
+  void bind_call(const Symbol&, Arguments, std::span<const Tensor> results, SharedVector<BoundSymbol> subsymbols,
                  SourceLocation);
   Alias& alias(int id);
   void note_view(int id, int base);
@@ -115,13 +117,15 @@ class Tracer final : public Interpreter {
   void bind_number(detail::NumberOperation, std::vector<Value> args, Value output);
 
   Trace trace_;
-  std::vector<std::vector<BoundSymbol>> scopes_;
+  std::vector<SharedVector<BoundSymbol>> scopes_;
   std::vector<Capture> captures_;
   std::unordered_map<const TensorImpl*, Tensor> current_;  // what stands for each captured tensor
   std::vector<WrittenInput> inputs_;
   std::vector<Alias> aliases_;                        // by proxy id
   std::unordered_map<int, std::vector<int>> views_;  // by the id of what they view
-  ForwardOrigins origin_;
+  ForwardOrigins origin() const;
+  ForwardOrigins origin_;  // shared by all lines that a rule records
+  ForwardOrigin::Part part_ = ForwardOrigin::Part::rule;
   std::optional<SourceLocation> location_;
   Tags tags_;
   int sequence_ = 0, last_sequence_ = 0;

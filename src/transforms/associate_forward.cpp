@@ -18,12 +18,6 @@ Value first_result(const BoundSymbol& bound) {
   return first;
 }
 
-const std::string& name_of(const Value& value) {
-  if (value.is_tensor()) return value.tensor().name;
-  if (value.is_int()) return value.integer().proxy()->name;
-  return value.is_float() ? value.floating().proxy()->name : value.boolean().proxy()->name;
-}
-
 // How the lines of a trace print, by the id of what they make.
 class PrintedLines {
  public:
@@ -38,7 +32,7 @@ class PrintedLines {
       const Line& line = lines_[id];
       if (!line.bound) continue;
       ForwardOrigin& origin = bound.forward.change()[i];
-      origin.result = name_of(first_result(*line.bound));
+      origin.result = proxy_name(first_result(*line.bound));
       origin.symbol = line.bound->symbol->qualified_name();
       origin.fusion = line.fusion;
     }
@@ -79,7 +73,7 @@ class PrintedLines {
 ForwardOrigin recomputation_of(const BoundSymbol& bound) {
   const Value result = first_result(bound);
   if (proxy_id(result) < 0) return {};
-  return {proxy_id(result), name_of(result), std::string(bound.symbol->qualified_name()),
+  return {proxy_id(result), proxy_name(result), std::string(bound.symbol->qualified_name()),
           ForwardOrigin::Part::recomputation};
 }
 

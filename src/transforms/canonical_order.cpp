@@ -127,7 +127,7 @@ class Renaming {
   explicit Renaming(Trace& trace) : trace_(trace), renamed_(trace.next_id) {
     for (const Value& input : input_values(trace)) {
       if (proxy_id(input) < 0) continue;
-      taken_.push_back(name_of(input));
+      taken_.push_back(proxy_name(input));
       if (!input.is_tensor()) keep_number(input);
     }
     std::ranges::sort(taken_);
@@ -135,12 +135,13 @@ class Renaming {
 
   void run(const std::vector<int>& order) {
     if (!is_order_already(order)) {
-      std::vector<BoundSymbol> ordered;
+      SharedVector<BoundSymbol> ordered;
       ordered.reserve(order.size());
-      for (const int i : order) ordered.push_back(std::move(trace_.bound_symbols[i]));
+      const std::span<BoundSymbol> recorded = trace_.bound_symbols.change();
+      for (const int i : order) ordered.push_back(std::move(recorded[i]));
       trace_.bound_symbols = std::move(ordered);
     }
-    const std::vector<BoundSymbol>& symbols = trace_.bound_symbols;
+    const std::span<const BoundSymbol> symbols = trace_.bound_symbols.read();
     for (const BoundSymbol& bound : symbols) collect_ids(bound);
     std::ranges::sort(ids_);
     for (const BoundSymbol& bound : symbols) rename(bound);
@@ -159,11 +160,6 @@ class Renaming {
     for (size_t i = 0; i < order.size(); ++i)
       if (order[i] != static_cast<int>(i)) return false;
     return true;
-  }
-  static const std::string& name_of(const Value& value) {
-    if (value.is_tensor()) return value.tensor().name;
-    if (value.is_int()) return value.integer().proxy()->name;
-    return value.is_float() ? value.floating().proxy()->name : value.boolean().proxy()->name;
   }
   static bool is_argument_or_seen(const Value& value, std::vector<char>& seen) {
     const int id = proxy_id(value);

@@ -55,21 +55,15 @@ class Check final : public ArgumentPack::Resolver {
 
   int checked_id(const Value& value) const {
     const int id = proxy_id(value);
-    if (id >= trace_.next_id) fail(text::cat(name_of(value), " has id ", id, ", next_id is ", trace_.next_id));
+    if (id >= trace_.next_id) fail(text::cat(proxy_name(value), " has id ", id, ", next_id is ", trace_.next_id));
     return id;
-  }
-
-  static const std::string& name_of(const Value& value) {
-    if (value.is_tensor()) return value.tensor().name;
-    if (value.is_int()) return value.integer().proxy()->name;
-    return value.is_float() ? value.floating().proxy()->name : value.boolean().proxy()->name;
   }
 
   void know(const Value& value, const char* before) {
     const int id = checked_id(value);
-    if (is_known_[id]) fail(text::cat(name_of(value), " was made by ", before, " already"));
+    if (is_known_[id]) fail(text::cat(proxy_name(value), " was made by ", before, " already"));
     is_known_[id] = true;
-    if (!names_.insert(name_of(value)).second) fail(text::cat("two values are named ", name_of(value)));
+    if (!names_.insert(proxy_name(value)).second) fail(text::cat("two values are named ", proxy_name(value)));
   }
 
   // A symbol of several results may give an argument back.
@@ -84,7 +78,7 @@ class Check final : public ArgumentPack::Resolver {
     if (bound.symbol == &prims_unpack_sequence_symbol) return;
     for_each_argument(bound, [&](const Value& value) {
       const int id = checked_id(value);
-      if (id >= 0 && !known[id]) fail(text::cat(name_of(value), " is used before it is made"));
+      if (id >= 0 && !known[id]) fail(text::cat(proxy_name(value), " is used before it is made"));
     });
     if (bound.symbol == &prims_del_symbol) {
       for_each_argument(bound, [&](const Value& value) {
@@ -102,14 +96,14 @@ class Check final : public ArgumentPack::Resolver {
         const int id = checked_id(output);
         if (id < 0) return;
         if (passes_through(subsymbol, output)) return;
-        if (known[id]) fail(text::cat(name_of(output), " is made twice inside a symbol"));
+        if (known[id]) fail(text::cat(proxy_name(output), " is made twice inside a symbol"));
         known[id] = true;
         made.push_back(id);
       });
     }
     for_each_output(bound, [&](const Value& output) {
       const int id = checked_id(output);
-      if (id >= 0 && !known[id]) fail(text::cat("its subsymbols do not make ", name_of(output)));
+      if (id >= 0 && !known[id]) fail(text::cat("its subsymbols do not make ", proxy_name(output)));
     });
     for (const int id : made) known[id] = false;
   }

@@ -9,7 +9,7 @@ namespace fulgurite {
 
 namespace {
 
-BoundSymbol structural(const Symbol& symbol, std::vector<Value> args) {
+BoundSymbol structural(const Symbol& symbol, SharedVector<Value> args) {
   BoundSymbol bound;
   bound.symbol = &symbol;
   bound.args = std::move(args);
@@ -20,8 +20,8 @@ bool is_deletion(const BoundSymbol& bound) {
   return bound.symbol == &prims_del_symbol || bound.symbol == &prims_clear_collection_symbol;
 }
 
-void add_once(std::vector<Value>& values, const Value& value) {
-  if (std::ranges::find(values, value) == values.end()) values.push_back(value);
+void add_once(SharedVector<Value>& values, const Value& value) {
+  if (std::ranges::find(values.read(), value) == values.read().end()) values.push_back(value);
 }
 
 }  // namespace
@@ -35,20 +35,24 @@ void add_once(std::vector<Value>& values, const Value& value) {
 ///                                      del(t0)
 ///                                      return t1
 Trace delete_last_used(const Trace& trace) {
-  Trace out = trace;
-  std::erase_if(out.bound_symbols, is_deletion);
-  const Uses uses(out);
-  std::vector<BoundSymbol> with_deletions;
-  with_deletions.reserve(out.bound_symbols.size() * 2);
-  for (size_t i = 0; i < out.bound_symbols.size(); ++i) {
-    BoundSymbol& bound = out.bound_symbols[i];
-    if (i + 1 == out.bound_symbols.size()) {
-      with_deletions.push_back(std::move(bound));
-      break;
-    }
+  if (std::ranges::any_of(trace.bound_symbols, is_deletion)) {
+    Trace lasting = without_symbols(trace);
+    for (const BoundSymbol& bound : trace.bound_symbols)
+      if (!is_deletion(bound)) lasting.bound_symbols.push_back(bound);
+    return delete_last_used(lasting);
+  }
+  std::vector<int> last_use(trace.next_id, -1);
+  for (size_t i = 0; i < trace.bound_symbols.size(); ++i)
+    for_each_use(trace.bound_symbols[i], [&](int id) { last_use[id] = static_cast<int>(i); });
+  SharedVector<BoundSymbol> with_deletions;
+  with_deletions.reserve(trace.bound_symbols.size() * 2);
+  for (size_t i = 0; i < trace.bound_symbols.size(); ++i) {
+    const BoundSymbol& bound = trace.bound_symbols[i];
+    with_deletions.push_back(bound);
+    if (i + 1 == trace.bound_symbols.size()) break;
     const bool unpacks = bound.symbol == &prims_unpack_sequence_symbol;
-    const auto is_over = [&](const Value& v) { return v.is_tensor() && uses.last_use(v.tensor().id) <= static_cast<int>(i); };
-    std::vector<Value> ended, emptied;
+    const auto is_over = [&](const Value& v) { return v.is_tensor() && last_use[proxy_id(v)] <= static_cast<int>(i); };
+    SharedVector<Value> ended, emptied;
     for_each_output(bound, [&](const Value& output) {
       if (is_over(output)) ended.push_back(output);
     });
@@ -60,13 +64,13 @@ Trace delete_last_used(const Trace& trace) {
         if (is_over(argument)) add_once(ended, argument);
       });
     }
-    with_deletions.push_back(std::move(bound));
     for (const Value& collection : emptied) {
       with_deletions.push_back(structural(prims_clear_collection_symbol, {collection}));
       ended.push_back(collection);
     }
     if (!ended.empty()) with_deletions.push_back(structural(prims_del_symbol, std::move(ended)));
   }
+  Trace out = without_symbols(trace);
   out.bound_symbols = std::move(with_deletions);
   return out;
 }

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <unordered_map>
+#include <bit>
 
 #include <fulgurite/symbol.h>
 
@@ -35,35 +35,70 @@ bool same_expression(const BoundSymbol& a, const BoundSymbol& b) {
          a.kwargs == b.kwargs && std::ranges::equal(a.outputs, b.outputs, same_results);
 }
 
+/// The first position with a hash: open addressing, never more than half full.
+class FirstPositions {
+ public:
+  explicit FirstPositions(size_t most) : entries_(std::bit_ceil(2 * most + 1)) {}
+  int find_or_add(size_t hash, int position) {
+    const size_t mask = entries_.size() - 1;
+    for (size_t i = (hash ^ hash >> 32) & mask;; i = (i + 1) & mask) {
+      Entry& entry = entries_[i];
+      if (entry.position < 0) entry = {hash, position};
+      if (entry.hash == hash) return entry.position;
+    }
+  }
+
+ private:
+  struct Entry {
+    size_t hash = 0;
+    int position = -1;
+  };
+  std::vector<Entry> entries_;
+};
+
 class Merging {
  public:
-  explicit Merging(const Trace& trace) : trace_(trace), merged_(trace.next_id), is_returned_(trace.next_id, false) {
+  explicit Merging(const Trace& trace)
+      : trace_(trace), merged_(trace.next_id), is_returned_(trace.next_id, false), first_(trace.bound_symbols.size()) {
     if (!trace.bound_symbols.empty())
       for_each_use(trace.bound_symbols.back(), [&](int id) { is_returned_[id] = true; });
   }
 
   Trace run() {
-    Trace out = without_symbols(trace_);
-    out.bound_symbols.reserve(trace_.bound_symbols.size());
-    first_of_.reserve(trace_.bound_symbols.size());
-    for (const BoundSymbol& original : trace_.bound_symbols) {
-      BoundSymbol bound = original;
-      merged_.apply(bound);
-      if (may_merge(bound) && merge(bound, out.bound_symbols)) continue;
-      out.bound_symbols.push_back(std::move(bound));
+    const std::span<const BoundSymbol> symbols = trace_.bound_symbols.read();
+    BoundSymbol renamed;
+    for (size_t i = 0; i < symbols.size(); ++i) {
+      const BoundSymbol* bound = &symbols[i];
+      if (!merged_.is_empty()) {
+        renamed = symbols[i];
+        merged_.apply(renamed);
+        bound = &renamed;
+      }
+      if (may_merge(*bound) && merge(*bound, i)) continue;
+      if (is_merging_) kept_.push_back(*bound);
     }
+    if (!is_merging_) return trace_;
+    Trace out = without_symbols(trace_);
+    out.bound_symbols = std::move(kept_);
     return out;
   }
 
  private:
-  bool merge(const BoundSymbol& bound, std::vector<BoundSymbol>& kept) {
-    const auto [at, is_first] = first_of_.try_emplace(hash_of(bound), kept.size());
-    if (is_first) return false;
-    BoundSymbol& first = kept[at->second];
+  // Into an equal one before it, if there is one.
+  bool merge(const BoundSymbol& bound, size_t position) {
+    const int at = is_merging_ ? static_cast<int>(kept_.size()) : static_cast<int>(position);
+    const int found = first_.find_or_add(hash_of(bound), at);
+    if (found == at) return false;
+    const BoundSymbol& first = is_merging_ ? kept_[found] : trace_.bound_symbols[found];
     if (!same_expression(first, bound) || both_returned(first, bound)) return false;
     for (size_t i = 0; i < bound.outputs.size(); ++i)
       if (const int id = proxy_id(bound.outputs[i]); id >= 0) merged_.set(id, first.outputs[i]);
-    first.forward.add(bound.forward);
+    if (!is_merging_) {
+      is_merging_ = true;
+      kept_.reserve(trace_.bound_symbols.size());
+      for (size_t i = 0; i < position; ++i) kept_.push_back(trace_.bound_symbols[i]);
+    }
+    kept_[found].forward.add(bound.forward);
     return true;
   }
 
@@ -79,13 +114,15 @@ class Merging {
   const Trace& trace_;
   Substitution merged_;
   std::vector<char> is_returned_;  // by id
-  std::unordered_map<size_t, size_t> first_of_;  // hash -> position among the kept
+  FirstPositions first_;
+  bool is_merging_ = false;  // until then what is kept is the trace as it is
+  SharedVector<BoundSymbol> kept_;
 };
 
 }  // namespace
 
-/// Computes equal expressions once. Symbols that write or draw are never merged, nor is what is made again on purpose with the first
-/// time; a symbol merged into another passes on which forward symbols it belongs to.
+/// Computes equal expressions once. Symbols that write or draw are never merged, nor is what is made again on purpose
+/// with the first time; a symbol merged into another passes on which forward symbols it belongs to.
 ///
 ///   t0 = sin(t_0)                      t0 = sin(t_0)
 ///   t1 = sin(t_0)               ->     t2 = mul(t0, t0)

@@ -42,7 +42,7 @@ Kept find_needed(const Trace& trace) {
 Trace eliminate_dead_code(const Trace& trace) {
   const Kept kept = find_needed(trace);
   if (kept.count == trace.bound_symbols.size()) return trace;
-  std::vector<BoundSymbol> symbols;
+  SharedVector<BoundSymbol> symbols;
   symbols.reserve(kept.count);
   for (size_t i = 0; i < kept.is_kept.size(); ++i)
     if (kept.is_kept[i]) symbols.push_back(trace.bound_symbols[i]);
@@ -54,10 +54,11 @@ Trace eliminate_dead_code(const Trace& trace) {
 void remove_dead_code(Trace& trace) {
   const Kept kept = find_needed(trace);
   if (kept.count == trace.bound_symbols.size()) return;
+  const std::span<BoundSymbol> symbols = trace.bound_symbols.change();
   size_t next = 0;
   for (size_t i = 0; i < kept.is_kept.size(); ++i) {
     if (!kept.is_kept[i]) continue;
-    if (next != i) trace.bound_symbols[next] = std::move(trace.bound_symbols[i]);
+    if (next != i) symbols[next] = std::move(symbols[i]);
     ++next;
   }
   trace.bound_symbols.resize(next);

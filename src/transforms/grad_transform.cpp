@@ -44,7 +44,10 @@ class GradTransform final : public ArgumentPack::Resolver {
     for (size_t i = 0; i < results_.size(); ++i)
       if (results_[i].is_tensor() && results_[i].tensor().requires_grad)
         slot(output_positions_, results_[i].tensor().id).push_back(static_cast<int>(i));
-    for (size_t i = differentiated_.size(); i-- > 0;) differentiate(differentiated_[i]);
+    for (size_t i = differentiated_.size(); i-- > 0;) {
+      differentiate(differentiated_[i]);
+      let_go_of_results(*differentiated_[i].bound);
+    }
     return finish();
   }
 
@@ -143,6 +146,19 @@ class GradTransform final : public ArgumentPack::Resolver {
     return (id < gradients_.size() && gradients_[id].defined()) || (id < output_positions_.size() && !output_positions_[id].empty());
   }
 
+  // Handles are large, and whoever uses the results comes after it and is done. A result that is an argument is needed further.
+  void let_go_of_results(const BoundSymbol& bound) {
+    for_each_output(bound, [&](const Value& output) {
+      const auto id = static_cast<size_t>(output.proxy_id());
+      if (!output.is_tensor() || id >= handles_.size()) return;
+      bool is_argument = false;
+      for_each_argument(bound, [&](const Value& argument) { is_argument = is_argument || argument.proxy_id() == output.proxy_id(); });
+      if (is_argument) return;
+      handles_[id] = {};
+      if (id < gradients_.size()) gradients_[id] = {};
+    });
+  }
+
   void differentiate(const Differentiated& remembered) {
     const BoundSymbol* bound = remembered.bound;
     ForwardOrigin line;
@@ -150,7 +166,9 @@ class GradTransform final : public ArgumentPack::Resolver {
     for_each_output(*bound, [&](const Value& v) {
       if (line.id < 0 && v.is_tensor()) line = {v.tensor().id, v.tensor().name, line.symbol};
     });
-    const ForwardOrigins origin{line};
+    std::vector<ForwardOrigin> lines;
+    lines.push_back(std::move(line));
+    const ForwardOrigins origin(std::move(lines));
     tracer_.set_origin(origin);
     tracer_.set_location(bound->source);
     if (remembered.is_joint) return replay(remembered, origin);
@@ -165,16 +183,14 @@ class GradTransform final : public ArgumentPack::Resolver {
 
     const ArgumentPack pack(*bound, *this);
     Gradient rule(*bound->symbol, pack.arguments(), {results.data(), results.size()}, {cotangents.data(), cotangents.size()});
-    tracer_.begin_scope();
+    const size_t first = tracer_.recorded().size();
     try {
       bound->symbol->gradient(rule);
     } catch (const RuleError& error) {
       throw InternalError(text::cat("the gradient rule of ", bound->symbol->qualified_name(), ": ", error.message));
     }
-    for (BoundSymbol& recorded : tracer_.end_scope()) {
+    for (BoundSymbol& recorded : tracer_.recorded().subspan(first))
       name_part(recorded, *bound, {cotangents.data(), cotangents.size()});
-      tracer_.append(std::move(recorded));
-    }
     for (const Gradient::Given& given : rule.given()) accumulate(pack.arguments()[given.argument], given);
   }
 
@@ -184,22 +200,21 @@ class GradTransform final : public ArgumentPack::Resolver {
     for (const BoundSymbol& symbol : remembered.backward)
       any = any || (symbol.symbol == &prims_get_grad_symbol && has_cotangent(symbol.args[0]));
     if (!any) return;
-    Substitution cotangents(tracer_.trace().next_id);
     ZeroValues zero_values;
     for (const BoundSymbol& recorded : remembered.backward) {
       if (recorded.symbol == &prims_get_grad_symbol) {
         const Tensor cotangent = cotangent_of(recorded.args[0]);
-        if (cotangent.defined()) cotangents.set(proxy_id(recorded.outputs[0]), tracer_.value_of(cotangent));
+        if (cotangent.defined()) replayed_.set(proxy_id(recorded.outputs[0]), tracer_.value_of(cotangent));
         else zero_values.add(recorded.outputs[0]);
         continue;
       }
       if (zero_values.is_used_by(recorded)) {
         const bool adds_nothing = recorded.symbol == &prims_put_grad_symbol;
         if (adds_nothing || zero_values.pass_through(recorded)) continue;
-        make_zeros(recorded, zero_values, cotangents);
+        make_zeros(recorded, zero_values);
       }
       BoundSymbol symbol = recorded;
-      cotangents.apply(symbol);
+      replayed_.apply(symbol);
       if (symbol.symbol == &prims_put_grad_symbol) {
         put(*remembered.bound, symbol);
         continue;
@@ -210,14 +225,14 @@ class GradTransform final : public ArgumentPack::Resolver {
   }
 
   // Tensors for those arguments that are known to be zero.
-  void make_zeros(const BoundSymbol& bound, ZeroValues& zero_values, Substitution& values) {
+  void make_zeros(const BoundSymbol& bound, ZeroValues& zero_values) {
     for_each_argument(bound, [&](const Value& value) {
       if (!zero_values.has(value)) return;
       const TensorProxy& proxy = value.tensor();
       tracer_.set_origin_part(ForwardOrigin::Part::zeros);
       const Tensor made = zeros(proxy.shape, {.dtype = proxy.dtype, .device = proxy.device});
       tracer_.set_origin_part(ForwardOrigin::Part::rule);
-      values.set(proxy.id, tracer_.value_of(made));
+      replayed_.set(proxy.id, tracer_.value_of(made));
       zero_values.remove(value);
     });
   }
@@ -344,6 +359,7 @@ class GradTransform final : public ArgumentPack::Resolver {
   const Trace& input_;
   const GradientRules& rules_;
   Tracer tracer_;
+  Substitution replayed_;  // cotangents in the place of what executors' rules read with get_grad
   std::vector<Value> results_;
   std::vector<Differentiated> differentiated_;
   std::vector<Tensor> handles_;    // by proxy id

@@ -15,22 +15,34 @@ namespace fulgurite {
 
 namespace {
 
-// Repeated symbols in a row, views left out: everything between the last value saved and the one needed is alive at once, so that
-// a long chain made again as a whole would cost its time and save nothing at the peak.
+// Repeated symbols in a row, views left out: everything between the last value saved and the one needed is alive at
+// once, so that a long chain made again as a whole would cost its time and save nothing at the peak.
 constexpr int most_repeated_in_a_row = 12;
 // How much a byte kept is worth in bytes moved, where no budget says otherwise.
 constexpr int64_t default_worth = 8;
 
-/// The graph whose minimum cut says what is saved. On the sink's side stands what the backward has: a value is there because it was
-/// saved (the edge from its symbol is cut) or because its symbol is there, repeated (the edge from the source is cut).
+/// The graph whose minimum cut says what is saved. On the sink's side stands what the backward has: a value is there
+/// because it was saved (the edge from its symbol is cut) or because its symbol is there, repeated (the edge from the
+/// source is cut).
 ///
-///   source ── repeating(symbol) ──▶ symbol ── keeping(value) ──▶ value ── unlimited ──▶ sink       (a value that the backward uses)
-///                                   value ── unlimited ──▶ symbol that uses it                     (it is repeated from its operands)
+///   source ── repeating(symbol) ──▶ symbol ── keeping(value) ──▶ value ── unlimited ──▶ sink       (a value that the
+///   backward uses)
+///                                   value ── unlimited ──▶ symbol that uses it                     (it is repeated
+///                                   from its operands)
 class Recomputation {
  public:
   Recomputation(const Trace& joint, const RecomputationCost& cost)
-      : joint_(joint), cost_(cost), is_forward_(find_forward(joint)), producer_(joint.next_id, -1),
-        is_used_(joint.next_id, false), root_(joint.next_id, -1), depth_(joint.next_id, 0), is_outside_(joint.next_id, false), values_(joint.next_id) {
+      : joint_(joint),
+        cost_(cost),
+        is_forward_(find_forward(joint)),
+        producer_(joint.next_id, -1),
+        is_used_(joint.next_id, false),
+        root_(joint.next_id, -1),
+        depth_(joint.next_id, 0),
+        is_outside_(joint.next_id, false),
+        inputs_(input_values(joint)),
+        values_(joint.next_id),
+        value_node_(joint.next_id) {
     find_outside_values();
     for (size_t i = 0; i < joint.bound_symbols.size(); ++i)
       if (is_forward_[i]) add_forward(static_cast<int>(i));
@@ -45,31 +57,34 @@ class Recomputation {
   /// The symbols to repeat when a byte kept is worth so many bytes moved.
   std::vector<char> solve(int64_t worth) const {
     const int count = static_cast<int>(joint_.bound_symbols.size());
-    const auto node_of = [&](int id) { return 2 + count + id; };
     constexpr int source = 0, sink = 1;
-    MaxFlow graph(2 + count + joint_.next_id);
+    MaxFlow graph(node_count_);
     for (int id = 0; id < joint_.next_id; ++id) {
-      if (is_used_[id]) graph.add_edge(node_of(id), sink, MaxFlow::unlimited);
-      if (values_[id] && producer_[id] < 0) graph.add_edge(source, node_of(id), price(id) * worth);
+      if (is_used_[id]) graph.add_edge(value_node_[id], sink, MaxFlow::unlimited);
+      if (values_[id] && producer_[id] < 0) graph.add_edge(source, value_node_[id], price(id) * worth);
     }
     for (int i = 0; i < count; ++i) {
       if (!is_forward_[i]) continue;
       const BoundSymbol& bound = joint_.bound_symbols[i];
-      graph.add_edge(source, 2 + i, repeating_[i]);
-      for_each_use(bound, [&](int id) { graph.add_edge(node_of(id), 2 + i, MaxFlow::unlimited); });
+      const int node = symbol_node_[i];
+      graph.add_edge(source, node, repeating_[i]);
+      for_each_use(bound, [&](int id) {
+        if (values_[id]) graph.add_edge(value_node_[id], node, MaxFlow::unlimited);
+      });
       for_each_output(bound, [&](const Value& value) {
         const int id = proxy_id(value);
         if (id < 0 || producer_[id] != i) return;
         const bool must_repeat = is_tagged(bound) && !is_checkpoint_result(value);
         // What leaves a checkpoint is saved, never had by repeating.
-        const int from = is_tagged(bound) && is_checkpoint_result(value) ? source : 2 + i;
-        graph.add_edge(from, node_of(id), must_repeat ? MaxFlow::unlimited : price(id) * worth);
+        const int from = is_tagged(bound) && is_checkpoint_result(value) ? source : node;
+        graph.add_edge(from, value_node_[id], must_repeat ? MaxFlow::unlimited : price(id) * worth);
       });
     }
-    if (graph.run(source, sink) >= MaxFlow::unlimited) throw InternalError("recomputation: a value can neither be saved nor made");
+    if (graph.run(source, sink) >= MaxFlow::unlimited)
+      throw InternalError("recomputation: a value can neither be saved nor made");
     const std::vector<char> is_had = graph.sink_side(sink);
     std::vector<char> is_repeated(count, false);
-    for (int i = 0; i < count; ++i) is_repeated[i] = is_forward_[i] && is_had[2 + i];
+    for (int i = 0; i < count; ++i) is_repeated[i] = is_forward_[i] && is_had[symbol_node_[i]];
     return is_repeated;
   }
 
@@ -81,7 +96,8 @@ class Recomputation {
     int64_t bytes = 0;
     for (int id = 0; id < joint_.next_id; ++id) {
       if (!is_needed[id] || !values_[id]) continue;
-      const bool is_made_again = producer_[id] >= 0 && is_repeated[producer_[id]] && !is_checkpoint_result(*values_[id]);
+      const bool is_made_again =
+          producer_[id] >= 0 && is_repeated[producer_[id]] && !is_checkpoint_result(*values_[id]);
       const int root = root_[id];
       if (is_made_again || is_outside_[root] || is_counted[root]) continue;
       is_counted[root] = true;
@@ -103,7 +119,7 @@ class Recomputation {
     const auto mark = [&](const Value& value) {
       if (const int id = proxy_id(value); id >= 0) is_outside_[id] = true;
     };
-    for (const Value& input : input_values(joint_)) {
+    for (const Value& input : inputs_) {
       mark(input);
       note(input, -1);
     }
@@ -115,14 +131,19 @@ class Recomputation {
   void note(const Value& value, int symbol) {
     const int id = proxy_id(value);
     if (id < 0 || values_[id]) return;
-    values_[id] = value;
+    values_[id] = &value;
     producer_[id] = symbol;
     root_[id] = id;
+    value_node_[id] = node_count_++;
   }
 
   void add_forward(int i) {
     const BoundSymbol& bound = joint_.bound_symbols[i];
-    if (repeating_.empty()) repeating_.assign(joint_.bound_symbols.size(), MaxFlow::unlimited);
+    if (repeating_.empty()) {
+      repeating_.assign(joint_.bound_symbols.size(), MaxFlow::unlimited);
+      symbol_node_.resize(joint_.bound_symbols.size());
+    }
+    symbol_node_[i] = node_count_++;
     int deepest = 0;
     for_each_use(bound, [&](int id) { deepest = std::max(deepest, depth_[id]); });
     const bool is_view = bound.symbol->traits.view;
@@ -147,14 +168,17 @@ class Recomputation {
 
   const Trace& joint_;
   const RecomputationCost& cost_;
-  std::vector<char> is_forward_;              // by symbol
-  std::vector<int64_t> repeating_;            // by symbol
-  std::vector<int> producer_;                 // by proxy id: the forward symbol; -1: an argument, or nothing of the forward
-  std::vector<char> is_used_;                 // by proxy id: by the backward
-  std::vector<int> root_;                     // by proxy id: whose storage it shares
-  std::vector<int> depth_;                    // by proxy id: repeatable symbols in a row up to it
-  std::vector<char> is_outside_;              // by proxy id: alive whether saved or not
-  std::vector<std::optional<Value>> values_;  // by proxy id: of the forward
+  std::vector<char> is_forward_;    // by symbol
+  std::vector<int64_t> repeating_;  // by symbol
+  std::vector<int> producer_;       // by proxy id: the forward symbol; -1: an argument, or nothing of the forward
+  std::vector<char> is_used_;       // by proxy id: by the backward
+  std::vector<int> root_;           // by proxy id: whose storage it shares
+  std::vector<int> depth_;          // by proxy id: repeatable symbols in a row up to it
+  std::vector<char> is_outside_;    // by proxy id: alive whether saved or not
+  std::vector<Value> inputs_;
+  std::vector<const Value*> values_;           // by proxy id: of the forward
+  std::vector<int> symbol_node_, value_node_;  // in the graph, by symbol and by proxy id
+  int node_count_ = 2;                         // after the source and the sink
 };
 
 std::vector<char> solve_within(const Recomputation& problem, int64_t budget) {
@@ -168,8 +192,9 @@ std::vector<char> solve_within(const Recomputation& problem, int64_t budget) {
     best = std::move(tried);
   }
   if (least > budget)
-    throw UserError(text::cat("memory_budget: the backward needs at least ", least, " bytes of the forward, more than the ", budget,
-                              " allowed; put checkpoint() around parts of the function, so that matrix products are recomputed too"));
+    throw UserError(text::cat(
+        "memory_budget: the backward needs at least ", least, " bytes of the forward, more than the ", budget,
+        " allowed; put checkpoint() around parts of the function, so that matrix products are recomputed too"));
   return best;
 }
 
@@ -182,7 +207,8 @@ std::vector<char> solve_within(const Recomputation& problem, int64_t budget) {
 ///   t2 = matmul(t1, t_2)             ->     t2 = matmul(t1, t_2)
 ///   …                                       …                                      (t0 is saved, t1 is not)
 ///
-/// Tags that are there already (checkpoint) are obeyed. What is saved follows in the split: choosing and cutting are two passes.
+/// Tags that are there already (checkpoint) are obeyed. What is saved follows in the split: choosing and cutting are
+/// two passes.
 Trace choose_recomputation(const Trace& joint, const RecomputationOptions& options) {
   return choose_recomputation(joint, options, SymbolBySymbolCost());
 }

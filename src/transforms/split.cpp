@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include <fulgurite/error.h>
 #include <fulgurite/symbol.h>
@@ -128,7 +129,7 @@ class Split {
     if (joint_.numbers) use_numbers_inside(bound);
     BoundSymbol& repeated = body_.emplace_back(bound);
     repeated.tags.add(Tag::recomputed);
-    Substitution unused_results(next_id_);
+    std::optional<Substitution> unused_results;  // a table of all ids, and rarely needed
     for (const Value& output : bound.outputs) {
       if (!output.is_tensor()) continue;
       if (producer_to_repeat(output) == &bound) {
@@ -138,9 +139,10 @@ class Split {
       auto* unused = new TensorProxy(output.tensor());
       unused->id = next_id_++;
       unused->name = text::cat("t", next_name_++);
-      unused_results.set(output.tensor().id, Value{detail::Ref<TensorProxy>(unused)});
+      if (!unused_results) unused_results.emplace(next_id_);
+      unused_results->set(output.tensor().id, Value{detail::Ref<TensorProxy>(unused)});
     }
-    if (!unused_results.is_empty()) unused_results.apply(repeated);
+    if (unused_results) unused_results->apply(repeated);
     repeated.forward = {recomputation_of(bound)};
   }
 
