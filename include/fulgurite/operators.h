@@ -16,11 +16,17 @@ Tensor abs_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The angle in radians whose cosine is the element. (torch.acos)
 Tensor acos(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor acos_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// The inverse hyperbolic cosine of each element. (torch.acosh)
+Tensor acosh(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor acosh_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// input + alpha * other; of booleans the logical or. (torch.add)
 Tensor add(const Operand& input, const Operand& other, const Operand& alpha = detail::one_operand(), SourceLocation at =
     SourceLocation::here());
 Tensor add_(const Tensor& input, const Operand& other, const Operand& alpha = detail::one_operand(), SourceLocation at =
     SourceLocation::here());
+/// beta * input + alpha times the sum of the batch's matrix products. (torch.addbmm)
+Tensor addbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2, const Operand& beta =
+    detail::one_operand(), const Operand& alpha = detail::one_operand(), SourceLocation at = SourceLocation::here());
 /// input + value * tensor1 / tensor2, of floating tensors. (torch.addcdiv)
 Tensor addcdiv(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, const Operand& value =
     detail::one_operand(), SourceLocation at = SourceLocation::here());
@@ -33,6 +39,9 @@ Tensor addcmul_(const Tensor& input, const Tensor& tensor1, const Tensor& tensor
     detail::one_operand(), SourceLocation at = SourceLocation::here());
 /// beta * input + alpha * (mat1 @ mat2). (torch.addmm)
 Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const Operand& beta = detail::one_operand(),
+    const Operand& alpha = detail::one_operand(), SourceLocation at = SourceLocation::here());
+/// beta * input + alpha * mv(mat, vec). (torch.addmv)
+Tensor addmv(const Tensor& input, const Tensor& mat, const Tensor& vec, const Operand& beta = detail::one_operand(),
     const Operand& alpha = detail::one_operand(), SourceLocation at = SourceLocation::here());
 /// Whether every element is true or not zero, of all or along dimensions. (torch.all)
 Tensor all(const Tensor& input, const Dims& dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here());
@@ -59,24 +68,36 @@ Tensor argmin(const Tensor& input, std::optional<Int> dim = {}, bool keepdim = f
 /// The angle in radians whose sine is the element. (torch.asin)
 Tensor asin(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor asin_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// The inverse hyperbolic sine of each element. (torch.asinh)
+Tensor asinh(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor asinh_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The angle in radians whose tangent is the element. (torch.atan)
 Tensor atan(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor atan_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The angle in radians of the point (other, input). (torch.atan2)
 Tensor atan2(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 Tensor atan2_(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+/// The inverse hyperbolic tangent of each element. (torch.atanh)
+Tensor atanh(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor atanh_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// beta * input + alpha * bmm(batch1, batch2). (torch.baddbmm)
 Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2, const Operand& beta =
     detail::one_operand(), const Operand& alpha = detail::one_operand(), SourceLocation at = SourceLocation::here());
 /// The bits set in both integers; of booleans the logical and. (torch.bitwise_and)
 Tensor bitwise_and(const Operand& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor bitwise_and_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
+/// input moved left by other bits. (torch.bitwise_left_shift)
+Tensor bitwise_left_shift(const Operand& input, const Operand& other, SourceLocation at = SourceLocation::here());
+Tensor bitwise_left_shift_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 /// Each integer with all bits inverted; of booleans the logical not. (torch.bitwise_not)
 Tensor bitwise_not(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor bitwise_not_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The bits set in either integer; of booleans the logical or. (torch.bitwise_or)
 Tensor bitwise_or(const Operand& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor bitwise_or_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
+/// input moved right by other bits; the sign is kept. (torch.bitwise_right_shift)
+Tensor bitwise_right_shift(const Operand& input, const Operand& other, SourceLocation at = SourceLocation::here());
+Tensor bitwise_right_shift_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 /// The bits set in one of two integers only; of booleans the exclusive or. (torch.bitwise_xor)
 Tensor bitwise_xor(const Operand& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor bitwise_xor_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
@@ -111,17 +132,36 @@ Tensor constant_pad_nd(const Tensor& input, const Dims& pad, const Operand& valu
 /// The tensor itself where its elements lie in order without gaps, else a copy in which they do.
 /// (torch.Tensor.contiguous)
 Tensor contiguous(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// The size of input with the sign of other. (torch.copysign)
+Tensor copysign(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
+Tensor copysign_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 /// The cosine of each element, in radians. (torch.cos)
 Tensor cos(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor cos_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The hyperbolic cosine of each element. (torch.cosh)
 Tensor cosh(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor cosh_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// How many elements are not zero, of all or along dimensions. (torch.count_nonzero)
+Tensor count_nonzero(const Tensor& input, const Dims& dim = {}, SourceLocation at = SourceLocation::here());
 /// At each place the sum of the elements up to it along a dimension; of integers in i64. (torch.cumsum)
 Tensor cumsum(const Tensor& input, Int dim, std::optional<Dtype> dtype = {}, SourceLocation at =
     SourceLocation::here());
+/// Degrees as radians. (torch.deg2rad)
+Tensor deg2rad(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor deg2rad_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The same values without history. (torch.detach)
 Tensor detach(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Of a matrix its diagonal, of a vector the matrix that has it as its diagonal. (torch.diag)
+Tensor diag(const Tensor& input, Int diagonal = 0, SourceLocation at = SourceLocation::here());
+/// Matrices of zeros, as the dimensions dim1 and dim2, with the last dimension along a diagonal. (torch.diag_embed)
+Tensor diag_embed(const Tensor& input, Int offset = 0, Int dim1 = -2, Int dim2 = -1, SourceLocation at =
+    SourceLocation::here());
+/// A view of a diagonal of two dimensions; it becomes the last dimension. (torch.diagonal)
+Tensor diagonal(const Tensor& input, Int offset = 0, Int dim1 = 0, Int dim2 = 1, SourceLocation at =
+    SourceLocation::here());
+/// The derivative of lgamma of each element. (torch.digamma)
+Tensor digamma(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor digamma_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// input / other; with rounding_mode "floor" or "trunc" the rounded quotient, in the operands' type. (torch.div)
 Tensor div(const Operand& input, const Operand& other, std::string_view rounding_mode = {}, SourceLocation at =
     SourceLocation::here());
@@ -139,6 +179,12 @@ Tensor eq_(const Tensor& input, const Operand& other, SourceLocation at = Source
 /// The error function of each element. (torch.erf)
 Tensor erf(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor erf_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// 1 - erf(x) of each element, exact for large x too. (torch.erfc)
+Tensor erfc(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor erfc_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// The inverse of erf of each element. (torch.erfinv)
+Tensor erfinv(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor erfinv_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// e to the power of each element. (torch.exp)
 Tensor exp(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor exp_(const Tensor& input, SourceLocation at = SourceLocation::here());
@@ -163,9 +209,21 @@ Tensor flip(const Tensor& input, const Dims& dims, SourceLocation at = SourceLoc
 /// The largest integer not above each element. (torch.floor)
 Tensor floor(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor floor_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// The quotient, rounded down. (torch.floor_divide)
+Tensor floor_divide(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
+Tensor floor_divide_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
+/// The larger of two; the number where one is not a number. (torch.fmax)
+Tensor fmax(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+Tensor fmax_(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+/// The smaller of two; the number where one is not a number. (torch.fmin)
+Tensor fmin(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+Tensor fmin_(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 /// The remainder of the division rounded toward zero: it has the dividend's sign. (torch.fmod)
 Tensor fmod(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor fmod_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
+/// Each element without its whole part. (torch.frac)
+Tensor frac(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor frac_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// A tensor whose elements are all fill_value. (torch.full)
 Tensor full(const Dims& size, const Operand& fill_value, const TensorOptions& options = {}, SourceLocation at =
     SourceLocation::here());
@@ -181,12 +239,32 @@ Tensor ge_(const Tensor& input, const Operand& other, SourceLocation at = Source
 /// Whether input is greater than other. (torch.gt)
 Tensor gt(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor gt_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
+/// 0 where input is negative, values where it is zero, 1 where it is positive. (torch.heaviside)
+Tensor heaviside(const Tensor& input, const Tensor& values, SourceLocation at = SourceLocation::here());
+Tensor heaviside_(const Tensor& input, const Tensor& values, SourceLocation at = SourceLocation::here());
+/// Tensors side by side: joined along dimension 1, along 0 where they have only one. (torch.hstack)
+Tensor hstack(const std::vector<Tensor>& tensors, SourceLocation at = SourceLocation::here());
+/// sqrt(input^2 + other^2) without overflow on the way. (torch.hypot)
+Tensor hypot(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+Tensor hypot_(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+/// A copy of input with alpha * source added, slice by slice, at the places that index lists along dim.
+/// (torch.index_add)
+Tensor index_add(const Tensor& input, Int dim, const Tensor& index, const Tensor& source, const Operand& alpha =
+    detail::one_operand(), SourceLocation at = SourceLocation::here());
+/// A copy of input with source written, slice by slice, at the places that index lists along dim. (torch.index_copy)
+Tensor index_copy(const Tensor& input, Int dim, const Tensor& index, const Tensor& source, SourceLocation at =
+    SourceLocation::here());
+/// A copy of input with one value written at the places that index lists along dim. (torch.index_fill)
+Tensor index_fill(const Tensor& input, Int dim, const Tensor& index, const Operand& value, SourceLocation at =
+    SourceLocation::here());
 /// A copy of `input` with `values`, broadcast, written (or added) at the places that index tensors list.
 /// (torch.index_put)
 Tensor index_put(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate = false,
     SourceLocation at = SourceLocation::here());
 /// The slices along a dimension whose numbers the one-dimensional index lists. (torch.index_select)
 Tensor index_select(const Tensor& input, Int dim, const Tensor& index, SourceLocation at = SourceLocation::here());
+/// The sum of products along the last dimensions; the product where one has no dimensions. (torch.inner)
+Tensor inner(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 /// Whether each element is neither infinite nor not a number. (torch.isfinite)
 Tensor isfinite(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor isfinite_(const Tensor& input, SourceLocation at = SourceLocation::here());
@@ -196,12 +274,17 @@ Tensor isinf_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// Whether each element is not a number. (torch.isnan)
 Tensor isnan(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor isnan_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// The Kronecker product: each element of input times the whole of other, laid out as input is. (torch.kron)
+Tensor kron(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 /// Whether input is at most other. (torch.le)
 Tensor le(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor le_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 /// input + weight * (end - input), exact at both ends. (torch.lerp)
 Tensor lerp(const Tensor& input, const Tensor& end, const Operand& weight, SourceLocation at = SourceLocation::here());
 Tensor lerp_(const Tensor& input, const Tensor& end, const Operand& weight, SourceLocation at = SourceLocation::here());
+/// The logarithm of the absolute value of the gamma function of each element. (torch.lgamma)
+Tensor lgamma(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor lgamma_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// steps numbers at equal distances from start to end, both included. (torch.linspace)
 Tensor linspace(const Operand& start, const Operand& end, Int steps, const TensorOptions& options = {}, SourceLocation
     at = SourceLocation::here());
@@ -220,6 +303,9 @@ Tensor log2_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The logarithm of softmax, computed without overflow. (torch.log_softmax)
 Tensor log_softmax(const Tensor& input, Int dim, std::optional<Dtype> dtype = {}, SourceLocation at =
     SourceLocation::here());
+/// log(exp(input) + exp(other)) without overflow on the way. (torch.logaddexp)
+Tensor logaddexp(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+Tensor logaddexp_(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 /// Whether both elements are true or not zero. (torch.logical_and)
 Tensor logical_and(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 Tensor logical_and_(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
@@ -232,6 +318,9 @@ Tensor logical_or_(const Tensor& input, const Tensor& other, SourceLocation at =
 /// Whether one of two elements is true or not zero, and the other is not. (torch.logical_xor)
 Tensor logical_xor(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 Tensor logical_xor_(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+/// log(x / (1 - x)); with eps of x brought into [eps, 1 - eps]. (torch.logit)
+Tensor logit(const Tensor& input, std::optional<Float> eps = {}, SourceLocation at = SourceLocation::here());
+Tensor logit_(const Tensor& input, std::optional<Float> eps = {}, SourceLocation at = SourceLocation::here());
 /// The logarithm of the sum of exponentials along dimensions, without overflow. (torch.logsumexp)
 Tensor logsumexp(const Tensor& input, const Dims& dim, bool keepdim = false, SourceLocation at =
     SourceLocation::here());
@@ -254,6 +343,10 @@ Tensor maximum_(const Tensor& input, const Tensor& other, SourceLocation at = So
 /// The mean of all elements, or along dimensions; the dtype must be floating. (torch.mean)
 Tensor mean(const Tensor& input, const Dims& dim = {}, bool keepdim = false, std::optional<Dtype> dtype = {},
     SourceLocation at = SourceLocation::here());
+/// Of one-dimensional tensors the grids of their elements; indexing "xy" swaps the first two dimensions.
+/// (torch.meshgrid)
+std::vector<Tensor> meshgrid(const std::vector<Tensor>& tensors, std::string_view indexing = {}, SourceLocation at =
+    SourceLocation::here());
 /// The smallest element; with a dimension see min(input, dim, keepdim), with a tensor minimum. (torch.min)
 Tensor min(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The smaller of two elements; not a number where either is. (torch.minimum)
@@ -269,6 +362,12 @@ Tensor mul(const Operand& input, const Operand& other, SourceLocation at = Sourc
 Tensor mul_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 /// The product of a matrix and a vector. (torch.mv)
 Tensor mv(const Tensor& input, const Tensor& vec, SourceLocation at = SourceLocation::here());
+/// NaN replaced by nan (0) and infinities by posinf and neginf (the dtype's largest and smallest numbers).
+/// (torch.nan_to_num)
+Tensor nan_to_num(const Tensor& input, std::optional<Float> nan = {}, std::optional<Float> posinf = {},
+    std::optional<Float> neginf = {}, SourceLocation at = SourceLocation::here());
+Tensor nan_to_num_(const Tensor& input, std::optional<Float> nan = {}, std::optional<Float> posinf = {},
+    std::optional<Float> neginf = {}, SourceLocation at = SourceLocation::here());
 /// A view of `length` indexes along a dimension, from `start` on. (torch.narrow)
 Tensor narrow(const Tensor& input, Int dim, Int start, Int length, SourceLocation at = SourceLocation::here());
 /// Whether elements differ. (torch.ne)
@@ -277,6 +376,9 @@ Tensor ne_(const Tensor& input, const Operand& other, SourceLocation at = Source
 /// The negative of each element. (torch.neg)
 Tensor neg(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor neg_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// The norm of order p of all elements, or along dimensions. (torch.norm)
+Tensor norm(const Tensor& input, Float p = 2.0, const Dims& dim = {}, bool keepdim = false, std::optional<Dtype> dtype =
+    {}, SourceLocation at = SourceLocation::here());
 /// A tensor of ones. (torch.ones)
 Tensor ones(const Dims& size, const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
 /// Ones in the shape and dtype of input. (torch.ones_like)
@@ -285,12 +387,17 @@ Tensor ones_like(const Tensor& input, const TensorOptions& options = {}, SourceL
 Tensor outer(const Tensor& input, const Tensor& vec2, SourceLocation at = SourceLocation::here());
 /// A view with the dimensions in another order. (torch.permute)
 Tensor permute(const Tensor& input, const Dims& dims, SourceLocation at = SourceLocation::here());
+/// The n-th derivative of digamma of each element. (torch.polygamma)
+Tensor polygamma(Int n, const Tensor& input, SourceLocation at = SourceLocation::here());
 /// input to the power of exponent. (torch.pow)
 Tensor pow(const Operand& input, const Operand& exponent, SourceLocation at = SourceLocation::here());
 Tensor pow_(const Tensor& input, const Operand& exponent, SourceLocation at = SourceLocation::here());
 /// The product of all elements, or along a dimension; of integers in i64. (torch.prod)
 Tensor prod(const Tensor& input, std::optional<Int> dim = {}, bool keepdim = false, std::optional<Dtype> dtype = {},
     SourceLocation at = SourceLocation::here());
+/// Radians as degrees. (torch.rad2deg)
+Tensor rad2deg(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor rad2deg_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// Random numbers evenly distributed from 0 to below 1. (torch.rand)
 Tensor rand(const Dims& size, const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
 /// Random numbers from 0 to below 1 in the shape and dtype of input. (torch.rand_like)
@@ -308,11 +415,19 @@ Tensor reciprocal_(const Tensor& input, SourceLocation at = SourceLocation::here
 /// The remainder of the division rounded down: it has the divisor's sign. (torch.remainder)
 Tensor remainder(const Operand& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor remainder_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
+/// The tensor laid out repeats times along each dimension. (torch.Tensor.repeat)
+Tensor repeat(const Tensor& input, const Dims& repeats, SourceLocation at = SourceLocation::here());
+/// Each element along dim (of the flattened tensor without one) repeated, repeats times or as often as its entry in the
+/// tensor repeats says. Inside a trace a tensor needs output_size, its sum. (torch.repeat_interleave)
+Tensor repeat_interleave(const Tensor& input, const Operand& repeats, std::optional<Int> dim = {}, std::optional<Int>
+    output_size = {}, SourceLocation at = SourceLocation::here());
 /// The same elements, in order, with another shape; one size may be -1. A view where strides allow, else a copy.
 /// (torch.reshape)
 Tensor reshape(const Tensor& input, const Dims& shape, SourceLocation at = SourceLocation::here());
 /// The same elements with the shape of another tensor. (torch.Tensor.reshape_as)
 Tensor reshape_as(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+/// The elements shifted along dimensions, those that leave coming back at the other end. (torch.roll)
+Tensor roll(const Tensor& input, const Dims& shifts, const Dims& dims = {}, SourceLocation at = SourceLocation::here());
 /// The nearest integer of each element, halves to the even one. (torch.round)
 Tensor round(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor round_(const Tensor& input, SourceLocation at = SourceLocation::here());
@@ -329,18 +444,27 @@ Tensor scatter_add(const Tensor& input, Int dim, const Tensor& index, const Tens
     SourceLocation::here());
 /// A view of one index along a dimension, which goes away. (torch.select)
 Tensor select(const Tensor& input, Int dim, Int index, SourceLocation at = SourceLocation::here());
+/// A copy of input with src at one index of a dimension. (torch.select_scatter)
+Tensor select_scatter(const Tensor& input, const Tensor& src, Int dim, Int index, SourceLocation at =
+    SourceLocation::here());
 /// 1 / (1 + exp(-x)) of each element. (torch.sigmoid)
 Tensor sigmoid(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor sigmoid_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// -1, 0 or 1 by the sign of each element. (torch.sign)
 Tensor sign(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor sign_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Whether each element is negative; -0 is. (torch.signbit)
+Tensor signbit(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor signbit_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The sine of each element, in radians. (torch.sin)
 Tensor sin(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor sin_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The hyperbolic sine of each element. (torch.sinh)
 Tensor sinh(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor sinh_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// A copy of input with src at the places of a slice. (torch.slice_scatter)
+Tensor slice_scatter(const Tensor& input, const Tensor& src, Int dim = 0, std::optional<Int> start = {},
+    std::optional<Int> end = {}, Int step = 1, SourceLocation at = SourceLocation::here());
 /// exp(x) divided by its sum along a dimension. (torch.softmax)
 Tensor softmax(const Tensor& input, Int dim, std::optional<Dtype> dtype = {}, SourceLocation at =
     SourceLocation::here());
@@ -376,12 +500,22 @@ Tensor sum(const Tensor& input, const Dims& dim = {}, bool keepdim = false, std:
     SourceLocation at = SourceLocation::here());
 /// The transpose of a matrix; tensors of fewer dimensions stay as they are. (torch.t)
 Tensor t(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// The elements of the flattened tensor at the places in index, in its shape. (torch.take)
+Tensor take(const Tensor& input, const Tensor& index, SourceLocation at = SourceLocation::here());
+/// gather() with input and indices broadcast against each other; without dim of the flattened tensors.
+/// (torch.take_along_dim)
+Tensor take_along_dim(const Tensor& input, const Tensor& indices, std::optional<Int> dim = {}, SourceLocation at =
+    SourceLocation::here());
 /// The tangent of each element, in radians. (torch.tan)
 Tensor tan(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor tan_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The hyperbolic tangent of each element. (torch.tanh)
 Tensor tanh(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor tanh_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// repeat() with ones in front of dims where it has fewer numbers than the tensor dimensions. (torch.tile)
+Tensor tile(const Tensor& input, const Dims& dims, SourceLocation at = SourceLocation::here());
+/// The sum of a matrix's diagonal. (torch.trace)
+Tensor trace(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// A view with two dimensions exchanged. (torch.transpose)
 Tensor transpose(const Tensor& input, Int dim0, Int dim1, SourceLocation at = SourceLocation::here());
 /// The lower triangle of matrices, up to a diagonal; zero elsewhere. (torch.tril)
@@ -407,9 +541,14 @@ std::tuple<Tensor, Tensor> var_mean(const Tensor& input, const Dims& dim = {}, s
 Tensor view(const Tensor& input, const Dims& size, SourceLocation at = SourceLocation::here());
 /// A view with the shape of another tensor. (torch.Tensor.view_as)
 Tensor view_as(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+/// Tensors below one another: joined along dimension 0, of rows where they have one dimension. (torch.vstack)
+Tensor vstack(const std::vector<Tensor>& tensors, SourceLocation at = SourceLocation::here());
 /// The element of input where condition holds, else that of other. (torch.where)
 Tensor where(const Tensor& condition, const Operand& input, const Operand& other, SourceLocation at =
     SourceLocation::here());
+/// input * log(other); 0 where input is 0 and other a number. (torch.xlogy)
+Tensor xlogy(const Operand& input, const Operand& other, SourceLocation at = SourceLocation::here());
+Tensor xlogy_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 /// A tensor of zeros. (torch.zeros)
 Tensor zeros(const Dims& size, const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
 /// Zeros in the shape and dtype of input. (torch.zeros_like)
@@ -433,6 +572,32 @@ Tensor zero_(const Tensor& input, SourceLocation at = SourceLocation::here());
 
 namespace nn {
 
+/// Brings each channel to mean 0 and variance 1, over the batch in training (advancing the running statistics in
+/// place), else by the running statistics; then applies weight and bias. (torch.nn.functional.batch_norm)
+Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight =
+    detail::no_tensor(), const Tensor& bias = detail::no_tensor(), bool training = false, Float momentum = 0.1, Float
+    eps = 1e-05, SourceLocation at = SourceLocation::here());
+/// input1 times each matrix of weight times input2, along the last dimensions, plus bias.
+/// (torch.nn.functional.bilinear)
+Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias =
+    detail::no_tensor(), SourceLocation at = SourceLocation::here());
+/// The cross entropy of probabilities against targets from 0 to 1; logarithms are cut at -100.
+/// (torch.nn.functional.binary_cross_entropy)
+Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight = detail::no_tensor(),
+    std::optional<bool> size_average = {}, std::optional<bool> reduce = {}, std::string_view reduction = "mean",
+    SourceLocation at = SourceLocation::here());
+/// binary_cross_entropy of sigmoid(input), without overflow on the way; pos_weight weighs positive targets.
+/// (torch.nn.functional.binary_cross_entropy_with_logits)
+Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target, const Tensor& weight =
+    detail::no_tensor(), std::optional<bool> size_average = {}, std::optional<bool> reduce = {}, std::string_view
+    reduction = "mean", const Tensor& pos_weight = detail::no_tensor(), SourceLocation at = SourceLocation::here());
+/// x where it is positive, else alpha * (exp(x / alpha) - 1). (torch.nn.functional.celu)
+Tensor celu(const Tensor& input, Float alpha = 1.0, bool inplace = false, SourceLocation at = SourceLocation::here());
+Tensor celu_(const Tensor& input, Float alpha = 1.0, bool inplace = false, SourceLocation at = SourceLocation::here());
+/// The inner product along a dimension over the product of the norms, each at least eps.
+/// (torch.nn.functional.cosine_similarity)
+Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, Int dim = 1, Float eps = 1e-8, SourceLocation at =
+    SourceLocation::here());
 /// The cross entropy of scores against class numbers, or against probabilities of the input's shape.
 /// (torch.nn.functional.cross_entropy)
 Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight = detail::no_tensor(),
@@ -441,14 +606,59 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& we
 /// In training, elements set to zero with probability p and the others divided by 1 - p. (torch.nn.functional.dropout)
 Tensor dropout(const Tensor& input, Float p = 0.5, bool training = true, bool inplace = false, SourceLocation at =
     SourceLocation::here());
+/// x where it is positive, else alpha * (exp(x) - 1). (torch.nn.functional.elu)
+Tensor elu(const Tensor& input, Float alpha = 1.0, bool inplace = false, SourceLocation at = SourceLocation::here());
+Tensor elu_(const Tensor& input, Float alpha = 1.0, bool inplace = false, SourceLocation at = SourceLocation::here());
 /// The rows of weight whose numbers input holds. The row padding_idx gets no gradient. Rows longer than max_norm are
 /// scaled down in the result; weight itself stays as it is. (torch.nn.functional.embedding)
 Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<Int> padding_idx = {}, std::optional<Float>
     max_norm = {}, Float norm_type = 2.0, bool scale_grad_by_freq = false, bool sparse = false, SourceLocation at =
     SourceLocation::here());
+/// Minus the log-likelihood of targets that are normal around input with variances var, each at least eps.
+/// (torch.nn.functional.gaussian_nll_loss)
+Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, bool full = false, Float eps =
+    1e-6, std::string_view reduction = "mean", SourceLocation at = SourceLocation::here());
 /// x times the normal distribution's cumulative probability at x; approximate may be "tanh". (torch.nn.functional.gelu)
 Tensor gelu(const Tensor& input, std::string_view approximate = "none", SourceLocation at = SourceLocation::here());
 Tensor gelu_(const Tensor& input, std::string_view approximate = "none", SourceLocation at = SourceLocation::here());
+/// The first half along dim times the sigmoid of the second. (torch.nn.functional.glu)
+Tensor glu(const Tensor& input, Int dim = -1, SourceLocation at = SourceLocation::here());
+/// Brings each group of channels of each sample to mean 0 and variance 1, then applies weight and bias by channel.
+/// (torch.nn.functional.group_norm)
+Tensor group_norm(const Tensor& input, Int num_groups, const Tensor& weight = detail::no_tensor(), const Tensor& bias =
+    detail::no_tensor(), Float eps = 1e-05, SourceLocation at = SourceLocation::here());
+/// Each element, or zero where it lies within lambd of zero. (torch.nn.functional.hardshrink)
+Tensor hardshrink(const Tensor& input, Float lambd = 0.5, SourceLocation at = SourceLocation::here());
+Tensor hardshrink_(const Tensor& input, Float lambd = 0.5, SourceLocation at = SourceLocation::here());
+/// x / 6 + 1/2, but not below 0 nor above 1. (torch.nn.functional.hardsigmoid)
+Tensor hardsigmoid(const Tensor& input, bool inplace = false, SourceLocation at = SourceLocation::here());
+Tensor hardsigmoid_(const Tensor& input, bool inplace = false, SourceLocation at = SourceLocation::here());
+/// x times hardsigmoid(x). (torch.nn.functional.hardswish)
+Tensor hardswish(const Tensor& input, bool inplace = false, SourceLocation at = SourceLocation::here());
+Tensor hardswish_(const Tensor& input, bool inplace = false, SourceLocation at = SourceLocation::here());
+/// Each element, but not below min_val nor above max_val; flat at both. (torch.nn.functional.hardtanh)
+Tensor hardtanh(const Tensor& input, Float min_val = -1.0, Float max_val = 1.0, bool inplace = false, SourceLocation at
+    = SourceLocation::here());
+Tensor hardtanh_(const Tensor& input, Float min_val = -1.0, Float max_val = 1.0, bool inplace = false, SourceLocation at
+    = SourceLocation::here());
+/// input where the target is 1, what it falls short of margin where the target is -1.
+/// (torch.nn.functional.hinge_embedding_loss)
+Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, Float margin = 1.0, std::optional<bool>
+    size_average = {}, std::optional<bool> reduce = {}, std::string_view reduction = "mean", SourceLocation at =
+    SourceLocation::here());
+/// Half the squared difference up to delta, from there on a line. (torch.nn.functional.huber_loss)
+Tensor huber_loss(const Tensor& input, const Tensor& target, std::string_view reduction = "mean", Float delta = 1.0,
+    SourceLocation at = SourceLocation::here());
+/// batch_norm of each sample of the batch by itself; running statistics advance by the samples' mean.
+/// (torch.nn.functional.instance_norm)
+Tensor instance_norm(const Tensor& input, const Tensor& running_mean = detail::no_tensor(), const Tensor& running_var =
+    detail::no_tensor(), const Tensor& weight = detail::no_tensor(), const Tensor& bias = detail::no_tensor(), bool
+    use_input_stats = true, Float momentum = 0.1, Float eps = 1e-05, SourceLocation at = SourceLocation::here());
+/// The divergence of the target's distribution from the one whose logarithm is input; "batchmean" divides by the first
+/// size. (torch.nn.functional.kl_div)
+Tensor kl_div(const Tensor& input, const Tensor& target, std::optional<bool> size_average = {}, std::optional<bool>
+    reduce = {}, std::string_view reduction = "mean", bool log_target = false, SourceLocation at =
+    SourceLocation::here());
 /// The absolute difference of input and target. (torch.nn.functional.l1_loss)
 Tensor l1_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average = {}, std::optional<bool>
     reduce = {}, std::string_view reduction = "mean", const Tensor& weight = detail::no_tensor(), SourceLocation at =
@@ -456,10 +666,25 @@ Tensor l1_loss(const Tensor& input, const Tensor& target, std::optional<bool> si
 /// Brings the last dimensions to mean 0 and variance 1, then applies weight and bias. (torch.nn.functional.layer_norm)
 Tensor layer_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight = detail::no_tensor(), const
     Tensor& bias = detail::no_tensor(), Float eps = 1e-05, SourceLocation at = SourceLocation::here());
+/// Each element, times negative_slope where it is not positive. (torch.nn.functional.leaky_relu)
+Tensor leaky_relu(const Tensor& input, Float negative_slope = 0.01, bool inplace = false, SourceLocation at =
+    SourceLocation::here());
+Tensor leaky_relu_(const Tensor& input, Float negative_slope = 0.01, bool inplace = false, SourceLocation at =
+    SourceLocation::here());
 /// input times the transpose of weight, plus bias; weight is [out, in], or [in] for a single output.
 /// (torch.nn.functional.linear)
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias = detail::no_tensor(), SourceLocation at =
     SourceLocation::here());
+/// log(1 / (1 + exp(-x))), exact for large negative numbers too. (torch.nn.functional.logsigmoid)
+Tensor logsigmoid(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor logsigmoid_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// How much input1 - input2, times the target 1 or -1, falls short of margin. (torch.nn.functional.margin_ranking_loss)
+Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, Float margin = 0.0,
+    std::optional<bool> size_average = {}, std::optional<bool> reduce = {}, std::string_view reduction = "mean",
+    SourceLocation at = SourceLocation::here());
+/// x * tanh(softplus(x)). (torch.nn.functional.mish)
+Tensor mish(const Tensor& input, bool inplace = false, SourceLocation at = SourceLocation::here());
+Tensor mish_(const Tensor& input, bool inplace = false, SourceLocation at = SourceLocation::here());
 /// The squared difference of input and target. (torch.nn.functional.mse_loss)
 Tensor mse_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average = {}, std::optional<bool>
     reduce = {}, std::string_view reduction = "mean", const Tensor& weight = detail::no_tensor(), SourceLocation at =
@@ -469,13 +694,34 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, std::optional<bool> s
 Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight = detail::no_tensor(),
     std::optional<bool> size_average = {}, Int ignore_index = -100, std::optional<bool> reduce = {}, std::string_view
     reduction = "mean", SourceLocation at = SourceLocation::here());
+/// Divided by the norm of order p along a dimension, or by eps where that is larger. (torch.nn.functional.normalize)
+Tensor normalize(const Tensor& input, Float p = 2.0, Int dim = 1, Float eps = 1e-12, SourceLocation at =
+    SourceLocation::here());
 /// Pads with pairs of widths, last dimension first; modes constant, reflect, replicate, circular. Negative widths cut.
 /// (torch.nn.functional.pad)
 Tensor pad(const Tensor& input, const Dims& pad, std::string_view mode = "constant", std::optional<Float> value = {},
     SourceLocation at = SourceLocation::here());
+/// The norm of order p of x1 - x2 + eps along the last dimension. (torch.nn.functional.pairwise_distance)
+Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, Float p = 2.0, Float eps = 1e-6, bool keepdim = false,
+    SourceLocation at = SourceLocation::here());
+/// […, C r^2, H, W] as […, C, H r, W r]: channels become pixels. (torch.nn.functional.pixel_shuffle)
+Tensor pixel_shuffle(const Tensor& input, Int upscale_factor, SourceLocation at = SourceLocation::here());
+/// […, C, H r, W r] as […, C r^2, H, W]: pixels become channels. (torch.nn.functional.pixel_unshuffle)
+Tensor pixel_unshuffle(const Tensor& input, Int downscale_factor, SourceLocation at = SourceLocation::here());
+/// Minus the log-likelihood of Poisson counts whose rate (or its logarithm) is input; full adds Stirling's
+/// approximation of the counts' factorials. (torch.nn.functional.poisson_nll_loss)
+Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input = true, bool full = false,
+    std::optional<bool> size_average = {}, Float eps = 1e-8, std::optional<bool> reduce = {}, std::string_view reduction
+    = "mean", SourceLocation at = SourceLocation::here());
+/// Each element, times its channel's weight (or the only one) where it is not positive. Channels are dimension 1.
+/// (torch.nn.functional.prelu)
+Tensor prelu(const Tensor& input, const Tensor& weight, SourceLocation at = SourceLocation::here());
 /// Each element, but not below zero. (torch.nn.functional.relu)
 Tensor relu(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor relu_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Each element, but not below 0 nor above 6. (torch.nn.functional.relu6)
+Tensor relu6(const Tensor& input, bool inplace = false, SourceLocation at = SourceLocation::here());
+Tensor relu6_(const Tensor& input, bool inplace = false, SourceLocation at = SourceLocation::here());
 /// Divides by the root of the mean square of the last dimensions, then applies weight. (torch.nn.functional.rms_norm)
 Tensor rms_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight = detail::no_tensor(),
     std::optional<Float> eps = {}, SourceLocation at = SourceLocation::here());
@@ -484,9 +730,41 @@ Tensor rms_norm(const Tensor& input, const Dims& normalized_shape, const Tensor&
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& attn_mask
     = detail::no_tensor(), Float dropout_p = 0.0, bool is_causal = false, std::optional<Float> scale = {}, bool
     enable_gqa = false, SourceLocation at = SourceLocation::here());
+/// elu, scaled so that activations keep mean 0 and variance 1 (Klambauer et al. 2017). (torch.nn.functional.selu)
+Tensor selu(const Tensor& input, bool inplace = false, SourceLocation at = SourceLocation::here());
+Tensor selu_(const Tensor& input, bool inplace = false, SourceLocation at = SourceLocation::here());
 /// x * sigmoid(x) of each element. (torch.nn.functional.silu)
 Tensor silu(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor silu_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Half the squared difference over beta where that is below beta, else the absolute difference less beta / 2.
+/// (torch.nn.functional.smooth_l1_loss)
+Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average = {},
+    std::optional<bool> reduce = {}, std::string_view reduction = "mean", Float beta = 1.0, SourceLocation at =
+    SourceLocation::here());
+/// log(1 + exp(beta * x)) / beta; x itself where beta * x is above threshold. (torch.nn.functional.softplus)
+Tensor softplus(const Tensor& input, Float beta = 1.0, Float threshold = 20.0, SourceLocation at =
+    SourceLocation::here());
+Tensor softplus_(const Tensor& input, Float beta = 1.0, Float threshold = 20.0, SourceLocation at =
+    SourceLocation::here());
+/// Each element brought closer to zero by lambd; zero where it lies within. (torch.nn.functional.softshrink)
+Tensor softshrink(const Tensor& input, Float lambd = 0.5, SourceLocation at = SourceLocation::here());
+Tensor softshrink_(const Tensor& input, Float lambd = 0.5, SourceLocation at = SourceLocation::here());
+/// x / (1 + abs(x)). (torch.nn.functional.softsign)
+Tensor softsign(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor softsign_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// x - tanh(x). (torch.nn.functional.tanhshrink)
+Tensor tanhshrink(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor tanhshrink_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Each element where it is above threshold, else value. (torch.nn.functional.threshold)
+Tensor threshold(const Tensor& input, Float threshold, Float value, bool inplace = false, SourceLocation at =
+    SourceLocation::here());
+Tensor threshold_(const Tensor& input, Float threshold, Float value, bool inplace = false, SourceLocation at =
+    SourceLocation::here());
+/// How much further than margin the negative should be from the anchor than the positive.
+/// (torch.nn.functional.triplet_margin_loss)
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, Float margin = 1.0,
+    Float p = 2.0, Float eps = 1e-6, bool swap = false, std::optional<bool> size_average = {}, std::optional<bool>
+    reduce = {}, std::string_view reduction = "mean", SourceLocation at = SourceLocation::here());
 using fulgurite::softmax;
 using fulgurite::log_softmax;
 
@@ -494,6 +772,9 @@ using fulgurite::log_softmax;
 
 namespace linalg {
 
+/// The product of a chain of matrices, in the order that takes the fewest multiplications; the ends may be vectors.
+/// (torch.linalg.multi_dot)
+Tensor multi_dot(const std::vector<Tensor>& tensors, SourceLocation at = SourceLocation::here());
 /// The norm of order ord of all elements, or along dimensions. (torch.linalg.vector_norm)
 Tensor vector_norm(const Tensor& x, Float ord = 2, const Dims& dim = {}, bool keepdim = false, std::optional<Dtype>
     dtype = {}, SourceLocation at = SourceLocation::here());
@@ -573,6 +854,7 @@ Tensor uniform(const Tensor& state, const Dims& size, Float low, Float high, Dty
     SourceLocation::here());
 using fulgurite::abs;
 using fulgurite::acos;
+using fulgurite::acosh;
 using fulgurite::add;
 using fulgurite::all;
 using fulgurite::amax;
@@ -582,8 +864,10 @@ using fulgurite::arange;
 using fulgurite::argmax;
 using fulgurite::argmin;
 using fulgurite::asin;
+using fulgurite::asinh;
 using fulgurite::atan;
 using fulgurite::atan2;
+using fulgurite::atanh;
 using fulgurite::bitwise_and;
 using fulgurite::bitwise_not;
 using fulgurite::bitwise_or;
@@ -599,9 +883,13 @@ using fulgurite::cos;
 using fulgurite::cosh;
 using fulgurite::cumsum;
 using fulgurite::detach;
+using fulgurite::diagonal;
+using fulgurite::digamma;
 using fulgurite::div;
 using fulgurite::eq;
 using fulgurite::erf;
+using fulgurite::erfc;
+using fulgurite::erfinv;
 using fulgurite::exp;
 using fulgurite::exp2;
 using fulgurite::expand;
@@ -618,6 +906,7 @@ using fulgurite::isfinite;
 using fulgurite::isinf;
 using fulgurite::isnan;
 using fulgurite::le;
+using fulgurite::lgamma;
 using fulgurite::linspace;
 using fulgurite::log;
 using fulgurite::log10;
@@ -638,6 +927,7 @@ using fulgurite::narrow;
 using fulgurite::ne;
 using fulgurite::neg;
 using fulgurite::permute;
+using fulgurite::polygamma;
 using fulgurite::pow;
 using fulgurite::prod;
 using fulgurite::reciprocal;

@@ -29,10 +29,14 @@ struct TensorMethods {
   Tensor abs_(SourceLocation at = SourceLocation::here()) const;
   Tensor acos(SourceLocation at = SourceLocation::here()) const;
   Tensor acos_(SourceLocation at = SourceLocation::here()) const;
+  Tensor acosh(SourceLocation at = SourceLocation::here()) const;
+  Tensor acosh_(SourceLocation at = SourceLocation::here()) const;
   Tensor add(const Operand& other, const Operand& alpha = detail::one_operand(), SourceLocation at =
       SourceLocation::here()) const;
   Tensor add_(const Operand& other, const Operand& alpha = detail::one_operand(), SourceLocation at =
       SourceLocation::here()) const;
+  Tensor addbmm(const Tensor& batch1, const Tensor& batch2, const Operand& beta = detail::one_operand(), const Operand&
+      alpha = detail::one_operand(), SourceLocation at = SourceLocation::here()) const;
   Tensor addcdiv(const Tensor& tensor1, const Tensor& tensor2, const Operand& value = detail::one_operand(),
       SourceLocation at = SourceLocation::here()) const;
   Tensor addcdiv_(const Tensor& tensor1, const Tensor& tensor2, const Operand& value = detail::one_operand(),
@@ -43,6 +47,8 @@ struct TensorMethods {
       SourceLocation at = SourceLocation::here()) const;
   Tensor addmm(const Tensor& mat1, const Tensor& mat2, const Operand& beta = detail::one_operand(), const Operand& alpha
       = detail::one_operand(), SourceLocation at = SourceLocation::here()) const;
+  Tensor addmv(const Tensor& mat, const Tensor& vec, const Operand& beta = detail::one_operand(), const Operand& alpha =
+      detail::one_operand(), SourceLocation at = SourceLocation::here()) const;
   Tensor all(const Dims& dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
   Tensor amax(const Dims& dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
   Tensor amin(const Dims& dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
@@ -51,24 +57,45 @@ struct TensorMethods {
   Tensor argmin(std::optional<Int> dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
   Tensor asin(SourceLocation at = SourceLocation::here()) const;
   Tensor asin_(SourceLocation at = SourceLocation::here()) const;
+  Tensor asinh(SourceLocation at = SourceLocation::here()) const;
+  Tensor asinh_(SourceLocation at = SourceLocation::here()) const;
   Tensor atan(SourceLocation at = SourceLocation::here()) const;
   Tensor atan_(SourceLocation at = SourceLocation::here()) const;
   Tensor atan2(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor atan2_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor atanh(SourceLocation at = SourceLocation::here()) const;
+  Tensor atanh_(SourceLocation at = SourceLocation::here()) const;
   Tensor baddbmm(const Tensor& batch1, const Tensor& batch2, const Operand& beta = detail::one_operand(), const Operand&
       alpha = detail::one_operand(), SourceLocation at = SourceLocation::here()) const;
+  Tensor batch_norm(const Tensor& running_mean, const Tensor& running_var, const Tensor& weight = detail::no_tensor(),
+      const Tensor& bias = detail::no_tensor(), bool training = false, Float momentum = 0.1, Float eps = 1e-05,
+      SourceLocation at = SourceLocation::here()) const;
+  Tensor bilinear(const Tensor& input2, const Tensor& weight, const Tensor& bias = detail::no_tensor(), SourceLocation
+      at = SourceLocation::here()) const;
+  Tensor binary_cross_entropy(const Tensor& target, const Tensor& weight = detail::no_tensor(), std::optional<bool>
+      size_average = {}, std::optional<bool> reduce = {}, std::string_view reduction = "mean", SourceLocation at =
+      SourceLocation::here()) const;
+  Tensor binary_cross_entropy_with_logits(const Tensor& target, const Tensor& weight = detail::no_tensor(),
+      std::optional<bool> size_average = {}, std::optional<bool> reduce = {}, std::string_view reduction = "mean", const
+      Tensor& pos_weight = detail::no_tensor(), SourceLocation at = SourceLocation::here()) const;
   Tensor bitwise_and(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor bitwise_and_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor bitwise_left_shift(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor bitwise_left_shift_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor bitwise_not(SourceLocation at = SourceLocation::here()) const;
   Tensor bitwise_not_(SourceLocation at = SourceLocation::here()) const;
   Tensor bitwise_or(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor bitwise_or_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor bitwise_right_shift(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor bitwise_right_shift_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor bitwise_xor(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor bitwise_xor_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor bmm(const Tensor& mat2, SourceLocation at = SourceLocation::here()) const;
   Tensor broadcast_to(const Dims& size, SourceLocation at = SourceLocation::here()) const;
   Tensor ceil(SourceLocation at = SourceLocation::here()) const;
   Tensor ceil_(SourceLocation at = SourceLocation::here()) const;
+  Tensor celu(Float alpha = 1.0, bool inplace = false, SourceLocation at = SourceLocation::here()) const;
+  Tensor celu_(Float alpha = 1.0, bool inplace = false, SourceLocation at = SourceLocation::here()) const;
   std::vector<Tensor> chunk(Int chunks, Int dim = 0, SourceLocation at = SourceLocation::here()) const;
   Tensor clamp(const Operand& min = detail::no_operand(), const Operand& max = detail::no_operand(), SourceLocation at =
       SourceLocation::here()) const;
@@ -82,14 +109,26 @@ struct TensorMethods {
   Tensor constant_pad_nd(const Dims& pad, const Operand& value = detail::zero_operand(), SourceLocation at =
       SourceLocation::here()) const;
   Tensor contiguous(SourceLocation at = SourceLocation::here()) const;
+  Tensor copysign(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor copysign_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor cos(SourceLocation at = SourceLocation::here()) const;
   Tensor cos_(SourceLocation at = SourceLocation::here()) const;
   Tensor cosh(SourceLocation at = SourceLocation::here()) const;
   Tensor cosh_(SourceLocation at = SourceLocation::here()) const;
+  Tensor cosine_similarity(const Tensor& x2, Int dim = 1, Float eps = 1e-8, SourceLocation at = SourceLocation::here())
+      const;
+  Tensor count_nonzero(const Dims& dim = {}, SourceLocation at = SourceLocation::here()) const;
   Tensor cross_entropy(const Tensor& target, const Tensor& weight = detail::no_tensor(), std::optional<bool>
       size_average = {}, Int ignore_index = -100, std::optional<bool> reduce = {}, std::string_view reduction = "mean",
       Float label_smoothing = 0.0, SourceLocation at = SourceLocation::here()) const;
   Tensor cumsum(Int dim, std::optional<Dtype> dtype = {}, SourceLocation at = SourceLocation::here()) const;
+  Tensor deg2rad(SourceLocation at = SourceLocation::here()) const;
+  Tensor deg2rad_(SourceLocation at = SourceLocation::here()) const;
+  Tensor diag(Int diagonal = 0, SourceLocation at = SourceLocation::here()) const;
+  Tensor diag_embed(Int offset = 0, Int dim1 = -2, Int dim2 = -1, SourceLocation at = SourceLocation::here()) const;
+  Tensor diagonal(Int offset = 0, Int dim1 = 0, Int dim2 = 1, SourceLocation at = SourceLocation::here()) const;
+  Tensor digamma(SourceLocation at = SourceLocation::here()) const;
+  Tensor digamma_(SourceLocation at = SourceLocation::here()) const;
   Tensor div(const Operand& other, std::string_view rounding_mode = {}, SourceLocation at = SourceLocation::here())
       const;
   Tensor div_(const Operand& other, std::string_view rounding_mode = {}, SourceLocation at = SourceLocation::here())
@@ -97,6 +136,8 @@ struct TensorMethods {
   Tensor dot(const Tensor& tensor, SourceLocation at = SourceLocation::here()) const;
   Tensor dropout(Float p = 0.5, bool training = true, bool inplace = false, SourceLocation at = SourceLocation::here())
       const;
+  Tensor elu(Float alpha = 1.0, bool inplace = false, SourceLocation at = SourceLocation::here()) const;
+  Tensor elu_(Float alpha = 1.0, bool inplace = false, SourceLocation at = SourceLocation::here()) const;
   Tensor embedding(const Tensor& weight, std::optional<Int> padding_idx = {}, std::optional<Float> max_norm = {}, Float
       norm_type = 2.0, bool scale_grad_by_freq = false, bool sparse = false, SourceLocation at = SourceLocation::here())
       const;
@@ -104,6 +145,10 @@ struct TensorMethods {
   Tensor eq_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor erf(SourceLocation at = SourceLocation::here()) const;
   Tensor erf_(SourceLocation at = SourceLocation::here()) const;
+  Tensor erfc(SourceLocation at = SourceLocation::here()) const;
+  Tensor erfc_(SourceLocation at = SourceLocation::here()) const;
+  Tensor erfinv(SourceLocation at = SourceLocation::here()) const;
+  Tensor erfinv_(SourceLocation at = SourceLocation::here()) const;
   Tensor exp(SourceLocation at = SourceLocation::here()) const;
   Tensor exp_(SourceLocation at = SourceLocation::here()) const;
   Tensor exp2(SourceLocation at = SourceLocation::here()) const;
@@ -116,24 +161,70 @@ struct TensorMethods {
   Tensor flip(const Dims& dims, SourceLocation at = SourceLocation::here()) const;
   Tensor floor(SourceLocation at = SourceLocation::here()) const;
   Tensor floor_(SourceLocation at = SourceLocation::here()) const;
+  Tensor floor_divide(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor floor_divide_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor fmax(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor fmax_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor fmin(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor fmin_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor fmod(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor fmod_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor frac(SourceLocation at = SourceLocation::here()) const;
+  Tensor frac_(SourceLocation at = SourceLocation::here()) const;
   Tensor gather(Int dim, const Tensor& index, SourceLocation at = SourceLocation::here()) const;
+  Tensor gaussian_nll_loss(const Tensor& target, const Tensor& var, bool full = false, Float eps = 1e-6,
+      std::string_view reduction = "mean", SourceLocation at = SourceLocation::here()) const;
   Tensor ge(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor ge_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor gelu(std::string_view approximate = "none", SourceLocation at = SourceLocation::here()) const;
   Tensor gelu_(std::string_view approximate = "none", SourceLocation at = SourceLocation::here()) const;
+  Tensor glu(Int dim = -1, SourceLocation at = SourceLocation::here()) const;
+  Tensor group_norm(Int num_groups, const Tensor& weight = detail::no_tensor(), const Tensor& bias =
+      detail::no_tensor(), Float eps = 1e-05, SourceLocation at = SourceLocation::here()) const;
   Tensor gt(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor gt_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor hardshrink(Float lambd = 0.5, SourceLocation at = SourceLocation::here()) const;
+  Tensor hardshrink_(Float lambd = 0.5, SourceLocation at = SourceLocation::here()) const;
+  Tensor hardsigmoid(bool inplace = false, SourceLocation at = SourceLocation::here()) const;
+  Tensor hardsigmoid_(bool inplace = false, SourceLocation at = SourceLocation::here()) const;
+  Tensor hardswish(bool inplace = false, SourceLocation at = SourceLocation::here()) const;
+  Tensor hardswish_(bool inplace = false, SourceLocation at = SourceLocation::here()) const;
+  Tensor hardtanh(Float min_val = -1.0, Float max_val = 1.0, bool inplace = false, SourceLocation at =
+      SourceLocation::here()) const;
+  Tensor hardtanh_(Float min_val = -1.0, Float max_val = 1.0, bool inplace = false, SourceLocation at =
+      SourceLocation::here()) const;
+  Tensor heaviside(const Tensor& values, SourceLocation at = SourceLocation::here()) const;
+  Tensor heaviside_(const Tensor& values, SourceLocation at = SourceLocation::here()) const;
+  Tensor hinge_embedding_loss(const Tensor& target, Float margin = 1.0, std::optional<bool> size_average = {},
+      std::optional<bool> reduce = {}, std::string_view reduction = "mean", SourceLocation at = SourceLocation::here())
+      const;
+  Tensor huber_loss(const Tensor& target, std::string_view reduction = "mean", Float delta = 1.0, SourceLocation at =
+      SourceLocation::here()) const;
+  Tensor hypot(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor hypot_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor index_add(Int dim, const Tensor& index, const Tensor& source, const Operand& alpha = detail::one_operand(),
+      SourceLocation at = SourceLocation::here()) const;
+  Tensor index_copy(Int dim, const Tensor& index, const Tensor& source, SourceLocation at = SourceLocation::here())
+      const;
+  Tensor index_fill(Int dim, const Tensor& index, const Operand& value, SourceLocation at = SourceLocation::here())
+      const;
   Tensor index_put(const std::vector<Tensor>& indices, const Tensor& values, bool accumulate = false, SourceLocation at
       = SourceLocation::here()) const;
   Tensor index_select(Int dim, const Tensor& index, SourceLocation at = SourceLocation::here()) const;
+  Tensor inner(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor instance_norm(const Tensor& running_mean = detail::no_tensor(), const Tensor& running_var =
+      detail::no_tensor(), const Tensor& weight = detail::no_tensor(), const Tensor& bias = detail::no_tensor(), bool
+      use_input_stats = true, Float momentum = 0.1, Float eps = 1e-05, SourceLocation at = SourceLocation::here())
+      const;
   Tensor isfinite(SourceLocation at = SourceLocation::here()) const;
   Tensor isfinite_(SourceLocation at = SourceLocation::here()) const;
   Tensor isinf(SourceLocation at = SourceLocation::here()) const;
   Tensor isinf_(SourceLocation at = SourceLocation::here()) const;
   Tensor isnan(SourceLocation at = SourceLocation::here()) const;
   Tensor isnan_(SourceLocation at = SourceLocation::here()) const;
+  Tensor kl_div(const Tensor& target, std::optional<bool> size_average = {}, std::optional<bool> reduce = {},
+      std::string_view reduction = "mean", bool log_target = false, SourceLocation at = SourceLocation::here()) const;
+  Tensor kron(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor l1_loss(const Tensor& target, std::optional<bool> size_average = {}, std::optional<bool> reduce = {},
       std::string_view reduction = "mean", const Tensor& weight = detail::no_tensor(), SourceLocation at =
       SourceLocation::here()) const;
@@ -141,8 +232,14 @@ struct TensorMethods {
       detail::no_tensor(), Float eps = 1e-05, SourceLocation at = SourceLocation::here()) const;
   Tensor le(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor le_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor leaky_relu(Float negative_slope = 0.01, bool inplace = false, SourceLocation at = SourceLocation::here())
+      const;
+  Tensor leaky_relu_(Float negative_slope = 0.01, bool inplace = false, SourceLocation at = SourceLocation::here())
+      const;
   Tensor lerp(const Tensor& end, const Operand& weight, SourceLocation at = SourceLocation::here()) const;
   Tensor lerp_(const Tensor& end, const Operand& weight, SourceLocation at = SourceLocation::here()) const;
+  Tensor lgamma(SourceLocation at = SourceLocation::here()) const;
+  Tensor lgamma_(SourceLocation at = SourceLocation::here()) const;
   Tensor linear(const Tensor& weight, const Tensor& bias = detail::no_tensor(), SourceLocation at =
       SourceLocation::here()) const;
   Tensor log(SourceLocation at = SourceLocation::here()) const;
@@ -154,6 +251,8 @@ struct TensorMethods {
   Tensor log2(SourceLocation at = SourceLocation::here()) const;
   Tensor log2_(SourceLocation at = SourceLocation::here()) const;
   Tensor log_softmax(Int dim, std::optional<Dtype> dtype = {}, SourceLocation at = SourceLocation::here()) const;
+  Tensor logaddexp(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor logaddexp_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor logical_and(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor logical_and_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor logical_not(SourceLocation at = SourceLocation::here()) const;
@@ -162,9 +261,16 @@ struct TensorMethods {
   Tensor logical_or_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor logical_xor(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor logical_xor_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor logit(std::optional<Float> eps = {}, SourceLocation at = SourceLocation::here()) const;
+  Tensor logit_(std::optional<Float> eps = {}, SourceLocation at = SourceLocation::here()) const;
+  Tensor logsigmoid(SourceLocation at = SourceLocation::here()) const;
+  Tensor logsigmoid_(SourceLocation at = SourceLocation::here()) const;
   Tensor logsumexp(const Dims& dim, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
   Tensor lt(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor lt_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor margin_ranking_loss(const Tensor& input2, const Tensor& target, Float margin = 0.0, std::optional<bool>
+      size_average = {}, std::optional<bool> reduce = {}, std::string_view reduction = "mean", SourceLocation at =
+      SourceLocation::here()) const;
   Tensor masked_fill(const Tensor& mask, const Operand& value, SourceLocation at = SourceLocation::here()) const;
   Tensor masked_fill_(const Tensor& mask, const Operand& value, SourceLocation at = SourceLocation::here()) const;
   Tensor matmul(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
@@ -176,6 +282,8 @@ struct TensorMethods {
   Tensor min(SourceLocation at = SourceLocation::here()) const;
   Tensor minimum(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor minimum_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor mish(bool inplace = false, SourceLocation at = SourceLocation::here()) const;
+  Tensor mish_(bool inplace = false, SourceLocation at = SourceLocation::here()) const;
   Tensor mm(const Tensor& mat2, SourceLocation at = SourceLocation::here()) const;
   Tensor movedim(const Dims& source, const Dims& destination, SourceLocation at = SourceLocation::here()) const;
   Tensor mse_loss(const Tensor& target, std::optional<bool> size_average = {}, std::optional<bool> reduce = {},
@@ -184,6 +292,10 @@ struct TensorMethods {
   Tensor mul(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor mul_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor mv(const Tensor& vec, SourceLocation at = SourceLocation::here()) const;
+  Tensor nan_to_num(std::optional<Float> nan = {}, std::optional<Float> posinf = {}, std::optional<Float> neginf = {},
+      SourceLocation at = SourceLocation::here()) const;
+  Tensor nan_to_num_(std::optional<Float> nan = {}, std::optional<Float> posinf = {}, std::optional<Float> neginf = {},
+      SourceLocation at = SourceLocation::here()) const;
   Tensor narrow(Int dim, Int start, Int length, SourceLocation at = SourceLocation::here()) const;
   Tensor ne(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor ne_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
@@ -192,24 +304,43 @@ struct TensorMethods {
   Tensor nll_loss(const Tensor& target, const Tensor& weight = detail::no_tensor(), std::optional<bool> size_average =
       {}, Int ignore_index = -100, std::optional<bool> reduce = {}, std::string_view reduction = "mean", SourceLocation
       at = SourceLocation::here()) const;
+  Tensor norm(Float p = 2.0, const Dims& dim = {}, bool keepdim = false, std::optional<Dtype> dtype = {}, SourceLocation
+      at = SourceLocation::here()) const;
+  Tensor normalize(Float p = 2.0, Int dim = 1, Float eps = 1e-12, SourceLocation at = SourceLocation::here()) const;
   Tensor outer(const Tensor& vec2, SourceLocation at = SourceLocation::here()) const;
   Tensor pad(const Dims& pad, std::string_view mode = "constant", std::optional<Float> value = {}, SourceLocation at =
       SourceLocation::here()) const;
+  Tensor pairwise_distance(const Tensor& x2, Float p = 2.0, Float eps = 1e-6, bool keepdim = false, SourceLocation at =
+      SourceLocation::here()) const;
   Tensor permute(const Dims& dims, SourceLocation at = SourceLocation::here()) const;
+  Tensor pixel_shuffle(Int upscale_factor, SourceLocation at = SourceLocation::here()) const;
+  Tensor pixel_unshuffle(Int downscale_factor, SourceLocation at = SourceLocation::here()) const;
+  Tensor poisson_nll_loss(const Tensor& target, bool log_input = true, bool full = false, std::optional<bool>
+      size_average = {}, Float eps = 1e-8, std::optional<bool> reduce = {}, std::string_view reduction = "mean",
+      SourceLocation at = SourceLocation::here()) const;
   Tensor pow(const Operand& exponent, SourceLocation at = SourceLocation::here()) const;
   Tensor pow_(const Operand& exponent, SourceLocation at = SourceLocation::here()) const;
+  Tensor prelu(const Tensor& weight, SourceLocation at = SourceLocation::here()) const;
   Tensor prod(std::optional<Int> dim = {}, bool keepdim = false, std::optional<Dtype> dtype = {}, SourceLocation at =
       SourceLocation::here()) const;
+  Tensor rad2deg(SourceLocation at = SourceLocation::here()) const;
+  Tensor rad2deg_(SourceLocation at = SourceLocation::here()) const;
   Tensor reciprocal(SourceLocation at = SourceLocation::here()) const;
   Tensor reciprocal_(SourceLocation at = SourceLocation::here()) const;
   Tensor relu(SourceLocation at = SourceLocation::here()) const;
   Tensor relu_(SourceLocation at = SourceLocation::here()) const;
+  Tensor relu6(bool inplace = false, SourceLocation at = SourceLocation::here()) const;
+  Tensor relu6_(bool inplace = false, SourceLocation at = SourceLocation::here()) const;
   Tensor remainder(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor remainder_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor repeat(const Dims& repeats, SourceLocation at = SourceLocation::here()) const;
+  Tensor repeat_interleave(const Operand& repeats, std::optional<Int> dim = {}, std::optional<Int> output_size = {},
+      SourceLocation at = SourceLocation::here()) const;
   Tensor reshape(const Dims& shape, SourceLocation at = SourceLocation::here()) const;
   Tensor reshape_as(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor rms_norm(const Dims& normalized_shape, const Tensor& weight = detail::no_tensor(), std::optional<Float> eps =
       {}, SourceLocation at = SourceLocation::here()) const;
+  Tensor roll(const Dims& shifts, const Dims& dims = {}, SourceLocation at = SourceLocation::here()) const;
   Tensor round(SourceLocation at = SourceLocation::here()) const;
   Tensor round_(SourceLocation at = SourceLocation::here()) const;
   Tensor rsqrt(SourceLocation at = SourceLocation::here()) const;
@@ -220,17 +351,32 @@ struct TensorMethods {
   Tensor scatter(Int dim, const Tensor& index, const Operand& src, SourceLocation at = SourceLocation::here()) const;
   Tensor scatter_add(Int dim, const Tensor& index, const Tensor& src, SourceLocation at = SourceLocation::here()) const;
   Tensor select(Int dim, Int index, SourceLocation at = SourceLocation::here()) const;
+  Tensor select_scatter(const Tensor& src, Int dim, Int index, SourceLocation at = SourceLocation::here()) const;
+  Tensor selu(bool inplace = false, SourceLocation at = SourceLocation::here()) const;
+  Tensor selu_(bool inplace = false, SourceLocation at = SourceLocation::here()) const;
   Tensor sigmoid(SourceLocation at = SourceLocation::here()) const;
   Tensor sigmoid_(SourceLocation at = SourceLocation::here()) const;
   Tensor sign(SourceLocation at = SourceLocation::here()) const;
   Tensor sign_(SourceLocation at = SourceLocation::here()) const;
+  Tensor signbit(SourceLocation at = SourceLocation::here()) const;
+  Tensor signbit_(SourceLocation at = SourceLocation::here()) const;
   Tensor silu(SourceLocation at = SourceLocation::here()) const;
   Tensor silu_(SourceLocation at = SourceLocation::here()) const;
   Tensor sin(SourceLocation at = SourceLocation::here()) const;
   Tensor sin_(SourceLocation at = SourceLocation::here()) const;
   Tensor sinh(SourceLocation at = SourceLocation::here()) const;
   Tensor sinh_(SourceLocation at = SourceLocation::here()) const;
+  Tensor slice_scatter(const Tensor& src, Int dim = 0, std::optional<Int> start = {}, std::optional<Int> end = {}, Int
+      step = 1, SourceLocation at = SourceLocation::here()) const;
+  Tensor smooth_l1_loss(const Tensor& target, std::optional<bool> size_average = {}, std::optional<bool> reduce = {},
+      std::string_view reduction = "mean", Float beta = 1.0, SourceLocation at = SourceLocation::here()) const;
   Tensor softmax(Int dim, std::optional<Dtype> dtype = {}, SourceLocation at = SourceLocation::here()) const;
+  Tensor softplus(Float beta = 1.0, Float threshold = 20.0, SourceLocation at = SourceLocation::here()) const;
+  Tensor softplus_(Float beta = 1.0, Float threshold = 20.0, SourceLocation at = SourceLocation::here()) const;
+  Tensor softshrink(Float lambd = 0.5, SourceLocation at = SourceLocation::here()) const;
+  Tensor softshrink_(Float lambd = 0.5, SourceLocation at = SourceLocation::here()) const;
+  Tensor softsign(SourceLocation at = SourceLocation::here()) const;
+  Tensor softsign_(SourceLocation at = SourceLocation::here()) const;
   std::vector<Tensor> split(const Dims& split_size_or_sections, Int dim = 0, SourceLocation at = SourceLocation::here())
       const;
   std::vector<Tensor> split_with_sizes(const Dims& split_sizes, Int dim = 0, SourceLocation at = SourceLocation::here())
@@ -251,12 +397,26 @@ struct TensorMethods {
   Tensor sum(const Dims& dim = {}, bool keepdim = false, std::optional<Dtype> dtype = {}, SourceLocation at =
       SourceLocation::here()) const;
   Tensor t(SourceLocation at = SourceLocation::here()) const;
+  Tensor take(const Tensor& index, SourceLocation at = SourceLocation::here()) const;
+  Tensor take_along_dim(const Tensor& indices, std::optional<Int> dim = {}, SourceLocation at = SourceLocation::here())
+      const;
   Tensor tan(SourceLocation at = SourceLocation::here()) const;
   Tensor tan_(SourceLocation at = SourceLocation::here()) const;
   Tensor tanh(SourceLocation at = SourceLocation::here()) const;
   Tensor tanh_(SourceLocation at = SourceLocation::here()) const;
+  Tensor tanhshrink(SourceLocation at = SourceLocation::here()) const;
+  Tensor tanhshrink_(SourceLocation at = SourceLocation::here()) const;
+  Tensor threshold(Float threshold, Float value, bool inplace = false, SourceLocation at = SourceLocation::here())
+      const;
+  Tensor threshold_(Float threshold, Float value, bool inplace = false, SourceLocation at = SourceLocation::here())
+      const;
+  Tensor tile(const Dims& dims, SourceLocation at = SourceLocation::here()) const;
+  Tensor trace(SourceLocation at = SourceLocation::here()) const;
   Tensor transpose(Int dim0, Int dim1, SourceLocation at = SourceLocation::here()) const;
   Tensor tril(Int diagonal = 0, SourceLocation at = SourceLocation::here()) const;
+  Tensor triplet_margin_loss(const Tensor& positive, const Tensor& negative, Float margin = 1.0, Float p = 2.0, Float
+      eps = 1e-6, bool swap = false, std::optional<bool> size_average = {}, std::optional<bool> reduce = {},
+      std::string_view reduction = "mean", SourceLocation at = SourceLocation::here()) const;
   Tensor triu(Int diagonal = 0, SourceLocation at = SourceLocation::here()) const;
   Tensor trunc(SourceLocation at = SourceLocation::here()) const;
   Tensor trunc_(SourceLocation at = SourceLocation::here()) const;
@@ -271,6 +431,8 @@ struct TensorMethods {
       SourceLocation at = SourceLocation::here()) const;
   Tensor view(const Dims& size, SourceLocation at = SourceLocation::here()) const;
   Tensor view_as(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor xlogy(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor xlogy_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   std::tuple<Tensor, Tensor> max(Int dim, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
   Tensor max(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   std::tuple<Tensor, Tensor> min(Int dim, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;

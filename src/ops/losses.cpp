@@ -3,30 +3,13 @@
 
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/loss_rules.h"
 #include "ops/precision.h"
 #include "ops/shape_rules.h"
 #include "ops/symbols.h"
 
 namespace fulgurite {
 namespace {
-
-/// The reduction that is meant by `reduction` and PyTorch's older arguments size_average and reduce.
-std::string_view reduction_of(const Argument& size_average, const Argument& reduce, const Argument& reduction) {
-  std::string_view wanted = reduction.string();
-  if (!size_average.is_none() || !reduce.is_none()) {
-    const bool reduces = reduce.is_none() || reduce.boolean(), averages = size_average.is_none() ||
-        size_average.boolean();
-    wanted = !reduces ? "none" : averages ? "mean" : "sum";
-  }
-  require(wanted == "mean" || wanted == "sum" || wanted == "none",
-          "reduction must be \"mean\", \"sum\" or \"none\", got \"", wanted, "\"");
-  return wanted;
-}
-
-Tensor reduced(const Tensor& loss, std::string_view reduction, SourceLocation at) {
-  if (reduction == "none") return loss;
-  return reduction == "sum" ? sum(loss, {}, false, {}, at) : mean(loss, {}, false, {}, at);
-}
 
 /// The sum of `loss` over that of `weight`.
 Tensor weighted_mean(const Tensor& loss, const Tensor& weight, SourceLocation at) {

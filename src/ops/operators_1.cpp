@@ -22,6 +22,14 @@ Tensor acos_(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return apply_in_place(acos_symbol, arguments, at);
 }
+Tensor acosh(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(acosh_symbol, arguments, at);
+}
+Tensor acosh_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(acosh_symbol, arguments, at);
+}
 Tensor add(const Operand& input, const Operand& other, const Operand& alpha, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other), Argument(alpha)};
   return dispatch(add_symbol, arguments, at);
@@ -29,6 +37,11 @@ Tensor add(const Operand& input, const Operand& other, const Operand& alpha, Sou
 Tensor add_(const Tensor& input, const Operand& other, const Operand& alpha, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other), Argument(alpha)};
   return apply_in_place(add_symbol, arguments, at);
+}
+Tensor addbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand&
+    alpha, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(batch1), Argument(batch2), Argument(beta), Argument(alpha)};
+  return dispatch(addbmm_symbol, arguments, at);
 }
 Tensor addcdiv(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation
     at) {
@@ -54,6 +67,11 @@ Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const 
     SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(mat1), Argument(mat2), Argument(beta), Argument(alpha)};
   return dispatch(addmm_symbol, arguments, at);
+}
+Tensor addmv(const Tensor& input, const Tensor& mat, const Tensor& vec, const Operand& beta, const Operand& alpha,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(mat), Argument(vec), Argument(beta), Argument(alpha)};
+  return dispatch(addmv_symbol, arguments, at);
 }
 Tensor all(const Tensor& input, const Dims& dim, bool keepdim, SourceLocation at) {
   const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(keepdim)};
@@ -100,6 +118,14 @@ Tensor asin_(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return apply_in_place(asin_symbol, arguments, at);
 }
+Tensor asinh(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(asinh_symbol, arguments, at);
+}
+Tensor asinh_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(asinh_symbol, arguments, at);
+}
 Tensor atan(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return dispatch(atan_symbol, arguments, at);
@@ -116,6 +142,14 @@ Tensor atan2_(const Tensor& input, const Tensor& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return apply_in_place(atan2_symbol, arguments, at);
 }
+Tensor atanh(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(atanh_symbol, arguments, at);
+}
+Tensor atanh_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(atanh_symbol, arguments, at);
+}
 Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand&
     alpha, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(batch1), Argument(batch2), Argument(beta), Argument(alpha)};
@@ -128,6 +162,14 @@ Tensor bitwise_and(const Operand& input, const Operand& other, SourceLocation at
 Tensor bitwise_and_(const Tensor& input, const Operand& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return apply_in_place(bitwise_and_symbol, arguments, at);
+}
+Tensor bitwise_left_shift(const Operand& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(bitwise_left_shift_symbol, arguments, at);
+}
+Tensor bitwise_left_shift_(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(bitwise_left_shift_symbol, arguments, at);
 }
 Tensor bitwise_not(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
@@ -144,6 +186,14 @@ Tensor bitwise_or(const Operand& input, const Operand& other, SourceLocation at)
 Tensor bitwise_or_(const Tensor& input, const Operand& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return apply_in_place(bitwise_or_symbol, arguments, at);
+}
+Tensor bitwise_right_shift(const Operand& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(bitwise_right_shift_symbol, arguments, at);
+}
+Tensor bitwise_right_shift_(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(bitwise_right_shift_symbol, arguments, at);
 }
 Tensor bitwise_xor(const Operand& input, const Operand& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
@@ -215,6 +265,14 @@ Tensor contiguous(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return dispatch(contiguous_symbol, arguments, at);
 }
+Tensor copysign(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(copysign_symbol, arguments, at);
+}
+Tensor copysign_(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(copysign_symbol, arguments, at);
+}
 Tensor cos(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return dispatch(cos_symbol, arguments, at);
@@ -231,13 +289,45 @@ Tensor cosh_(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return apply_in_place(cosh_symbol, arguments, at);
 }
+Tensor count_nonzero(const Tensor& input, const Dims& dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim)};
+  return dispatch(count_nonzero_symbol, arguments, at);
+}
 Tensor cumsum(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
   return dispatch(cumsum_symbol, arguments, at);
 }
+Tensor deg2rad(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(deg2rad_symbol, arguments, at);
+}
+Tensor deg2rad_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(deg2rad_symbol, arguments, at);
+}
 Tensor detach(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return dispatch(detach_symbol, arguments, at);
+}
+Tensor diag(const Tensor& input, Int diagonal, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(diagonal)};
+  return dispatch(diag_symbol, arguments, at);
+}
+Tensor diag_embed(const Tensor& input, Int offset, Int dim1, Int dim2, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(offset), Argument(dim1), Argument(dim2)};
+  return dispatch(diag_embed_symbol, arguments, at);
+}
+Tensor diagonal(const Tensor& input, Int offset, Int dim1, Int dim2, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(offset), Argument(dim1), Argument(dim2)};
+  return dispatch(diagonal_symbol, arguments, at);
+}
+Tensor digamma(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(digamma_symbol, arguments, at);
+}
+Tensor digamma_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(digamma_symbol, arguments, at);
 }
 Tensor div(const Operand& input, const Operand& other, std::string_view rounding_mode, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other), rounding_mode.empty() ? Argument() :
@@ -281,102 +371,9 @@ Tensor erf_(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return apply_in_place(erf_symbol, arguments, at);
 }
-Tensor exp(const Tensor& input, SourceLocation at) {
+Tensor erfc(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
-  return dispatch(exp_symbol, arguments, at);
-}
-Tensor exp_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(exp_symbol, arguments, at);
-}
-Tensor exp2(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(exp2_symbol, arguments, at);
-}
-Tensor exp2_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(exp2_symbol, arguments, at);
-}
-Tensor expand(const Tensor& input, const Dims& size, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(size)};
-  return dispatch(expand_symbol, arguments, at);
-}
-Tensor expand_as(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(expand_as_symbol, arguments, at);
-}
-Tensor expm1(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(expm1_symbol, arguments, at);
-}
-Tensor expm1_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(expm1_symbol, arguments, at);
-}
-Tensor eye(Int n, std::optional<Int> m, const TensorOptions& options, SourceLocation at) {
-  const Argument arguments[] = {Argument(n), Argument(m), Argument(options.dtype), options.device == Device() ?
-      Argument() : Argument(options.device)};
-  const Tensor result = dispatch(eye_symbol, arguments, at);
-  return options.requires_grad ? result.requires_grad_() : result;
-}
-Tensor eye(Int n, const TensorOptions& options, SourceLocation at) {
-  return eye(n, {}, options, at);
-}
-Tensor flatten(const Tensor& input, Int start_dim, Int end_dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(start_dim), Argument(end_dim)};
-  return dispatch(flatten_symbol, arguments, at);
-}
-Tensor flip(const Tensor& input, const Dims& dims, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dims)};
-  return dispatch(flip_symbol, arguments, at);
-}
-Tensor floor(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(floor_symbol, arguments, at);
-}
-Tensor floor_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(floor_symbol, arguments, at);
-}
-Tensor fmod(const Tensor& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(fmod_symbol, arguments, at);
-}
-Tensor fmod_(const Tensor& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return apply_in_place(fmod_symbol, arguments, at);
-}
-Tensor full(const Dims& size, const Operand& fill_value, const TensorOptions& options, SourceLocation at) {
-  const Argument arguments[] = {Argument(size), Argument(fill_value), Argument(options.dtype), options.device ==
-      Device() ? Argument() : Argument(options.device)};
-  const Tensor result = dispatch(full_symbol, arguments, at);
-  return options.requires_grad ? result.requires_grad_() : result;
-}
-Tensor full_like(const Tensor& input, const Operand& fill_value, const TensorOptions& options, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(fill_value), Argument(options.dtype), options.device ==
-      Device() ? Argument() : Argument(options.device)};
-  const Tensor result = dispatch(full_like_symbol, arguments, at);
-  return options.requires_grad ? result.requires_grad_() : result;
-}
-Tensor gather(const Tensor& input, Int dim, const Tensor& index, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index)};
-  return dispatch(gather_symbol, arguments, at);
-}
-Tensor ge(const Tensor& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(ge_symbol, arguments, at);
-}
-Tensor ge_(const Tensor& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return apply_in_place(ge_symbol, arguments, at);
-}
-Tensor gt(const Tensor& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(gt_symbol, arguments, at);
-}
-Tensor gt_(const Tensor& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return apply_in_place(gt_symbol, arguments, at);
+  return dispatch(erfc_symbol, arguments, at);
 }
 
 }  // namespace fulgurite

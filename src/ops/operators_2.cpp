@@ -6,6 +6,180 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor erfc_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(erfc_symbol, arguments, at);
+}
+Tensor erfinv(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(erfinv_symbol, arguments, at);
+}
+Tensor erfinv_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(erfinv_symbol, arguments, at);
+}
+Tensor exp(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(exp_symbol, arguments, at);
+}
+Tensor exp_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(exp_symbol, arguments, at);
+}
+Tensor exp2(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(exp2_symbol, arguments, at);
+}
+Tensor exp2_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(exp2_symbol, arguments, at);
+}
+Tensor expand(const Tensor& input, const Dims& size, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(size)};
+  return dispatch(expand_symbol, arguments, at);
+}
+Tensor expand_as(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(expand_as_symbol, arguments, at);
+}
+Tensor expm1(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(expm1_symbol, arguments, at);
+}
+Tensor expm1_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(expm1_symbol, arguments, at);
+}
+Tensor eye(Int n, std::optional<Int> m, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(n), Argument(m), Argument(options.dtype), options.device == Device() ?
+      Argument() : Argument(options.device)};
+  const Tensor result = dispatch(eye_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor eye(Int n, const TensorOptions& options, SourceLocation at) {
+  return eye(n, {}, options, at);
+}
+Tensor flatten(const Tensor& input, Int start_dim, Int end_dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(start_dim), Argument(end_dim)};
+  return dispatch(flatten_symbol, arguments, at);
+}
+Tensor flip(const Tensor& input, const Dims& dims, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dims)};
+  return dispatch(flip_symbol, arguments, at);
+}
+Tensor floor(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(floor_symbol, arguments, at);
+}
+Tensor floor_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(floor_symbol, arguments, at);
+}
+Tensor floor_divide(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(floor_divide_symbol, arguments, at);
+}
+Tensor floor_divide_(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(floor_divide_symbol, arguments, at);
+}
+Tensor fmax(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(fmax_symbol, arguments, at);
+}
+Tensor fmax_(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(fmax_symbol, arguments, at);
+}
+Tensor fmin(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(fmin_symbol, arguments, at);
+}
+Tensor fmin_(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(fmin_symbol, arguments, at);
+}
+Tensor fmod(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(fmod_symbol, arguments, at);
+}
+Tensor fmod_(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(fmod_symbol, arguments, at);
+}
+Tensor frac(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(frac_symbol, arguments, at);
+}
+Tensor frac_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(frac_symbol, arguments, at);
+}
+Tensor full(const Dims& size, const Operand& fill_value, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(size), Argument(fill_value), Argument(options.dtype), options.device ==
+      Device() ? Argument() : Argument(options.device)};
+  const Tensor result = dispatch(full_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor full_like(const Tensor& input, const Operand& fill_value, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(fill_value), Argument(options.dtype), options.device ==
+      Device() ? Argument() : Argument(options.device)};
+  const Tensor result = dispatch(full_like_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor gather(const Tensor& input, Int dim, const Tensor& index, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index)};
+  return dispatch(gather_symbol, arguments, at);
+}
+Tensor ge(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(ge_symbol, arguments, at);
+}
+Tensor ge_(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(ge_symbol, arguments, at);
+}
+Tensor gt(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(gt_symbol, arguments, at);
+}
+Tensor gt_(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(gt_symbol, arguments, at);
+}
+Tensor heaviside(const Tensor& input, const Tensor& values, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(values)};
+  return dispatch(heaviside_symbol, arguments, at);
+}
+Tensor heaviside_(const Tensor& input, const Tensor& values, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(values)};
+  return apply_in_place(heaviside_symbol, arguments, at);
+}
+Tensor hstack(const std::vector<Tensor>& tensors, SourceLocation at) {
+  const Argument arguments[] = {Argument(tensors)};
+  return dispatch(hstack_symbol, arguments, at);
+}
+Tensor hypot(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(hypot_symbol, arguments, at);
+}
+Tensor hypot_(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(hypot_symbol, arguments, at);
+}
+Tensor index_add(const Tensor& input, Int dim, const Tensor& index, const Tensor& source, const Operand& alpha,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(source), Argument(alpha)};
+  return dispatch(index_add_symbol, arguments, at);
+}
+Tensor index_copy(const Tensor& input, Int dim, const Tensor& index, const Tensor& source, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(source)};
+  return dispatch(index_copy_symbol, arguments, at);
+}
+Tensor index_fill(const Tensor& input, Int dim, const Tensor& index, const Operand& value, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(value)};
+  return dispatch(index_fill_symbol, arguments, at);
+}
 Tensor index_put(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
     SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(indices), Argument(values), Argument(accumulate)};
@@ -14,6 +188,10 @@ Tensor index_put(const Tensor& input, const std::vector<Tensor>& indices, const 
 Tensor index_select(const Tensor& input, Int dim, const Tensor& index, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(index)};
   return dispatch(index_select_symbol, arguments, at);
+}
+Tensor inner(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(inner_symbol, arguments, at);
 }
 Tensor isfinite(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
@@ -39,6 +217,10 @@ Tensor isnan_(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return apply_in_place(isnan_symbol, arguments, at);
 }
+Tensor kron(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(kron_symbol, arguments, at);
+}
 Tensor le(const Tensor& input, const Operand& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return dispatch(le_symbol, arguments, at);
@@ -54,6 +236,14 @@ Tensor lerp(const Tensor& input, const Tensor& end, const Operand& weight, Sourc
 Tensor lerp_(const Tensor& input, const Tensor& end, const Operand& weight, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(end), Argument(weight)};
   return apply_in_place(lerp_symbol, arguments, at);
+}
+Tensor lgamma(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(lgamma_symbol, arguments, at);
+}
+Tensor lgamma_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(lgamma_symbol, arguments, at);
 }
 Tensor linspace(const Operand& start, const Operand& end, Int steps, const TensorOptions& options, SourceLocation at) {
   const Argument arguments[] = {Argument(start), Argument(end), Argument(steps), Argument(options.dtype), options.device
@@ -97,6 +287,14 @@ Tensor log_softmax(const Tensor& input, Int dim, std::optional<Dtype> dtype, Sou
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
   return dispatch(log_softmax_symbol, arguments, at);
 }
+Tensor logaddexp(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(logaddexp_symbol, arguments, at);
+}
+Tensor logaddexp_(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(logaddexp_symbol, arguments, at);
+}
 Tensor logical_and(const Tensor& input, const Tensor& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return dispatch(logical_and_symbol, arguments, at);
@@ -128,6 +326,14 @@ Tensor logical_xor(const Tensor& input, const Tensor& other, SourceLocation at) 
 Tensor logical_xor_(const Tensor& input, const Tensor& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return apply_in_place(logical_xor_symbol, arguments, at);
+}
+Tensor logit(const Tensor& input, std::optional<Float> eps, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(eps)};
+  return dispatch(logit_symbol, arguments, at);
+}
+Tensor logit_(const Tensor& input, std::optional<Float> eps, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(eps)};
+  return apply_in_place(logit_symbol, arguments, at);
 }
 Tensor logsumexp(const Tensor& input, const Dims& dim, bool keepdim, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
@@ -169,214 +375,6 @@ Tensor mean(const Tensor& input, const Dims& dim, bool keepdim, std::optional<Dt
   const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(keepdim),
       Argument(dtype)};
   return dispatch(mean_symbol, arguments, at);
-}
-Tensor min(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(min_symbol, arguments, at);
-}
-Tensor minimum(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(minimum_symbol, arguments, at);
-}
-Tensor minimum_(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return apply_in_place(minimum_symbol, arguments, at);
-}
-Tensor mm(const Tensor& input, const Tensor& mat2, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(mat2)};
-  return dispatch(mm_symbol, arguments, at);
-}
-Tensor movedim(const Tensor& input, const Dims& source, const Dims& destination, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(source), Argument(destination)};
-  return dispatch(movedim_symbol, arguments, at);
-}
-Tensor mul(const Operand& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(mul_symbol, arguments, at);
-}
-Tensor mul_(const Tensor& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return apply_in_place(mul_symbol, arguments, at);
-}
-Tensor mv(const Tensor& input, const Tensor& vec, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(vec)};
-  return dispatch(mv_symbol, arguments, at);
-}
-Tensor narrow(const Tensor& input, Int dim, Int start, Int length, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(start), Argument(length)};
-  return dispatch(narrow_symbol, arguments, at);
-}
-Tensor ne(const Tensor& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(ne_symbol, arguments, at);
-}
-Tensor ne_(const Tensor& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return apply_in_place(ne_symbol, arguments, at);
-}
-Tensor neg(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(neg_symbol, arguments, at);
-}
-Tensor neg_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(neg_symbol, arguments, at);
-}
-Tensor ones(const Dims& size, const TensorOptions& options, SourceLocation at) {
-  const Argument arguments[] = {Argument(size), Argument(options.dtype), options.device == Device() ? Argument() :
-      Argument(options.device)};
-  const Tensor result = dispatch(ones_symbol, arguments, at);
-  return options.requires_grad ? result.requires_grad_() : result;
-}
-Tensor ones_like(const Tensor& input, const TensorOptions& options, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(options.dtype), options.device == Device() ? Argument() :
-      Argument(options.device)};
-  const Tensor result = dispatch(ones_like_symbol, arguments, at);
-  return options.requires_grad ? result.requires_grad_() : result;
-}
-Tensor outer(const Tensor& input, const Tensor& vec2, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(vec2)};
-  return dispatch(outer_symbol, arguments, at);
-}
-Tensor permute(const Tensor& input, const Dims& dims, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dims)};
-  return dispatch(permute_symbol, arguments, at);
-}
-Tensor pow(const Operand& input, const Operand& exponent, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(exponent)};
-  return dispatch(pow_symbol, arguments, at);
-}
-Tensor pow_(const Tensor& input, const Operand& exponent, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(exponent)};
-  return apply_in_place(pow_symbol, arguments, at);
-}
-Tensor prod(const Tensor& input, std::optional<Int> dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim), Argument(dtype)};
-  return dispatch(prod_symbol, arguments, at);
-}
-Tensor rand(const Dims& size, const TensorOptions& options, SourceLocation at) {
-  const Argument arguments[] = {Argument(size), Argument(options.dtype), options.device == Device() ? Argument() :
-      Argument(options.device)};
-  const Tensor result = dispatch(rand_symbol, arguments, at);
-  return options.requires_grad ? result.requires_grad_() : result;
-}
-Tensor rand_like(const Tensor& input, const TensorOptions& options, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(options.dtype), options.device == Device() ? Argument() :
-      Argument(options.device)};
-  const Tensor result = dispatch(rand_like_symbol, arguments, at);
-  return options.requires_grad ? result.requires_grad_() : result;
-}
-Tensor randint(Int low, Int high, const Dims& size, const TensorOptions& options, SourceLocation at) {
-  const Argument arguments[] = {Argument(low), Argument(high), Argument(size), Argument(options.dtype), options.device
-      == Device() ? Argument() : Argument(options.device)};
-  const Tensor result = dispatch(randint_symbol, arguments, at);
-  return options.requires_grad ? result.requires_grad_() : result;
-}
-Tensor randn(const Dims& size, const TensorOptions& options, SourceLocation at) {
-  const Argument arguments[] = {Argument(size), Argument(options.dtype), options.device == Device() ? Argument() :
-      Argument(options.device)};
-  const Tensor result = dispatch(randn_symbol, arguments, at);
-  return options.requires_grad ? result.requires_grad_() : result;
-}
-Tensor randn_like(const Tensor& input, const TensorOptions& options, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(options.dtype), options.device == Device() ? Argument() :
-      Argument(options.device)};
-  const Tensor result = dispatch(randn_like_symbol, arguments, at);
-  return options.requires_grad ? result.requires_grad_() : result;
-}
-Tensor reciprocal(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(reciprocal_symbol, arguments, at);
-}
-Tensor reciprocal_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(reciprocal_symbol, arguments, at);
-}
-Tensor remainder(const Operand& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(remainder_symbol, arguments, at);
-}
-Tensor remainder_(const Tensor& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return apply_in_place(remainder_symbol, arguments, at);
-}
-Tensor reshape(const Tensor& input, const Dims& shape, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(shape)};
-  return dispatch(reshape_symbol, arguments, at);
-}
-Tensor reshape_as(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(reshape_as_symbol, arguments, at);
-}
-Tensor round(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(round_symbol, arguments, at);
-}
-Tensor round_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(round_symbol, arguments, at);
-}
-Tensor rsqrt(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(rsqrt_symbol, arguments, at);
-}
-Tensor rsqrt_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(rsqrt_symbol, arguments, at);
-}
-Tensor scatter(const Tensor& input, Int dim, const Tensor& index, const Operand& src, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src)};
-  return dispatch(scatter_symbol, arguments, at);
-}
-Tensor scatter_add(const Tensor& input, Int dim, const Tensor& index, const Tensor& src, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src)};
-  return dispatch(scatter_add_symbol, arguments, at);
-}
-Tensor select(const Tensor& input, Int dim, Int index, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index)};
-  return dispatch(select_symbol, arguments, at);
-}
-Tensor sigmoid(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(sigmoid_symbol, arguments, at);
-}
-Tensor sigmoid_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(sigmoid_symbol, arguments, at);
-}
-Tensor sign(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(sign_symbol, arguments, at);
-}
-Tensor sign_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(sign_symbol, arguments, at);
-}
-Tensor sin(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(sin_symbol, arguments, at);
-}
-Tensor sin_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(sin_symbol, arguments, at);
-}
-Tensor sinh(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(sinh_symbol, arguments, at);
-}
-Tensor sinh_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(sinh_symbol, arguments, at);
-}
-Tensor softmax(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
-  return dispatch(softmax_symbol, arguments, at);
-}
-std::vector<Tensor> split(const Tensor& tensor, const Dims& split_size_or_sections, Int dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(tensor), Argument(split_size_or_sections), Argument(dim)};
-  Results results;
-  dispatch(split_symbol, arguments, at, results);
-  return std::vector<Tensor>(results.begin(), results.end());
 }
 
 }  // namespace fulgurite

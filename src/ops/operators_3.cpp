@@ -6,6 +6,279 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+std::vector<Tensor> meshgrid(const std::vector<Tensor>& tensors, std::string_view indexing, SourceLocation at) {
+  const Argument arguments[] = {Argument(tensors), indexing.empty() ? Argument() : Argument(indexing)};
+  Results results;
+  dispatch(meshgrid_symbol, arguments, at, results);
+  return std::vector<Tensor>(results.begin(), results.end());
+}
+Tensor min(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(min_symbol, arguments, at);
+}
+Tensor minimum(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(minimum_symbol, arguments, at);
+}
+Tensor minimum_(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(minimum_symbol, arguments, at);
+}
+Tensor mm(const Tensor& input, const Tensor& mat2, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(mat2)};
+  return dispatch(mm_symbol, arguments, at);
+}
+Tensor movedim(const Tensor& input, const Dims& source, const Dims& destination, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(source), Argument(destination)};
+  return dispatch(movedim_symbol, arguments, at);
+}
+Tensor mul(const Operand& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(mul_symbol, arguments, at);
+}
+Tensor mul_(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(mul_symbol, arguments, at);
+}
+Tensor mv(const Tensor& input, const Tensor& vec, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(vec)};
+  return dispatch(mv_symbol, arguments, at);
+}
+Tensor nan_to_num(const Tensor& input, std::optional<Float> nan, std::optional<Float> posinf, std::optional<Float>
+    neginf, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(nan), Argument(posinf), Argument(neginf)};
+  return dispatch(nan_to_num_symbol, arguments, at);
+}
+Tensor nan_to_num_(const Tensor& input, std::optional<Float> nan, std::optional<Float> posinf, std::optional<Float>
+    neginf, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(nan), Argument(posinf), Argument(neginf)};
+  return apply_in_place(nan_to_num_symbol, arguments, at);
+}
+Tensor narrow(const Tensor& input, Int dim, Int start, Int length, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(start), Argument(length)};
+  return dispatch(narrow_symbol, arguments, at);
+}
+Tensor ne(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(ne_symbol, arguments, at);
+}
+Tensor ne_(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(ne_symbol, arguments, at);
+}
+Tensor neg(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(neg_symbol, arguments, at);
+}
+Tensor neg_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(neg_symbol, arguments, at);
+}
+Tensor norm(const Tensor& input, Float p, const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at)
+    {
+  const Argument arguments[] = {Argument(input), Argument(p), dim.empty() ? Argument() : Argument(dim),
+      Argument(keepdim), Argument(dtype)};
+  return dispatch(norm_symbol, arguments, at);
+}
+Tensor ones(const Dims& size, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(size), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(ones_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor ones_like(const Tensor& input, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(ones_like_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor outer(const Tensor& input, const Tensor& vec2, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(vec2)};
+  return dispatch(outer_symbol, arguments, at);
+}
+Tensor permute(const Tensor& input, const Dims& dims, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dims)};
+  return dispatch(permute_symbol, arguments, at);
+}
+Tensor polygamma(Int n, const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(n), Argument(input)};
+  return dispatch(polygamma_symbol, arguments, at);
+}
+Tensor pow(const Operand& input, const Operand& exponent, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(exponent)};
+  return dispatch(pow_symbol, arguments, at);
+}
+Tensor pow_(const Tensor& input, const Operand& exponent, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(exponent)};
+  return apply_in_place(pow_symbol, arguments, at);
+}
+Tensor prod(const Tensor& input, std::optional<Int> dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim), Argument(dtype)};
+  return dispatch(prod_symbol, arguments, at);
+}
+Tensor rad2deg(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(rad2deg_symbol, arguments, at);
+}
+Tensor rad2deg_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(rad2deg_symbol, arguments, at);
+}
+Tensor rand(const Dims& size, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(size), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(rand_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor rand_like(const Tensor& input, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(rand_like_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor randint(Int low, Int high, const Dims& size, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(low), Argument(high), Argument(size), Argument(options.dtype), options.device
+      == Device() ? Argument() : Argument(options.device)};
+  const Tensor result = dispatch(randint_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor randn(const Dims& size, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(size), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(randn_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor randn_like(const Tensor& input, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(randn_like_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor reciprocal(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(reciprocal_symbol, arguments, at);
+}
+Tensor reciprocal_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(reciprocal_symbol, arguments, at);
+}
+Tensor remainder(const Operand& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(remainder_symbol, arguments, at);
+}
+Tensor remainder_(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(remainder_symbol, arguments, at);
+}
+Tensor repeat(const Tensor& input, const Dims& repeats, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(repeats)};
+  return dispatch(repeat_symbol, arguments, at);
+}
+Tensor repeat_interleave(const Tensor& input, const Operand& repeats, std::optional<Int> dim, std::optional<Int>
+    output_size, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(repeats), Argument(dim), Argument(output_size)};
+  return dispatch(repeat_interleave_symbol, arguments, at);
+}
+Tensor reshape(const Tensor& input, const Dims& shape, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(shape)};
+  return dispatch(reshape_symbol, arguments, at);
+}
+Tensor reshape_as(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(reshape_as_symbol, arguments, at);
+}
+Tensor roll(const Tensor& input, const Dims& shifts, const Dims& dims, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(shifts), dims.empty() ? Argument() : Argument(dims)};
+  return dispatch(roll_symbol, arguments, at);
+}
+Tensor round(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(round_symbol, arguments, at);
+}
+Tensor round_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(round_symbol, arguments, at);
+}
+Tensor rsqrt(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(rsqrt_symbol, arguments, at);
+}
+Tensor rsqrt_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(rsqrt_symbol, arguments, at);
+}
+Tensor scatter(const Tensor& input, Int dim, const Tensor& index, const Operand& src, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src)};
+  return dispatch(scatter_symbol, arguments, at);
+}
+Tensor scatter_add(const Tensor& input, Int dim, const Tensor& index, const Tensor& src, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src)};
+  return dispatch(scatter_add_symbol, arguments, at);
+}
+Tensor select(const Tensor& input, Int dim, Int index, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index)};
+  return dispatch(select_symbol, arguments, at);
+}
+Tensor select_scatter(const Tensor& input, const Tensor& src, Int dim, Int index, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(src), Argument(dim), Argument(index)};
+  return dispatch(select_scatter_symbol, arguments, at);
+}
+Tensor sigmoid(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(sigmoid_symbol, arguments, at);
+}
+Tensor sigmoid_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(sigmoid_symbol, arguments, at);
+}
+Tensor sign(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(sign_symbol, arguments, at);
+}
+Tensor sign_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(sign_symbol, arguments, at);
+}
+Tensor signbit(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(signbit_symbol, arguments, at);
+}
+Tensor signbit_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(signbit_symbol, arguments, at);
+}
+Tensor sin(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(sin_symbol, arguments, at);
+}
+Tensor sin_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(sin_symbol, arguments, at);
+}
+Tensor sinh(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(sinh_symbol, arguments, at);
+}
+Tensor sinh_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(sinh_symbol, arguments, at);
+}
+Tensor slice_scatter(const Tensor& input, const Tensor& src, Int dim, std::optional<Int> start, std::optional<Int> end,
+    Int step, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(src), Argument(dim), Argument(start), Argument(end),
+      Argument(step)};
+  return dispatch(slice_scatter_symbol, arguments, at);
+}
+Tensor softmax(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
+  return dispatch(softmax_symbol, arguments, at);
+}
+std::vector<Tensor> split(const Tensor& tensor, const Dims& split_size_or_sections, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(tensor), Argument(split_size_or_sections), Argument(dim)};
+  Results results;
+  dispatch(split_symbol, arguments, at, results);
+  return std::vector<Tensor>(results.begin(), results.end());
+}
 std::vector<Tensor> split_with_sizes(const Tensor& input, const Dims& split_sizes, Int dim, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(split_sizes), Argument(dim)};
   Results results;
@@ -66,6 +339,14 @@ Tensor t(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return dispatch(t_symbol, arguments, at);
 }
+Tensor take(const Tensor& input, const Tensor& index, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(index)};
+  return dispatch(take_symbol, arguments, at);
+}
+Tensor take_along_dim(const Tensor& input, const Tensor& indices, std::optional<Int> dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(indices), Argument(dim)};
+  return dispatch(take_along_dim_symbol, arguments, at);
+}
 Tensor tan(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return dispatch(tan_symbol, arguments, at);
@@ -82,298 +363,17 @@ Tensor tanh_(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return apply_in_place(tanh_symbol, arguments, at);
 }
+Tensor tile(const Tensor& input, const Dims& dims, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dims)};
+  return dispatch(tile_symbol, arguments, at);
+}
+Tensor trace(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(trace_symbol, arguments, at);
+}
 Tensor transpose(const Tensor& input, Int dim0, Int dim1, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim0), Argument(dim1)};
   return dispatch(transpose_symbol, arguments, at);
-}
-Tensor tril(const Tensor& input, Int diagonal, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(diagonal)};
-  return dispatch(tril_symbol, arguments, at);
-}
-Tensor triu(const Tensor& input, Int diagonal, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(diagonal)};
-  return dispatch(triu_symbol, arguments, at);
-}
-Tensor trunc(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(trunc_symbol, arguments, at);
-}
-Tensor trunc_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(trunc_symbol, arguments, at);
-}
-std::vector<Tensor> unbind(const Tensor& input, Int dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim)};
-  Results results;
-  dispatch(unbind_symbol, arguments, at, results);
-  return std::vector<Tensor>(results.begin(), results.end());
-}
-Tensor unflatten(const Tensor& input, Int dim, const Dims& sizes, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(sizes)};
-  return dispatch(unflatten_symbol, arguments, at);
-}
-Tensor unsqueeze(const Tensor& input, Int dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim)};
-  return dispatch(unsqueeze_symbol, arguments, at);
-}
-Tensor var(const Tensor& input, const Dims& dim, std::optional<Int> correction, bool keepdim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(correction),
-      Argument(keepdim)};
-  return dispatch(var_symbol, arguments, at);
-}
-std::tuple<Tensor, Tensor> var_mean(const Tensor& input, const Dims& dim, std::optional<Int> correction, bool keepdim,
-    SourceLocation at) {
-  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(correction),
-      Argument(keepdim)};
-  Results results;
-  dispatch(var_mean_symbol, arguments, at, results);
-  return {results[0], results[1]};
-}
-Tensor view(const Tensor& input, const Dims& size, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(size)};
-  return dispatch(view_symbol, arguments, at);
-}
-Tensor view_as(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(view_as_symbol, arguments, at);
-}
-Tensor where(const Tensor& condition, const Operand& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(condition), Argument(input), Argument(other)};
-  return dispatch(where_symbol, arguments, at);
-}
-Tensor zeros(const Dims& size, const TensorOptions& options, SourceLocation at) {
-  const Argument arguments[] = {Argument(size), Argument(options.dtype), options.device == Device() ? Argument() :
-      Argument(options.device)};
-  const Tensor result = dispatch(zeros_symbol, arguments, at);
-  return options.requires_grad ? result.requires_grad_() : result;
-}
-Tensor zeros_like(const Tensor& input, const TensorOptions& options, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(options.dtype), options.device == Device() ? Argument() :
-      Argument(options.device)};
-  const Tensor result = dispatch(zeros_like_symbol, arguments, at);
-  return options.requires_grad ? result.requires_grad_() : result;
-}
-namespace nn {
-Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, std::optional<bool> size_average,
-    Int ignore_index, std::optional<bool> reduce, std::string_view reduction, Float label_smoothing, SourceLocation at)
-    {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(weight), Argument(size_average),
-      Argument(ignore_index), Argument(reduce), Argument(reduction), Argument(label_smoothing)};
-  return dispatch(cross_entropy_symbol, arguments, at);
-}
-Tensor dropout(const Tensor& input, Float p, bool training, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(p), Argument(training), Argument(inplace)};
-  return dispatch(dropout_symbol, arguments, at);
-}
-Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<Int> padding_idx, std::optional<Float>
-    max_norm, Float norm_type, bool scale_grad_by_freq, bool sparse, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(weight), Argument(padding_idx), Argument(max_norm),
-      Argument(norm_type), Argument(scale_grad_by_freq), Argument(sparse)};
-  return dispatch(embedding_symbol, arguments, at);
-}
-Tensor gelu(const Tensor& input, std::string_view approximate, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(approximate)};
-  return dispatch(gelu_symbol, arguments, at);
-}
-Tensor gelu_(const Tensor& input, std::string_view approximate, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(approximate)};
-  return apply_in_place(gelu_symbol, arguments, at);
-}
-Tensor l1_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
-    std::string_view reduction, const Tensor& weight, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
-      Argument(reduction), Argument(weight)};
-  return dispatch(l1_loss_symbol, arguments, at);
-}
-Tensor layer_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight, const Tensor& bias, Float
-    eps, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(normalized_shape), Argument(weight), Argument(bias),
-      Argument(eps)};
-  return dispatch(layer_norm_symbol, arguments, at);
-}
-Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias)};
-  return dispatch(linear_symbol, arguments, at);
-}
-Tensor mse_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
-    std::string_view reduction, const Tensor& weight, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
-      Argument(reduction), Argument(weight)};
-  return dispatch(mse_loss_symbol, arguments, at);
-}
-Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight, std::optional<bool> size_average, Int
-    ignore_index, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(weight), Argument(size_average),
-      Argument(ignore_index), Argument(reduce), Argument(reduction)};
-  return dispatch(nll_loss_symbol, arguments, at);
-}
-Tensor pad(const Tensor& input, const Dims& pad, std::string_view mode, std::optional<Float> value, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(pad), Argument(mode), Argument(value)};
-  return dispatch(pad_symbol, arguments, at);
-}
-Tensor relu(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(relu_symbol, arguments, at);
-}
-Tensor relu_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(relu_symbol, arguments, at);
-}
-Tensor rms_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight, std::optional<Float> eps,
-    SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(normalized_shape), Argument(weight), Argument(eps)};
-  return dispatch(rms_norm_symbol, arguments, at);
-}
-Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor&
-    attn_mask, Float dropout_p, bool is_causal, std::optional<Float> scale, bool enable_gqa, SourceLocation at) {
-  const Argument arguments[] = {Argument(query), Argument(key), Argument(value), Argument(attn_mask),
-      Argument(dropout_p), Argument(is_causal), Argument(scale), Argument(enable_gqa)};
-  return dispatch(scaled_dot_product_attention_symbol, arguments, at);
-}
-Tensor silu(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(silu_symbol, arguments, at);
-}
-Tensor silu_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(silu_symbol, arguments, at);
-}
-}  // namespace nn
-namespace linalg {
-Tensor vector_norm(const Tensor& x, Float ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation
-    at) {
-  const Argument arguments[] = {Argument(x), Argument(ord), dim.empty() ? Argument() : Argument(dim), Argument(keepdim),
-      Argument(dtype)};
-  return dispatch(vector_norm_symbol, arguments, at);
-}
-}  // namespace linalg
-namespace prims {
-std::tuple<Tensor, Tensor, Tensor> adamw(const Tensor& parameter, const Tensor& gradient, const Tensor& first_moment,
-    const Tensor& second_moment, const Tensor& step, const Tensor& learning_rate, Float beta1, Float beta2, Float eps,
-    Float weight_decay, SourceLocation at) {
-  const Argument arguments[] = {Argument(parameter), Argument(gradient), Argument(first_moment),
-      Argument(second_moment), Argument(step), Argument(learning_rate), Argument(beta1), Argument(beta2), Argument(eps),
-      Argument(weight_decay)};
-  Results results;
-  dispatch(prims_adamw_symbol, arguments, at, results);
-  return {results[0], results[1], results[2]};
-}
-Tensor convert_element_type(const Tensor& input, Dtype dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dtype)};
-  return dispatch(prims_convert_element_type_symbol, arguments, at);
-}
-Tensor copy_(const Tensor& source, const Tensor& destination, SourceLocation at) {
-  const Argument arguments[] = {Argument(source), Argument(destination)};
-  return dispatch(prims_copy__symbol, arguments, at);
-}
-Tensor embedding_backward(const Tensor& grad, const Tensor& indices, Int num_embeddings, Int padding_idx, SourceLocation
-    at) {
-  const Argument arguments[] = {Argument(grad), Argument(indices), Argument(num_embeddings), Argument(padding_idx)};
-  return dispatch(prims_embedding_backward_symbol, arguments, at);
-}
-Tensor gelu_backward(const Tensor& grad, const Tensor& input, std::string_view approximate, SourceLocation at) {
-  const Argument arguments[] = {Argument(grad), Argument(input), Argument(approximate)};
-  return dispatch(prims_gelu_backward_symbol, arguments, at);
-}
-Tensor index(const Tensor& input, const std::vector<Tensor>& indices, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(indices)};
-  return dispatch(prims_index_symbol, arguments, at);
-}
-Tensor index_put(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
-    SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(indices), Argument(values), Argument(accumulate)};
-  return dispatch(prims_index_put_symbol, arguments, at);
-}
-Tensor integer_tensor(const Dims& values, SourceLocation at) {
-  const Argument arguments[] = {Argument(values)};
-  return dispatch(prims_integer_tensor_symbol, arguments, at);
-}
-std::tuple<Tensor, Tensor, Tensor> layer_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight,
-    const Tensor& bias, Float eps, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(normalized_shape), Argument(weight), Argument(bias),
-      Argument(eps)};
-  Results results;
-  dispatch(prims_layer_norm_symbol, arguments, at, results);
-  return {results[0], results[1], results[2]};
-}
-std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& mean,
-    const Tensor& rstd, const Tensor& weight, const Dims& normalized_shape, SourceLocation at) {
-  const Argument arguments[] = {Argument(grad), Argument(input), Argument(mean), Argument(rstd), Argument(weight),
-      Argument(normalized_shape)};
-  Results results;
-  dispatch(prims_layer_norm_backward_symbol, arguments, at, results);
-  return {results[0], results[1], results[2]};
-}
-Tensor log_softmax_backward(const Tensor& grad, const Tensor& output, Int dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(grad), Argument(output), Argument(dim)};
-  return dispatch(prims_log_softmax_backward_symbol, arguments, at);
-}
-std::tuple<Tensor, Tensor> max_with_indices(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
-  Results results;
-  dispatch(prims_max_with_indices_symbol, arguments, at, results);
-  return {results[0], results[1]};
-}
-std::tuple<Tensor, Tensor> min_with_indices(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
-  Results results;
-  dispatch(prims_min_with_indices_symbol, arguments, at, results);
-  return {results[0], results[1]};
-}
-Tensor nll_loss_backward(const Tensor& grad, const Tensor& target, const Tensor& weight, Int classes, Int ignore_index,
-    std::string_view reduction, SourceLocation at) {
-  const Argument arguments[] = {Argument(grad), Argument(target), Argument(weight), Argument(classes),
-      Argument(ignore_index), Argument(reduction)};
-  return dispatch(prims_nll_loss_backward_symbol, arguments, at);
-}
-Tensor normal(const Tensor& state, const Dims& size, Float mean, Float std, Dtype dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(state), Argument(size), Argument(mean), Argument(std), Argument(dtype)};
-  return dispatch(prims_normal_symbol, arguments, at);
-}
-Tensor pad(const Tensor& input, const Dims& low, const Dims& high, Float value, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(low), Argument(high), Argument(value)};
-  return dispatch(prims_pad_symbol, arguments, at);
-}
-Tensor random_integers(const Tensor& state, const Dims& size, Int low, Int high, Dtype dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(state), Argument(size), Argument(low), Argument(high), Argument(dtype)};
-  return dispatch(prims_random_integers_symbol, arguments, at);
-}
-Tensor random_state(Int increment, SourceLocation at) {
-  const Argument arguments[] = {Argument(increment)};
-  return dispatch(prims_random_state_symbol, arguments, at);
-}
-std::tuple<Tensor, Tensor> scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
-    const Tensor& mask, bool is_causal, Float scale, SourceLocation at) {
-  const Argument arguments[] = {Argument(query), Argument(key), Argument(value), Argument(mask), Argument(is_causal),
-      Argument(scale)};
-  Results results;
-  dispatch(prims_scaled_dot_product_attention_symbol, arguments, at, results);
-  return {results[0], results[1]};
-}
-std::tuple<Tensor, Tensor, Tensor> scaled_dot_product_attention_backward(const Tensor& grad, const Tensor& query, const
-    Tensor& key, const Tensor& value, const Tensor& mask, bool is_causal, Float scale, SourceLocation at) {
-  const Argument arguments[] = {Argument(grad), Argument(query), Argument(key), Argument(value), Argument(mask),
-      Argument(is_causal), Argument(scale)};
-  Results results;
-  dispatch(prims_scaled_dot_product_attention_backward_symbol, arguments, at, results);
-  return {results[0], results[1], results[2]};
-}
-Tensor slice(const Tensor& input, Int dim, std::optional<Int> start, std::optional<Int> end, Int step, SourceLocation
-    at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(start), Argument(end), Argument(step)};
-  return dispatch(prims_slice_symbol, arguments, at);
-}
-Tensor softmax_backward(const Tensor& grad, const Tensor& output, Int dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(grad), Argument(output), Argument(dim)};
-  return dispatch(prims_softmax_backward_symbol, arguments, at);
-}
-Tensor uniform(const Tensor& state, const Dims& size, Float low, Float high, Dtype dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(state), Argument(size), Argument(low), Argument(high), Argument(dtype)};
-  return dispatch(prims_uniform_symbol, arguments, at);
-}
-}  // namespace prims
-Tensor TensorMethods::abs(SourceLocation at) const {
-  return fulgurite::abs(static_cast<const Tensor&>(*this), at);
 }
 
 }  // namespace fulgurite

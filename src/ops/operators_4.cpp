@@ -6,377 +6,374 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
-Tensor TensorMethods::abs_(SourceLocation at) const {
-  return fulgurite::abs_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::acos(SourceLocation at) const {
-  return fulgurite::acos(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::acos_(SourceLocation at) const {
-  return fulgurite::acos_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::add(const Operand& other, const Operand& alpha, SourceLocation at) const {
-  return fulgurite::add(static_cast<const Tensor&>(*this), other, alpha, at);
-}
-Tensor TensorMethods::add_(const Operand& other, const Operand& alpha, SourceLocation at) const {
-  return fulgurite::add_(static_cast<const Tensor&>(*this), other, alpha, at);
-}
-Tensor TensorMethods::addcdiv(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
-    const {
-  return fulgurite::addcdiv(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
-}
-Tensor TensorMethods::addcdiv_(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
-    const {
-  return fulgurite::addcdiv_(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
-}
-Tensor TensorMethods::addcmul(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
-    const {
-  return fulgurite::addcmul(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
-}
-Tensor TensorMethods::addcmul_(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
-    const {
-  return fulgurite::addcmul_(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
-}
-Tensor TensorMethods::addmm(const Tensor& mat1, const Tensor& mat2, const Operand& beta, const Operand& alpha,
-    SourceLocation at) const {
-  return fulgurite::addmm(static_cast<const Tensor&>(*this), mat1, mat2, beta, alpha, at);
-}
-Tensor TensorMethods::all(const Dims& dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::all(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::amax(const Dims& dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::amax(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::amin(const Dims& dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::amin(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::any(const Dims& dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::any(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::argmax(std::optional<Int> dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::argmax(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::argmin(std::optional<Int> dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::argmin(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::asin(SourceLocation at) const {
-  return fulgurite::asin(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::asin_(SourceLocation at) const {
-  return fulgurite::asin_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::atan(SourceLocation at) const {
-  return fulgurite::atan(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::atan_(SourceLocation at) const {
-  return fulgurite::atan_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::atan2(const Tensor& other, SourceLocation at) const {
-  return fulgurite::atan2(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::atan2_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::atan2_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::baddbmm(const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand& alpha,
-    SourceLocation at) const {
-  return fulgurite::baddbmm(static_cast<const Tensor&>(*this), batch1, batch2, beta, alpha, at);
-}
-Tensor TensorMethods::bitwise_and(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_and(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_and_(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_and_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_not(SourceLocation at) const {
-  return fulgurite::bitwise_not(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::bitwise_not_(SourceLocation at) const {
-  return fulgurite::bitwise_not_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::bitwise_or(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_or(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_or_(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_or_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_xor(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_xor(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_xor_(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_xor_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bmm(const Tensor& mat2, SourceLocation at) const {
-  return fulgurite::bmm(static_cast<const Tensor&>(*this), mat2, at);
-}
-Tensor TensorMethods::broadcast_to(const Dims& size, SourceLocation at) const {
-  return fulgurite::broadcast_to(static_cast<const Tensor&>(*this), size, at);
-}
-Tensor TensorMethods::ceil(SourceLocation at) const {
-  return fulgurite::ceil(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::ceil_(SourceLocation at) const {
-  return fulgurite::ceil_(static_cast<const Tensor&>(*this), at);
-}
-std::vector<Tensor> TensorMethods::chunk(Int chunks, Int dim, SourceLocation at) const {
-  return fulgurite::chunk(static_cast<const Tensor&>(*this), chunks, dim, at);
-}
-Tensor TensorMethods::clamp(const Operand& min, const Operand& max, SourceLocation at) const {
-  return fulgurite::clamp(static_cast<const Tensor&>(*this), min, max, at);
-}
-Tensor TensorMethods::clamp_(const Operand& min, const Operand& max, SourceLocation at) const {
-  return fulgurite::clamp_(static_cast<const Tensor&>(*this), min, max, at);
-}
-Tensor TensorMethods::clamp_max(const Operand& max, SourceLocation at) const {
-  return fulgurite::clamp_max(static_cast<const Tensor&>(*this), max, at);
-}
-Tensor TensorMethods::clamp_max_(const Operand& max, SourceLocation at) const {
-  return fulgurite::clamp_max_(static_cast<const Tensor&>(*this), max, at);
-}
-Tensor TensorMethods::clamp_min(const Operand& min, SourceLocation at) const {
-  return fulgurite::clamp_min(static_cast<const Tensor&>(*this), min, at);
-}
-Tensor TensorMethods::clamp_min_(const Operand& min, SourceLocation at) const {
-  return fulgurite::clamp_min_(static_cast<const Tensor&>(*this), min, at);
-}
-Tensor TensorMethods::clone(SourceLocation at) const {
-  return fulgurite::clone(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::constant_pad_nd(const Dims& pad, const Operand& value, SourceLocation at) const {
-  return fulgurite::constant_pad_nd(static_cast<const Tensor&>(*this), pad, value, at);
-}
-Tensor TensorMethods::contiguous(SourceLocation at) const {
-  return fulgurite::contiguous(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::cos(SourceLocation at) const {
-  return fulgurite::cos(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::cos_(SourceLocation at) const {
-  return fulgurite::cos_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::cosh(SourceLocation at) const {
-  return fulgurite::cosh(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::cosh_(SourceLocation at) const {
-  return fulgurite::cosh_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::cross_entropy(const Tensor& target, const Tensor& weight, std::optional<bool> size_average, Int
-    ignore_index, std::optional<bool> reduce, std::string_view reduction, Float label_smoothing, SourceLocation at)
-    const {
-  return fulgurite::nn::cross_entropy(static_cast<const Tensor&>(*this), target, weight, size_average, ignore_index, reduce, reduction, label_smoothing, at);
-}
-Tensor TensorMethods::cumsum(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::cumsum(static_cast<const Tensor&>(*this), dim, dtype, at);
-}
-Tensor TensorMethods::div(const Operand& other, std::string_view rounding_mode, SourceLocation at) const {
-  return fulgurite::div(static_cast<const Tensor&>(*this), other, rounding_mode, at);
-}
-Tensor TensorMethods::div_(const Operand& other, std::string_view rounding_mode, SourceLocation at) const {
-  return fulgurite::div_(static_cast<const Tensor&>(*this), other, rounding_mode, at);
-}
-Tensor TensorMethods::dot(const Tensor& tensor, SourceLocation at) const {
-  return fulgurite::dot(static_cast<const Tensor&>(*this), tensor, at);
-}
-Tensor TensorMethods::dropout(Float p, bool training, bool inplace, SourceLocation at) const {
-  return fulgurite::nn::dropout(static_cast<const Tensor&>(*this), p, training, inplace, at);
-}
-Tensor TensorMethods::embedding(const Tensor& weight, std::optional<Int> padding_idx, std::optional<Float> max_norm,
-    Float norm_type, bool scale_grad_by_freq, bool sparse, SourceLocation at) const {
-  return fulgurite::nn::embedding(static_cast<const Tensor&>(*this), weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, at);
-}
-Tensor TensorMethods::eq(const Operand& other, SourceLocation at) const {
-  return fulgurite::eq(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::eq_(const Operand& other, SourceLocation at) const {
-  return fulgurite::eq_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::erf(SourceLocation at) const {
-  return fulgurite::erf(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::erf_(SourceLocation at) const {
-  return fulgurite::erf_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::exp(SourceLocation at) const {
-  return fulgurite::exp(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::exp_(SourceLocation at) const {
-  return fulgurite::exp_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::exp2(SourceLocation at) const {
-  return fulgurite::exp2(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::exp2_(SourceLocation at) const {
-  return fulgurite::exp2_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::expand(const Dims& size, SourceLocation at) const {
-  return fulgurite::expand(static_cast<const Tensor&>(*this), size, at);
-}
-Tensor TensorMethods::expand_as(const Tensor& other, SourceLocation at) const {
-  return fulgurite::expand_as(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::expm1(SourceLocation at) const {
-  return fulgurite::expm1(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::expm1_(SourceLocation at) const {
-  return fulgurite::expm1_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::flatten(Int start_dim, Int end_dim, SourceLocation at) const {
-  return fulgurite::flatten(static_cast<const Tensor&>(*this), start_dim, end_dim, at);
-}
-Tensor TensorMethods::flip(const Dims& dims, SourceLocation at) const {
-  return fulgurite::flip(static_cast<const Tensor&>(*this), dims, at);
-}
-Tensor TensorMethods::floor(SourceLocation at) const {
-  return fulgurite::floor(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::floor_(SourceLocation at) const {
-  return fulgurite::floor_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::fmod(const Operand& other, SourceLocation at) const {
-  return fulgurite::fmod(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::fmod_(const Operand& other, SourceLocation at) const {
-  return fulgurite::fmod_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::gather(Int dim, const Tensor& index, SourceLocation at) const {
-  return fulgurite::gather(static_cast<const Tensor&>(*this), dim, index, at);
-}
-Tensor TensorMethods::ge(const Operand& other, SourceLocation at) const {
-  return fulgurite::ge(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::ge_(const Operand& other, SourceLocation at) const {
-  return fulgurite::ge_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::gelu(std::string_view approximate, SourceLocation at) const {
-  return fulgurite::nn::gelu(static_cast<const Tensor&>(*this), approximate, at);
-}
-Tensor TensorMethods::gelu_(std::string_view approximate, SourceLocation at) const {
-  return fulgurite::nn::gelu_(static_cast<const Tensor&>(*this), approximate, at);
-}
-Tensor TensorMethods::gt(const Operand& other, SourceLocation at) const {
-  return fulgurite::gt(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::gt_(const Operand& other, SourceLocation at) const {
-  return fulgurite::gt_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::index_put(const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
-    SourceLocation at) const {
-  return fulgurite::index_put(static_cast<const Tensor&>(*this), indices, values, accumulate, at);
-}
-Tensor TensorMethods::index_select(Int dim, const Tensor& index, SourceLocation at) const {
-  return fulgurite::index_select(static_cast<const Tensor&>(*this), dim, index, at);
-}
-Tensor TensorMethods::isfinite(SourceLocation at) const {
-  return fulgurite::isfinite(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::isfinite_(SourceLocation at) const {
-  return fulgurite::isfinite_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::isinf(SourceLocation at) const {
-  return fulgurite::isinf(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::isinf_(SourceLocation at) const {
-  return fulgurite::isinf_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::isnan(SourceLocation at) const {
-  return fulgurite::isnan(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::isnan_(SourceLocation at) const {
-  return fulgurite::isnan_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::l1_loss(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
-    std::string_view reduction, const Tensor& weight, SourceLocation at) const {
-  return fulgurite::nn::l1_loss(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, weight, at);
-}
-Tensor TensorMethods::layer_norm(const Dims& normalized_shape, const Tensor& weight, const Tensor& bias, Float eps,
-    SourceLocation at) const {
-  return fulgurite::nn::layer_norm(static_cast<const Tensor&>(*this), normalized_shape, weight, bias, eps, at);
-}
-Tensor TensorMethods::le(const Operand& other, SourceLocation at) const {
-  return fulgurite::le(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::le_(const Operand& other, SourceLocation at) const {
-  return fulgurite::le_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::lerp(const Tensor& end, const Operand& weight, SourceLocation at) const {
-  return fulgurite::lerp(static_cast<const Tensor&>(*this), end, weight, at);
-}
-Tensor TensorMethods::lerp_(const Tensor& end, const Operand& weight, SourceLocation at) const {
-  return fulgurite::lerp_(static_cast<const Tensor&>(*this), end, weight, at);
-}
-Tensor TensorMethods::linear(const Tensor& weight, const Tensor& bias, SourceLocation at) const {
-  return fulgurite::nn::linear(static_cast<const Tensor&>(*this), weight, bias, at);
-}
-Tensor TensorMethods::log(SourceLocation at) const {
-  return fulgurite::log(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log_(SourceLocation at) const {
-  return fulgurite::log_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log10(SourceLocation at) const {
-  return fulgurite::log10(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log10_(SourceLocation at) const {
-  return fulgurite::log10_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log1p(SourceLocation at) const {
-  return fulgurite::log1p(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log1p_(SourceLocation at) const {
-  return fulgurite::log1p_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log2(SourceLocation at) const {
-  return fulgurite::log2(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log2_(SourceLocation at) const {
-  return fulgurite::log2_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log_softmax(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::log_softmax(static_cast<const Tensor&>(*this), dim, dtype, at);
-}
-Tensor TensorMethods::logical_and(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logical_and(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::logical_and_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logical_and_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::logical_not(SourceLocation at) const {
-  return fulgurite::logical_not(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::logical_not_(SourceLocation at) const {
-  return fulgurite::logical_not_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::logical_or(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logical_or(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::logical_or_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logical_or_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::logical_xor(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logical_xor(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::logical_xor_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logical_xor_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::logsumexp(const Dims& dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::logsumexp(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::lt(const Operand& other, SourceLocation at) const {
-  return fulgurite::lt(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::lt_(const Operand& other, SourceLocation at) const {
-  return fulgurite::lt_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::masked_fill(const Tensor& mask, const Operand& value, SourceLocation at) const {
-  return fulgurite::masked_fill(static_cast<const Tensor&>(*this), mask, value, at);
-}
-Tensor TensorMethods::masked_fill_(const Tensor& mask, const Operand& value, SourceLocation at) const {
-  return fulgurite::masked_fill_(static_cast<const Tensor&>(*this), mask, value, at);
-}
-Tensor TensorMethods::matmul(const Tensor& other, SourceLocation at) const {
-  return fulgurite::matmul(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::max(SourceLocation at) const {
-  return fulgurite::max(static_cast<const Tensor&>(*this), at);
-}
+Tensor tril(const Tensor& input, Int diagonal, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(diagonal)};
+  return dispatch(tril_symbol, arguments, at);
+}
+Tensor triu(const Tensor& input, Int diagonal, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(diagonal)};
+  return dispatch(triu_symbol, arguments, at);
+}
+Tensor trunc(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(trunc_symbol, arguments, at);
+}
+Tensor trunc_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(trunc_symbol, arguments, at);
+}
+std::vector<Tensor> unbind(const Tensor& input, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim)};
+  Results results;
+  dispatch(unbind_symbol, arguments, at, results);
+  return std::vector<Tensor>(results.begin(), results.end());
+}
+Tensor unflatten(const Tensor& input, Int dim, const Dims& sizes, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(sizes)};
+  return dispatch(unflatten_symbol, arguments, at);
+}
+Tensor unsqueeze(const Tensor& input, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim)};
+  return dispatch(unsqueeze_symbol, arguments, at);
+}
+Tensor var(const Tensor& input, const Dims& dim, std::optional<Int> correction, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(correction),
+      Argument(keepdim)};
+  return dispatch(var_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> var_mean(const Tensor& input, const Dims& dim, std::optional<Int> correction, bool keepdim,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(correction),
+      Argument(keepdim)};
+  Results results;
+  dispatch(var_mean_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor view(const Tensor& input, const Dims& size, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(size)};
+  return dispatch(view_symbol, arguments, at);
+}
+Tensor view_as(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(view_as_symbol, arguments, at);
+}
+Tensor vstack(const std::vector<Tensor>& tensors, SourceLocation at) {
+  const Argument arguments[] = {Argument(tensors)};
+  return dispatch(vstack_symbol, arguments, at);
+}
+Tensor where(const Tensor& condition, const Operand& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(condition), Argument(input), Argument(other)};
+  return dispatch(where_symbol, arguments, at);
+}
+Tensor xlogy(const Operand& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(xlogy_symbol, arguments, at);
+}
+Tensor xlogy_(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(xlogy_symbol, arguments, at);
+}
+Tensor zeros(const Dims& size, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(size), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(zeros_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor zeros_like(const Tensor& input, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(zeros_like_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+namespace nn {
+Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
+    const Tensor& bias, bool training, Float momentum, Float eps, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(running_mean), Argument(running_var), Argument(weight),
+      Argument(bias), Argument(training), Argument(momentum), Argument(eps)};
+  return dispatch(batch_norm_symbol, arguments, at);
+}
+Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias, SourceLocation at)
+    {
+  const Argument arguments[] = {Argument(input1), Argument(input2), Argument(weight), Argument(bias)};
+  return dispatch(bilinear_symbol, arguments, at);
+}
+Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, std::optional<bool>
+    size_average, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(weight), Argument(size_average),
+      Argument(reduce), Argument(reduction)};
+  return dispatch(binary_cross_entropy_symbol, arguments, at);
+}
+Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target, const Tensor& weight,
+    std::optional<bool> size_average, std::optional<bool> reduce, std::string_view reduction, const Tensor& pos_weight,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(weight), Argument(size_average),
+      Argument(reduce), Argument(reduction), Argument(pos_weight)};
+  return dispatch(binary_cross_entropy_with_logits_symbol, arguments, at);
+}
+Tensor celu(const Tensor& input, Float alpha, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(alpha), Argument(inplace)};
+  return dispatch(celu_symbol, arguments, at);
+}
+Tensor celu_(const Tensor& input, Float alpha, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(alpha), Argument(inplace)};
+  return apply_in_place(celu_symbol, arguments, at);
+}
+Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, Int dim, Float eps, SourceLocation at) {
+  const Argument arguments[] = {Argument(x1), Argument(x2), Argument(dim), Argument(eps)};
+  return dispatch(cosine_similarity_symbol, arguments, at);
+}
+Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, std::optional<bool> size_average,
+    Int ignore_index, std::optional<bool> reduce, std::string_view reduction, Float label_smoothing, SourceLocation at)
+    {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(weight), Argument(size_average),
+      Argument(ignore_index), Argument(reduce), Argument(reduction), Argument(label_smoothing)};
+  return dispatch(cross_entropy_symbol, arguments, at);
+}
+Tensor dropout(const Tensor& input, Float p, bool training, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(p), Argument(training), Argument(inplace)};
+  return dispatch(dropout_symbol, arguments, at);
+}
+Tensor elu(const Tensor& input, Float alpha, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(alpha), Argument(inplace)};
+  return dispatch(elu_symbol, arguments, at);
+}
+Tensor elu_(const Tensor& input, Float alpha, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(alpha), Argument(inplace)};
+  return apply_in_place(elu_symbol, arguments, at);
+}
+Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<Int> padding_idx, std::optional<Float>
+    max_norm, Float norm_type, bool scale_grad_by_freq, bool sparse, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(weight), Argument(padding_idx), Argument(max_norm),
+      Argument(norm_type), Argument(scale_grad_by_freq), Argument(sparse)};
+  return dispatch(embedding_symbol, arguments, at);
+}
+Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, bool full, Float eps,
+    std::string_view reduction, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(var), Argument(full), Argument(eps),
+      Argument(reduction)};
+  return dispatch(gaussian_nll_loss_symbol, arguments, at);
+}
+Tensor gelu(const Tensor& input, std::string_view approximate, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(approximate)};
+  return dispatch(gelu_symbol, arguments, at);
+}
+Tensor gelu_(const Tensor& input, std::string_view approximate, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(approximate)};
+  return apply_in_place(gelu_symbol, arguments, at);
+}
+Tensor glu(const Tensor& input, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim)};
+  return dispatch(glu_symbol, arguments, at);
+}
+Tensor group_norm(const Tensor& input, Int num_groups, const Tensor& weight, const Tensor& bias, Float eps,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(num_groups), Argument(weight), Argument(bias), Argument(eps)};
+  return dispatch(group_norm_symbol, arguments, at);
+}
+Tensor hardshrink(const Tensor& input, Float lambd, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(lambd)};
+  return dispatch(hardshrink_symbol, arguments, at);
+}
+Tensor hardshrink_(const Tensor& input, Float lambd, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(lambd)};
+  return apply_in_place(hardshrink_symbol, arguments, at);
+}
+Tensor hardsigmoid(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  return dispatch(hardsigmoid_symbol, arguments, at);
+}
+Tensor hardsigmoid_(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  return apply_in_place(hardsigmoid_symbol, arguments, at);
+}
+Tensor hardswish(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  return dispatch(hardswish_symbol, arguments, at);
+}
+Tensor hardswish_(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  return apply_in_place(hardswish_symbol, arguments, at);
+}
+Tensor hardtanh(const Tensor& input, Float min_val, Float max_val, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(min_val), Argument(max_val), Argument(inplace)};
+  return dispatch(hardtanh_symbol, arguments, at);
+}
+Tensor hardtanh_(const Tensor& input, Float min_val, Float max_val, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(min_val), Argument(max_val), Argument(inplace)};
+  return apply_in_place(hardtanh_symbol, arguments, at);
+}
+Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, Float margin, std::optional<bool> size_average,
+    std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(margin), Argument(size_average),
+      Argument(reduce), Argument(reduction)};
+  return dispatch(hinge_embedding_loss_symbol, arguments, at);
+}
+Tensor huber_loss(const Tensor& input, const Tensor& target, std::string_view reduction, Float delta, SourceLocation at)
+    {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(reduction), Argument(delta)};
+  return dispatch(huber_loss_symbol, arguments, at);
+}
+Tensor instance_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
+    const Tensor& bias, bool use_input_stats, Float momentum, Float eps, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(running_mean), Argument(running_var), Argument(weight),
+      Argument(bias), Argument(use_input_stats), Argument(momentum), Argument(eps)};
+  return dispatch(instance_norm_symbol, arguments, at);
+}
+Tensor kl_div(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
+    std::string_view reduction, bool log_target, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
+      Argument(reduction), Argument(log_target)};
+  return dispatch(kl_div_symbol, arguments, at);
+}
+Tensor l1_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
+    std::string_view reduction, const Tensor& weight, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
+      Argument(reduction), Argument(weight)};
+  return dispatch(l1_loss_symbol, arguments, at);
+}
+Tensor layer_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight, const Tensor& bias, Float
+    eps, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(normalized_shape), Argument(weight), Argument(bias),
+      Argument(eps)};
+  return dispatch(layer_norm_symbol, arguments, at);
+}
+Tensor leaky_relu(const Tensor& input, Float negative_slope, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(negative_slope), Argument(inplace)};
+  return dispatch(leaky_relu_symbol, arguments, at);
+}
+Tensor leaky_relu_(const Tensor& input, Float negative_slope, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(negative_slope), Argument(inplace)};
+  return apply_in_place(leaky_relu_symbol, arguments, at);
+}
+Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias)};
+  return dispatch(linear_symbol, arguments, at);
+}
+Tensor logsigmoid(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(logsigmoid_symbol, arguments, at);
+}
+Tensor logsigmoid_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(logsigmoid_symbol, arguments, at);
+}
+Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, Float margin,
+    std::optional<bool> size_average, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
+  const Argument arguments[] = {Argument(input1), Argument(input2), Argument(target), Argument(margin),
+      Argument(size_average), Argument(reduce), Argument(reduction)};
+  return dispatch(margin_ranking_loss_symbol, arguments, at);
+}
+Tensor mish(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  return dispatch(mish_symbol, arguments, at);
+}
+Tensor mish_(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  return apply_in_place(mish_symbol, arguments, at);
+}
+Tensor mse_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
+    std::string_view reduction, const Tensor& weight, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
+      Argument(reduction), Argument(weight)};
+  return dispatch(mse_loss_symbol, arguments, at);
+}
+Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight, std::optional<bool> size_average, Int
+    ignore_index, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(weight), Argument(size_average),
+      Argument(ignore_index), Argument(reduce), Argument(reduction)};
+  return dispatch(nll_loss_symbol, arguments, at);
+}
+Tensor normalize(const Tensor& input, Float p, Int dim, Float eps, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(p), Argument(dim), Argument(eps)};
+  return dispatch(normalize_symbol, arguments, at);
+}
+Tensor pad(const Tensor& input, const Dims& pad, std::string_view mode, std::optional<Float> value, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(pad), Argument(mode), Argument(value)};
+  return dispatch(pad_symbol, arguments, at);
+}
+Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, Float p, Float eps, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(x1), Argument(x2), Argument(p), Argument(eps), Argument(keepdim)};
+  return dispatch(pairwise_distance_symbol, arguments, at);
+}
+Tensor pixel_shuffle(const Tensor& input, Int upscale_factor, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(upscale_factor)};
+  return dispatch(pixel_shuffle_symbol, arguments, at);
+}
+Tensor pixel_unshuffle(const Tensor& input, Int downscale_factor, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(downscale_factor)};
+  return dispatch(pixel_unshuffle_symbol, arguments, at);
+}
+Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full, std::optional<bool>
+    size_average, Float eps, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(log_input), Argument(full),
+      Argument(size_average), Argument(eps), Argument(reduce), Argument(reduction)};
+  return dispatch(poisson_nll_loss_symbol, arguments, at);
+}
+Tensor prelu(const Tensor& input, const Tensor& weight, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(weight)};
+  return dispatch(prelu_symbol, arguments, at);
+}
+Tensor relu(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(relu_symbol, arguments, at);
+}
+Tensor relu_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(relu_symbol, arguments, at);
+}
+Tensor relu6(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  return dispatch(relu6_symbol, arguments, at);
+}
+Tensor relu6_(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  return apply_in_place(relu6_symbol, arguments, at);
+}
+Tensor rms_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight, std::optional<Float> eps,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(normalized_shape), Argument(weight), Argument(eps)};
+  return dispatch(rms_norm_symbol, arguments, at);
+}
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor&
+    attn_mask, Float dropout_p, bool is_causal, std::optional<Float> scale, bool enable_gqa, SourceLocation at) {
+  const Argument arguments[] = {Argument(query), Argument(key), Argument(value), Argument(attn_mask),
+      Argument(dropout_p), Argument(is_causal), Argument(scale), Argument(enable_gqa)};
+  return dispatch(scaled_dot_product_attention_symbol, arguments, at);
+}
+Tensor selu(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  return dispatch(selu_symbol, arguments, at);
+}
+Tensor selu_(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  return apply_in_place(selu_symbol, arguments, at);
+}
+Tensor silu(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(silu_symbol, arguments, at);
+}
+Tensor silu_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(silu_symbol, arguments, at);
+}
+Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool>
+    reduce, std::string_view reduction, Float beta, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
+      Argument(reduction), Argument(beta)};
+  return dispatch(smooth_l1_loss_symbol, arguments, at);
+}
+Tensor softplus(const Tensor& input, Float beta, Float threshold, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(beta), Argument(threshold)};
+  return dispatch(softplus_symbol, arguments, at);
+}
+Tensor softplus_(const Tensor& input, Float beta, Float threshold, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(beta), Argument(threshold)};
+  return apply_in_place(softplus_symbol, arguments, at);
+}
+Tensor softshrink(const Tensor& input, Float lambd, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(lambd)};
+  return dispatch(softshrink_symbol, arguments, at);
+}
+}  // namespace nn
 
 }  // namespace fulgurite

@@ -6,291 +6,375 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
-Tensor TensorMethods::maximum(const Tensor& other, SourceLocation at) const {
-  return fulgurite::maximum(static_cast<const Tensor&>(*this), other, at);
+namespace nn {
+Tensor softshrink_(const Tensor& input, Float lambd, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(lambd)};
+  return apply_in_place(softshrink_symbol, arguments, at);
 }
-Tensor TensorMethods::maximum_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::maximum_(static_cast<const Tensor&>(*this), other, at);
+Tensor softsign(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(softsign_symbol, arguments, at);
 }
-Tensor TensorMethods::mean(const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::mean(static_cast<const Tensor&>(*this), dim, keepdim, dtype, at);
+Tensor softsign_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(softsign_symbol, arguments, at);
 }
-Tensor TensorMethods::min(SourceLocation at) const {
-  return fulgurite::min(static_cast<const Tensor&>(*this), at);
+Tensor tanhshrink(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(tanhshrink_symbol, arguments, at);
 }
-Tensor TensorMethods::minimum(const Tensor& other, SourceLocation at) const {
-  return fulgurite::minimum(static_cast<const Tensor&>(*this), other, at);
+Tensor tanhshrink_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(tanhshrink_symbol, arguments, at);
 }
-Tensor TensorMethods::minimum_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::minimum_(static_cast<const Tensor&>(*this), other, at);
+Tensor threshold(const Tensor& input, Float threshold, Float value, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(threshold), Argument(value), Argument(inplace)};
+  return dispatch(threshold_symbol, arguments, at);
 }
-Tensor TensorMethods::mm(const Tensor& mat2, SourceLocation at) const {
-  return fulgurite::mm(static_cast<const Tensor&>(*this), mat2, at);
+Tensor threshold_(const Tensor& input, Float threshold, Float value, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(threshold), Argument(value), Argument(inplace)};
+  return apply_in_place(threshold_symbol, arguments, at);
 }
-Tensor TensorMethods::movedim(const Dims& source, const Dims& destination, SourceLocation at) const {
-  return fulgurite::movedim(static_cast<const Tensor&>(*this), source, destination, at);
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, Float margin, Float p,
+    Float eps, bool swap, std::optional<bool> size_average, std::optional<bool> reduce, std::string_view reduction,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(anchor), Argument(positive), Argument(negative), Argument(margin), Argument(p),
+      Argument(eps), Argument(swap), Argument(size_average), Argument(reduce), Argument(reduction)};
+  return dispatch(triplet_margin_loss_symbol, arguments, at);
 }
-Tensor TensorMethods::mse_loss(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
-    std::string_view reduction, const Tensor& weight, SourceLocation at) const {
-  return fulgurite::nn::mse_loss(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, weight, at);
+}  // namespace nn
+namespace linalg {
+Tensor multi_dot(const std::vector<Tensor>& tensors, SourceLocation at) {
+  const Argument arguments[] = {Argument(tensors)};
+  return dispatch(multi_dot_symbol, arguments, at);
 }
-Tensor TensorMethods::mul(const Operand& other, SourceLocation at) const {
-  return fulgurite::mul(static_cast<const Tensor&>(*this), other, at);
+Tensor vector_norm(const Tensor& x, Float ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation
+    at) {
+  const Argument arguments[] = {Argument(x), Argument(ord), dim.empty() ? Argument() : Argument(dim), Argument(keepdim),
+      Argument(dtype)};
+  return dispatch(vector_norm_symbol, arguments, at);
 }
-Tensor TensorMethods::mul_(const Operand& other, SourceLocation at) const {
-  return fulgurite::mul_(static_cast<const Tensor&>(*this), other, at);
+}  // namespace linalg
+namespace prims {
+std::tuple<Tensor, Tensor, Tensor> adamw(const Tensor& parameter, const Tensor& gradient, const Tensor& first_moment,
+    const Tensor& second_moment, const Tensor& step, const Tensor& learning_rate, Float beta1, Float beta2, Float eps,
+    Float weight_decay, SourceLocation at) {
+  const Argument arguments[] = {Argument(parameter), Argument(gradient), Argument(first_moment),
+      Argument(second_moment), Argument(step), Argument(learning_rate), Argument(beta1), Argument(beta2), Argument(eps),
+      Argument(weight_decay)};
+  Results results;
+  dispatch(prims_adamw_symbol, arguments, at, results);
+  return {results[0], results[1], results[2]};
 }
-Tensor TensorMethods::mv(const Tensor& vec, SourceLocation at) const {
-  return fulgurite::mv(static_cast<const Tensor&>(*this), vec, at);
+Tensor convert_element_type(const Tensor& input, Dtype dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dtype)};
+  return dispatch(prims_convert_element_type_symbol, arguments, at);
 }
-Tensor TensorMethods::narrow(Int dim, Int start, Int length, SourceLocation at) const {
-  return fulgurite::narrow(static_cast<const Tensor&>(*this), dim, start, length, at);
+Tensor copy_(const Tensor& source, const Tensor& destination, SourceLocation at) {
+  const Argument arguments[] = {Argument(source), Argument(destination)};
+  return dispatch(prims_copy__symbol, arguments, at);
 }
-Tensor TensorMethods::ne(const Operand& other, SourceLocation at) const {
-  return fulgurite::ne(static_cast<const Tensor&>(*this), other, at);
+Tensor embedding_backward(const Tensor& grad, const Tensor& indices, Int num_embeddings, Int padding_idx, SourceLocation
+    at) {
+  const Argument arguments[] = {Argument(grad), Argument(indices), Argument(num_embeddings), Argument(padding_idx)};
+  return dispatch(prims_embedding_backward_symbol, arguments, at);
 }
-Tensor TensorMethods::ne_(const Operand& other, SourceLocation at) const {
-  return fulgurite::ne_(static_cast<const Tensor&>(*this), other, at);
+Tensor gelu_backward(const Tensor& grad, const Tensor& input, std::string_view approximate, SourceLocation at) {
+  const Argument arguments[] = {Argument(grad), Argument(input), Argument(approximate)};
+  return dispatch(prims_gelu_backward_symbol, arguments, at);
 }
-Tensor TensorMethods::neg(SourceLocation at) const {
-  return fulgurite::neg(static_cast<const Tensor&>(*this), at);
+Tensor index(const Tensor& input, const std::vector<Tensor>& indices, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(indices)};
+  return dispatch(prims_index_symbol, arguments, at);
 }
-Tensor TensorMethods::neg_(SourceLocation at) const {
-  return fulgurite::neg_(static_cast<const Tensor&>(*this), at);
+Tensor index_put(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(indices), Argument(values), Argument(accumulate)};
+  return dispatch(prims_index_put_symbol, arguments, at);
 }
-Tensor TensorMethods::nll_loss(const Tensor& target, const Tensor& weight, std::optional<bool> size_average, Int
-    ignore_index, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
-  return fulgurite::nn::nll_loss(static_cast<const Tensor&>(*this), target, weight, size_average, ignore_index, reduce, reduction, at);
+Tensor integer_tensor(const Dims& values, SourceLocation at) {
+  const Argument arguments[] = {Argument(values)};
+  return dispatch(prims_integer_tensor_symbol, arguments, at);
 }
-Tensor TensorMethods::outer(const Tensor& vec2, SourceLocation at) const {
-  return fulgurite::outer(static_cast<const Tensor&>(*this), vec2, at);
+std::tuple<Tensor, Tensor, Tensor> layer_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight,
+    const Tensor& bias, Float eps, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(normalized_shape), Argument(weight), Argument(bias),
+      Argument(eps)};
+  Results results;
+  dispatch(prims_layer_norm_symbol, arguments, at, results);
+  return {results[0], results[1], results[2]};
 }
-Tensor TensorMethods::pad(const Dims& pad, std::string_view mode, std::optional<Float> value, SourceLocation at) const {
-  return fulgurite::nn::pad(static_cast<const Tensor&>(*this), pad, mode, value, at);
+std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& mean,
+    const Tensor& rstd, const Tensor& weight, const Dims& normalized_shape, SourceLocation at) {
+  const Argument arguments[] = {Argument(grad), Argument(input), Argument(mean), Argument(rstd), Argument(weight),
+      Argument(normalized_shape)};
+  Results results;
+  dispatch(prims_layer_norm_backward_symbol, arguments, at, results);
+  return {results[0], results[1], results[2]};
 }
-Tensor TensorMethods::permute(const Dims& dims, SourceLocation at) const {
-  return fulgurite::permute(static_cast<const Tensor&>(*this), dims, at);
+Tensor log_softmax_backward(const Tensor& grad, const Tensor& output, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(grad), Argument(output), Argument(dim)};
+  return dispatch(prims_log_softmax_backward_symbol, arguments, at);
 }
-Tensor TensorMethods::pow(const Operand& exponent, SourceLocation at) const {
-  return fulgurite::pow(static_cast<const Tensor&>(*this), exponent, at);
+std::tuple<Tensor, Tensor> max_with_indices(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
+  Results results;
+  dispatch(prims_max_with_indices_symbol, arguments, at, results);
+  return {results[0], results[1]};
 }
-Tensor TensorMethods::pow_(const Operand& exponent, SourceLocation at) const {
-  return fulgurite::pow_(static_cast<const Tensor&>(*this), exponent, at);
+std::tuple<Tensor, Tensor> min_with_indices(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
+  Results results;
+  dispatch(prims_min_with_indices_symbol, arguments, at, results);
+  return {results[0], results[1]};
 }
-Tensor TensorMethods::prod(std::optional<Int> dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::prod(static_cast<const Tensor&>(*this), dim, keepdim, dtype, at);
+Tensor nll_loss_backward(const Tensor& grad, const Tensor& target, const Tensor& weight, Int classes, Int ignore_index,
+    std::string_view reduction, SourceLocation at) {
+  const Argument arguments[] = {Argument(grad), Argument(target), Argument(weight), Argument(classes),
+      Argument(ignore_index), Argument(reduction)};
+  return dispatch(prims_nll_loss_backward_symbol, arguments, at);
 }
-Tensor TensorMethods::reciprocal(SourceLocation at) const {
-  return fulgurite::reciprocal(static_cast<const Tensor&>(*this), at);
+Tensor normal(const Tensor& state, const Dims& size, Float mean, Float std, Dtype dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(state), Argument(size), Argument(mean), Argument(std), Argument(dtype)};
+  return dispatch(prims_normal_symbol, arguments, at);
 }
-Tensor TensorMethods::reciprocal_(SourceLocation at) const {
-  return fulgurite::reciprocal_(static_cast<const Tensor&>(*this), at);
+Tensor pad(const Tensor& input, const Dims& low, const Dims& high, Float value, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(low), Argument(high), Argument(value)};
+  return dispatch(prims_pad_symbol, arguments, at);
 }
-Tensor TensorMethods::relu(SourceLocation at) const {
-  return fulgurite::nn::relu(static_cast<const Tensor&>(*this), at);
+Tensor random_integers(const Tensor& state, const Dims& size, Int low, Int high, Dtype dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(state), Argument(size), Argument(low), Argument(high), Argument(dtype)};
+  return dispatch(prims_random_integers_symbol, arguments, at);
 }
-Tensor TensorMethods::relu_(SourceLocation at) const {
-  return fulgurite::nn::relu_(static_cast<const Tensor&>(*this), at);
+Tensor random_state(Int increment, SourceLocation at) {
+  const Argument arguments[] = {Argument(increment)};
+  return dispatch(prims_random_state_symbol, arguments, at);
 }
-Tensor TensorMethods::remainder(const Operand& other, SourceLocation at) const {
-  return fulgurite::remainder(static_cast<const Tensor&>(*this), other, at);
+std::tuple<Tensor, Tensor> scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+    const Tensor& mask, bool is_causal, Float scale, SourceLocation at) {
+  const Argument arguments[] = {Argument(query), Argument(key), Argument(value), Argument(mask), Argument(is_causal),
+      Argument(scale)};
+  Results results;
+  dispatch(prims_scaled_dot_product_attention_symbol, arguments, at, results);
+  return {results[0], results[1]};
 }
-Tensor TensorMethods::remainder_(const Operand& other, SourceLocation at) const {
-  return fulgurite::remainder_(static_cast<const Tensor&>(*this), other, at);
+std::tuple<Tensor, Tensor, Tensor> scaled_dot_product_attention_backward(const Tensor& grad, const Tensor& query, const
+    Tensor& key, const Tensor& value, const Tensor& mask, bool is_causal, Float scale, SourceLocation at) {
+  const Argument arguments[] = {Argument(grad), Argument(query), Argument(key), Argument(value), Argument(mask),
+      Argument(is_causal), Argument(scale)};
+  Results results;
+  dispatch(prims_scaled_dot_product_attention_backward_symbol, arguments, at, results);
+  return {results[0], results[1], results[2]};
 }
-Tensor TensorMethods::reshape(const Dims& shape, SourceLocation at) const {
-  return fulgurite::reshape(static_cast<const Tensor&>(*this), shape, at);
+Tensor slice(const Tensor& input, Int dim, std::optional<Int> start, std::optional<Int> end, Int step, SourceLocation
+    at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(start), Argument(end), Argument(step)};
+  return dispatch(prims_slice_symbol, arguments, at);
 }
-Tensor TensorMethods::reshape_as(const Tensor& other, SourceLocation at) const {
-  return fulgurite::reshape_as(static_cast<const Tensor&>(*this), other, at);
+Tensor softmax_backward(const Tensor& grad, const Tensor& output, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(grad), Argument(output), Argument(dim)};
+  return dispatch(prims_softmax_backward_symbol, arguments, at);
 }
-Tensor TensorMethods::rms_norm(const Dims& normalized_shape, const Tensor& weight, std::optional<Float> eps,
+Tensor uniform(const Tensor& state, const Dims& size, Float low, Float high, Dtype dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(state), Argument(size), Argument(low), Argument(high), Argument(dtype)};
+  return dispatch(prims_uniform_symbol, arguments, at);
+}
+}  // namespace prims
+Tensor TensorMethods::abs(SourceLocation at) const {
+  return fulgurite::abs(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::abs_(SourceLocation at) const {
+  return fulgurite::abs_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::acos(SourceLocation at) const {
+  return fulgurite::acos(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::acos_(SourceLocation at) const {
+  return fulgurite::acos_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::acosh(SourceLocation at) const {
+  return fulgurite::acosh(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::acosh_(SourceLocation at) const {
+  return fulgurite::acosh_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::add(const Operand& other, const Operand& alpha, SourceLocation at) const {
+  return fulgurite::add(static_cast<const Tensor&>(*this), other, alpha, at);
+}
+Tensor TensorMethods::add_(const Operand& other, const Operand& alpha, SourceLocation at) const {
+  return fulgurite::add_(static_cast<const Tensor&>(*this), other, alpha, at);
+}
+Tensor TensorMethods::addbmm(const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand& alpha,
     SourceLocation at) const {
-  return fulgurite::nn::rms_norm(static_cast<const Tensor&>(*this), normalized_shape, weight, eps, at);
+  return fulgurite::addbmm(static_cast<const Tensor&>(*this), batch1, batch2, beta, alpha, at);
 }
-Tensor TensorMethods::round(SourceLocation at) const {
-  return fulgurite::round(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::addcdiv(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
+    const {
+  return fulgurite::addcdiv(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
 }
-Tensor TensorMethods::round_(SourceLocation at) const {
-  return fulgurite::round_(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::addcdiv_(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
+    const {
+  return fulgurite::addcdiv_(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
 }
-Tensor TensorMethods::rsqrt(SourceLocation at) const {
-  return fulgurite::rsqrt(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::addcmul(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
+    const {
+  return fulgurite::addcmul(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
 }
-Tensor TensorMethods::rsqrt_(SourceLocation at) const {
-  return fulgurite::rsqrt_(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::addcmul_(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
+    const {
+  return fulgurite::addcmul_(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
 }
-Tensor TensorMethods::scaled_dot_product_attention(const Tensor& key, const Tensor& value, const Tensor& attn_mask,
-    Float dropout_p, bool is_causal, std::optional<Float> scale, bool enable_gqa, SourceLocation at) const {
-  return fulgurite::nn::scaled_dot_product_attention(static_cast<const Tensor&>(*this), key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, at);
-}
-Tensor TensorMethods::scatter(Int dim, const Tensor& index, const Operand& src, SourceLocation at) const {
-  return fulgurite::scatter(static_cast<const Tensor&>(*this), dim, index, src, at);
-}
-Tensor TensorMethods::scatter_add(Int dim, const Tensor& index, const Tensor& src, SourceLocation at) const {
-  return fulgurite::scatter_add(static_cast<const Tensor&>(*this), dim, index, src, at);
-}
-Tensor TensorMethods::select(Int dim, Int index, SourceLocation at) const {
-  return fulgurite::select(static_cast<const Tensor&>(*this), dim, index, at);
-}
-Tensor TensorMethods::sigmoid(SourceLocation at) const {
-  return fulgurite::sigmoid(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sigmoid_(SourceLocation at) const {
-  return fulgurite::sigmoid_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sign(SourceLocation at) const {
-  return fulgurite::sign(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sign_(SourceLocation at) const {
-  return fulgurite::sign_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::silu(SourceLocation at) const {
-  return fulgurite::nn::silu(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::silu_(SourceLocation at) const {
-  return fulgurite::nn::silu_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sin(SourceLocation at) const {
-  return fulgurite::sin(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sin_(SourceLocation at) const {
-  return fulgurite::sin_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sinh(SourceLocation at) const {
-  return fulgurite::sinh(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sinh_(SourceLocation at) const {
-  return fulgurite::sinh_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::softmax(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::softmax(static_cast<const Tensor&>(*this), dim, dtype, at);
-}
-std::vector<Tensor> TensorMethods::split(const Dims& split_size_or_sections, Int dim, SourceLocation at) const {
-  return fulgurite::split(static_cast<const Tensor&>(*this), split_size_or_sections, dim, at);
-}
-std::vector<Tensor> TensorMethods::split_with_sizes(const Dims& split_sizes, Int dim, SourceLocation at) const {
-  return fulgurite::split_with_sizes(static_cast<const Tensor&>(*this), split_sizes, dim, at);
-}
-Tensor TensorMethods::sqrt(SourceLocation at) const {
-  return fulgurite::sqrt(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sqrt_(SourceLocation at) const {
-  return fulgurite::sqrt_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::square(SourceLocation at) const {
-  return fulgurite::square(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::square_(SourceLocation at) const {
-  return fulgurite::square_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::squeeze(const Dims& dim, SourceLocation at) const {
-  return fulgurite::squeeze(static_cast<const Tensor&>(*this), dim, at);
-}
-Tensor TensorMethods::std(const Dims& dim, std::optional<Int> correction, bool keepdim, SourceLocation at) const {
-  return fulgurite::std(static_cast<const Tensor&>(*this), dim, correction, keepdim, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::std_mean(const Dims& dim, std::optional<Int> correction, bool keepdim,
+Tensor TensorMethods::addmm(const Tensor& mat1, const Tensor& mat2, const Operand& beta, const Operand& alpha,
     SourceLocation at) const {
-  return fulgurite::std_mean(static_cast<const Tensor&>(*this), dim, correction, keepdim, at);
+  return fulgurite::addmm(static_cast<const Tensor&>(*this), mat1, mat2, beta, alpha, at);
 }
-Tensor TensorMethods::sub(const Operand& other, const Operand& alpha, SourceLocation at) const {
-  return fulgurite::sub(static_cast<const Tensor&>(*this), other, alpha, at);
-}
-Tensor TensorMethods::sub_(const Operand& other, const Operand& alpha, SourceLocation at) const {
-  return fulgurite::sub_(static_cast<const Tensor&>(*this), other, alpha, at);
-}
-Tensor TensorMethods::sum(const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::sum(static_cast<const Tensor&>(*this), dim, keepdim, dtype, at);
-}
-Tensor TensorMethods::t(SourceLocation at) const {
-  return fulgurite::t(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::tan(SourceLocation at) const {
-  return fulgurite::tan(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::tan_(SourceLocation at) const {
-  return fulgurite::tan_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::tanh(SourceLocation at) const {
-  return fulgurite::tanh(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::tanh_(SourceLocation at) const {
-  return fulgurite::tanh_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::transpose(Int dim0, Int dim1, SourceLocation at) const {
-  return fulgurite::transpose(static_cast<const Tensor&>(*this), dim0, dim1, at);
-}
-Tensor TensorMethods::tril(Int diagonal, SourceLocation at) const {
-  return fulgurite::tril(static_cast<const Tensor&>(*this), diagonal, at);
-}
-Tensor TensorMethods::triu(Int diagonal, SourceLocation at) const {
-  return fulgurite::triu(static_cast<const Tensor&>(*this), diagonal, at);
-}
-Tensor TensorMethods::trunc(SourceLocation at) const {
-  return fulgurite::trunc(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::trunc_(SourceLocation at) const {
-  return fulgurite::trunc_(static_cast<const Tensor&>(*this), at);
-}
-std::vector<Tensor> TensorMethods::unbind(Int dim, SourceLocation at) const {
-  return fulgurite::unbind(static_cast<const Tensor&>(*this), dim, at);
-}
-Tensor TensorMethods::unflatten(Int dim, const Dims& sizes, SourceLocation at) const {
-  return fulgurite::unflatten(static_cast<const Tensor&>(*this), dim, sizes, at);
-}
-Tensor TensorMethods::unsqueeze(Int dim, SourceLocation at) const {
-  return fulgurite::unsqueeze(static_cast<const Tensor&>(*this), dim, at);
-}
-Tensor TensorMethods::var(const Dims& dim, std::optional<Int> correction, bool keepdim, SourceLocation at) const {
-  return fulgurite::var(static_cast<const Tensor&>(*this), dim, correction, keepdim, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::var_mean(const Dims& dim, std::optional<Int> correction, bool keepdim,
+Tensor TensorMethods::addmv(const Tensor& mat, const Tensor& vec, const Operand& beta, const Operand& alpha,
     SourceLocation at) const {
-  return fulgurite::var_mean(static_cast<const Tensor&>(*this), dim, correction, keepdim, at);
+  return fulgurite::addmv(static_cast<const Tensor&>(*this), mat, vec, beta, alpha, at);
 }
-Tensor TensorMethods::vector_norm(Float ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation
-    at) const {
-  return fulgurite::linalg::vector_norm(static_cast<const Tensor&>(*this), ord, dim, keepdim, dtype, at);
+Tensor TensorMethods::all(const Dims& dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::all(static_cast<const Tensor&>(*this), dim, keepdim, at);
 }
-Tensor TensorMethods::view(const Dims& size, SourceLocation at) const {
-  return fulgurite::view(static_cast<const Tensor&>(*this), size, at);
+Tensor TensorMethods::amax(const Dims& dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::amax(static_cast<const Tensor&>(*this), dim, keepdim, at);
 }
-Tensor TensorMethods::view_as(const Tensor& other, SourceLocation at) const {
-  return fulgurite::view_as(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::amin(const Dims& dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::amin(static_cast<const Tensor&>(*this), dim, keepdim, at);
 }
-std::tuple<Tensor, Tensor> max(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
-  return fulgurite::prims::max_with_indices(input, dim, keepdim, at);
+Tensor TensorMethods::any(const Dims& dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::any(static_cast<const Tensor&>(*this), dim, keepdim, at);
 }
-std::tuple<Tensor, Tensor> TensorMethods::max(Int dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::prims::max_with_indices(static_cast<const Tensor&>(*this), dim, keepdim, at);
+Tensor TensorMethods::argmax(std::optional<Int> dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::argmax(static_cast<const Tensor&>(*this), dim, keepdim, at);
 }
-Tensor max(const Tensor& input, const Tensor& other, SourceLocation at) {
-  return fulgurite::maximum(input, other, at);
+Tensor TensorMethods::argmin(std::optional<Int> dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::argmin(static_cast<const Tensor&>(*this), dim, keepdim, at);
 }
-Tensor TensorMethods::max(const Tensor& other, SourceLocation at) const {
-  return fulgurite::maximum(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::asin(SourceLocation at) const {
+  return fulgurite::asin(static_cast<const Tensor&>(*this), at);
 }
-std::tuple<Tensor, Tensor> min(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
-  return fulgurite::prims::min_with_indices(input, dim, keepdim, at);
+Tensor TensorMethods::asin_(SourceLocation at) const {
+  return fulgurite::asin_(static_cast<const Tensor&>(*this), at);
 }
-std::tuple<Tensor, Tensor> TensorMethods::min(Int dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::prims::min_with_indices(static_cast<const Tensor&>(*this), dim, keepdim, at);
+Tensor TensorMethods::asinh(SourceLocation at) const {
+  return fulgurite::asinh(static_cast<const Tensor&>(*this), at);
 }
-Tensor min(const Tensor& input, const Tensor& other, SourceLocation at) {
-  return fulgurite::minimum(input, other, at);
+Tensor TensorMethods::asinh_(SourceLocation at) const {
+  return fulgurite::asinh_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::min(const Tensor& other, SourceLocation at) const {
-  return fulgurite::minimum(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::atan(SourceLocation at) const {
+  return fulgurite::atan(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::copy_(const Operand& source, SourceLocation at) const {
-  return fulgurite::copy_(static_cast<const Tensor&>(*this), source, at);
+Tensor TensorMethods::atan_(SourceLocation at) const {
+  return fulgurite::atan_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::fill_(const Operand& value, SourceLocation at) const {
-  return fulgurite::fill_(static_cast<const Tensor&>(*this), value, at);
+Tensor TensorMethods::atan2(const Tensor& other, SourceLocation at) const {
+  return fulgurite::atan2(static_cast<const Tensor&>(*this), other, at);
 }
-Tensor TensorMethods::zero_(SourceLocation at) const {
-  return fulgurite::zero_(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::atan2_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::atan2_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::atanh(SourceLocation at) const {
+  return fulgurite::atanh(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::atanh_(SourceLocation at) const {
+  return fulgurite::atanh_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::baddbmm(const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand& alpha,
+    SourceLocation at) const {
+  return fulgurite::baddbmm(static_cast<const Tensor&>(*this), batch1, batch2, beta, alpha, at);
+}
+Tensor TensorMethods::batch_norm(const Tensor& running_mean, const Tensor& running_var, const Tensor& weight, const
+    Tensor& bias, bool training, Float momentum, Float eps, SourceLocation at) const {
+  return fulgurite::nn::batch_norm(static_cast<const Tensor&>(*this), running_mean, running_var, weight, bias, training, momentum, eps, at);
+}
+Tensor TensorMethods::bilinear(const Tensor& input2, const Tensor& weight, const Tensor& bias, SourceLocation at) const
+    {
+  return fulgurite::nn::bilinear(static_cast<const Tensor&>(*this), input2, weight, bias, at);
+}
+Tensor TensorMethods::binary_cross_entropy(const Tensor& target, const Tensor& weight, std::optional<bool> size_average,
+    std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
+  return fulgurite::nn::binary_cross_entropy(static_cast<const Tensor&>(*this), target, weight, size_average, reduce, reduction, at);
+}
+Tensor TensorMethods::binary_cross_entropy_with_logits(const Tensor& target, const Tensor& weight, std::optional<bool>
+    size_average, std::optional<bool> reduce, std::string_view reduction, const Tensor& pos_weight, SourceLocation at)
+    const {
+  return fulgurite::nn::binary_cross_entropy_with_logits(static_cast<const Tensor&>(*this), target, weight, size_average, reduce, reduction, pos_weight, at);
+}
+Tensor TensorMethods::bitwise_and(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_and(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_and_(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_and_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_left_shift(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_left_shift(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_left_shift_(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_left_shift_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_not(SourceLocation at) const {
+  return fulgurite::bitwise_not(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::bitwise_not_(SourceLocation at) const {
+  return fulgurite::bitwise_not_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::bitwise_or(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_or(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_or_(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_or_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_right_shift(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_right_shift(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_right_shift_(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_right_shift_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_xor(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_xor(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_xor_(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_xor_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bmm(const Tensor& mat2, SourceLocation at) const {
+  return fulgurite::bmm(static_cast<const Tensor&>(*this), mat2, at);
+}
+Tensor TensorMethods::broadcast_to(const Dims& size, SourceLocation at) const {
+  return fulgurite::broadcast_to(static_cast<const Tensor&>(*this), size, at);
+}
+Tensor TensorMethods::ceil(SourceLocation at) const {
+  return fulgurite::ceil(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::ceil_(SourceLocation at) const {
+  return fulgurite::ceil_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::celu(Float alpha, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::celu(static_cast<const Tensor&>(*this), alpha, inplace, at);
+}
+Tensor TensorMethods::celu_(Float alpha, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::celu_(static_cast<const Tensor&>(*this), alpha, inplace, at);
+}
+std::vector<Tensor> TensorMethods::chunk(Int chunks, Int dim, SourceLocation at) const {
+  return fulgurite::chunk(static_cast<const Tensor&>(*this), chunks, dim, at);
+}
+Tensor TensorMethods::clamp(const Operand& min, const Operand& max, SourceLocation at) const {
+  return fulgurite::clamp(static_cast<const Tensor&>(*this), min, max, at);
+}
+Tensor TensorMethods::clamp_(const Operand& min, const Operand& max, SourceLocation at) const {
+  return fulgurite::clamp_(static_cast<const Tensor&>(*this), min, max, at);
+}
+Tensor TensorMethods::clamp_max(const Operand& max, SourceLocation at) const {
+  return fulgurite::clamp_max(static_cast<const Tensor&>(*this), max, at);
+}
+Tensor TensorMethods::clamp_max_(const Operand& max, SourceLocation at) const {
+  return fulgurite::clamp_max_(static_cast<const Tensor&>(*this), max, at);
+}
+Tensor TensorMethods::clamp_min(const Operand& min, SourceLocation at) const {
+  return fulgurite::clamp_min(static_cast<const Tensor&>(*this), min, at);
+}
+Tensor TensorMethods::clamp_min_(const Operand& min, SourceLocation at) const {
+  return fulgurite::clamp_min_(static_cast<const Tensor&>(*this), min, at);
 }
 
 }  // namespace fulgurite

@@ -35,6 +35,7 @@ namespace FULGURITE_KERNELS {
 // The tables, one function a file; kernels/all_kernels.cpp concatenates them: add a line here and one there for a new
 // file.
 KernelTable unary_kernels();
+KernelTable special_kernels();
 KernelTable binary_kernels();
 KernelTable comparison_kernels();
 KernelTable ternary_kernels();

@@ -4,7 +4,7 @@ namespace fulgurite::FULGURITE_KERNELS {
 
 const KernelSet& kernel_set() {
   static const KernelTable tables[] = {
-      unary_kernels(),  binary_kernels(),   comparison_kernels(), ternary_kernels(),
+      unary_kernels(), special_kernels(), binary_kernels(),   comparison_kernels(), ternary_kernels(),
       activation_kernels(), copy_kernels(), creation_kernels(),   random_kernels(),
       sum_kernels(),    extremum_kernels(), variance_kernels(),   scan_kernels(),
       product_kernels(), norm_kernels(),    softmax_kernels(),    loss_kernels(),

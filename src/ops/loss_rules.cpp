@@ -1,0 +1,28 @@
+#include "ops/loss_rules.h"
+
+namespace fulgurite {
+
+std::string_view reduction_of(const Argument& size_average, const Argument& reduce, const Argument& reduction) {
+  std::string_view wanted = reduction.string();
+  if (!size_average.is_none() || !reduce.is_none()) {
+    const bool reduces = reduce.is_none() || reduce.boolean(), averages = size_average.is_none() || size_average.boolean();
+    wanted = !reduces ? "none" : averages ? "mean" : "sum";
+  }
+  require(wanted == "mean" || wanted == "sum" || wanted == "none",
+          "reduction must be \"mean\", \"sum\" or \"none\", got \"", wanted, "\"");
+  return wanted;
+}
+
+Tensor reduced(const Tensor& loss, std::string_view reduction, SourceLocation at) {
+  if (reduction == "none") return loss;
+  return reduction == "sum" ? sum(loss, {}, false, {}, at) : mean(loss, {}, false, {}, at);
+}
+
+Tensor raised_to(const Tensor& x, Float least, SourceLocation at) {
+  const Tensor raised = clamp_min(x, least, at);
+  const Tensor difference = sub(raised, x, 1, at);
+  const Tensor constant = detach(difference, at);
+  return add(x, constant, 1, at);
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,17 @@
+#pragma once
+#include <fulgurite/operators.h>
+
+#include "ops/rules.h"
+
+namespace fulgurite {
+
+// What losses share.
+
+/// The reduction that is meant by `reduction` and PyTorch's older arguments size_average and reduce: "mean", "sum" or "none".
+std::string_view reduction_of(const Argument& size_average, const Argument& reduce, const Argument& reduction);
+/// The elementwise losses, reduced.
+Tensor reduced(const Tensor& loss, std::string_view reduction, SourceLocation at);
+/// x, but not below `least`; the gradient is that of x everywhere.
+Tensor raised_to(const Tensor& x, Float least, SourceLocation at);
+
+}  // namespace fulgurite
