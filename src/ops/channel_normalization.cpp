@@ -24,6 +24,9 @@ Tensor by_channel(const Tensor& parameter, const Tensor& x, const char* what, So
   return reshape(numbers, shape, at);
 }
 
+/// Running statistics are no parameters: nothing is differentiated by them.
+Tensor statistic(const Tensor& given, SourceLocation at) { return given.requires_grad() ? detach(given, at) : given; }
+
 /// (x - mean) / sqrt(variance + eps).
 Tensor standardized(const Tensor& x, const Tensor& mean, const Tensor& variance, Float eps, SourceLocation at) {
   const Tensor centered = sub(x, mean, 1, at);
@@ -104,8 +107,8 @@ constinit const Symbol batch_norm_symbol{
       } else {
         require(a[1].tensor_or_none().defined() && a[2].tensor_or_none().defined(),
                 "running_mean and running_var are needed outside training");
-        const Tensor average = by_channel(a[1].tensor(), x, "running_mean", at);
-        const Tensor variance = by_channel(a[2].tensor(), x, "running_var", at);
+        const Tensor average = by_channel(statistic(a[1].tensor(), at), x, "running_mean", at);
+        const Tensor variance = by_channel(statistic(a[2].tensor(), at), x, "running_var", at);
         y = standardized(x, average, variance, a[7].floating(), at);
       }
       const Tensor result = scaled_and_shifted(y, a[3], a[4], at);
@@ -145,8 +148,8 @@ constinit const Symbol instance_norm_symbol{
       } else {
         require(a[1].tensor_or_none().defined() && a[2].tensor_or_none().defined(),
                 "running_mean and running_var are needed where use_input_stats is false");
-        const Tensor average = by_channel(a[1].tensor(), x, "running_mean", at);
-        const Tensor variance = by_channel(a[2].tensor(), x, "running_var", at);
+        const Tensor average = by_channel(statistic(a[1].tensor(), at), x, "running_mean", at);
+        const Tensor variance = by_channel(statistic(a[2].tensor(), at), x, "running_var", at);
         y = standardized(x, average, variance, a[7].floating(), at);
       }
       const Tensor result = scaled_and_shifted(y, a[3], a[4], at);

@@ -18,6 +18,13 @@ Tensor reduced(const Tensor& loss, std::string_view reduction, SourceLocation at
   return reduction == "sum" ? sum(loss, {}, false, {}, at) : mean(loss, {}, false, {}, at);
 }
 
+Tensor unreduced(const Tensor& cotangent, const Shape& shape, std::string_view reduction) {
+  if (reduction == "none") return cotangent;
+  if (reduction == "sum") return expand(cotangent, shape);
+  const Tensor share = div(cotangent, shape.numel());
+  return expand(share, shape);
+}
+
 Tensor raised_to(const Tensor& x, Float least, SourceLocation at) {
   const Tensor raised = clamp_min(x, least, at);
   const Tensor difference = sub(raised, x, 1, at);

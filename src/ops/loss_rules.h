@@ -11,6 +11,8 @@ namespace fulgurite {
 std::string_view reduction_of(const Argument& size_average, const Argument& reduce, const Argument& reduction);
 /// The elementwise losses, reduced.
 Tensor reduced(const Tensor& loss, std::string_view reduction, SourceLocation at);
+/// The cotangent of each elementwise loss from that of what they are reduced to.
+Tensor unreduced(const Tensor& cotangent, const Shape& shape, std::string_view reduction);
 /// x, but not below `least`; the gradient is that of x everywhere.
 Tensor raised_to(const Tensor& x, Float least, SourceLocation at);
 

@@ -20,30 +20,49 @@ Operand bound(const Tensor& x, Float value) {
   return Int(static_cast<int64_t>(value.hint()));
 }
 
-/// low below, high above, x in between; flat at both bounds.
+/// low below, high above, x in between.
 Tensor clipped(const Tensor& x, Float low, Float high, SourceLocation at) {
   require(!is_boolean(x.dtype()), "not defined for booleans");
   require(low <= high, "min_val must not be above max_val: ", low.hint(), " and ", high.hint());
-  const Operand least = bound(x, low), most = bound(x, high);
-  const Tensor is_low = le(x, least, at);
-  const Tensor raised = where(is_low, least, x, at);
-  const Tensor is_high = ge(x, most, at);
-  return where(is_high, most, raised, at);
+  return clamp(x, bound(x, low), bound(x, high), at);
 }
 
-/// x where it is positive, else scale * (exp(x / width) - 1).
-Tensor exponential_unit(const Tensor& given, Float scale, Float width, Float slope, SourceLocation at) {
-  require_floating(given);
-  const Tensor x = as_dtype(given, compute_dtype(given.dtype()), at);
-  const Tensor is_positive = gt(x, 0, at);
-  const Tensor harmless = where(is_positive, 0, x, at);
-  const Tensor exponent = width == 1.0 ? harmless : div(harmless, width, {}, at);
-  const Tensor below = expm1(exponent, at);
-  const Tensor scaled = mul(below, scale, at);
-  const Tensor above = slope == 1.0 ? x : mul(x, slope, at);
-  const Tensor result = where(is_positive, above, scaled, at);
-  return as_dtype(result, given.dtype(), at);
+/// Flat at both bounds, where clamp is not.
+void gradient_of_clipped(Gradient& g, Float low, Float high) {
+  const Tensor is_low = le(g.tensor(0), low);
+  const Tensor is_high = ge(g.tensor(0), high);
+  const Tensor is_flat = logical_or(is_low, is_high);
+  g.set(0, where(is_flat, 0, g.cotangent()));
 }
+
+/// x times slope where it is positive, else scale * (exp(x / width) - 1).
+struct ExponentialUnit {
+  Float scale = 1.0, width = 1.0, slope = 1.0;
+
+  Tensor operator()(const Tensor& given, SourceLocation at) const {
+    require_floating(given);
+    const Tensor x = as_dtype(given, compute_dtype(given.dtype()), at);
+    const Tensor is_positive = gt(x, 0, at);
+    const Tensor harmless = where(is_positive, 0, x, at);
+    const Tensor exponent = width == 1.0 ? harmless : div(harmless, width, {}, at);
+    const Tensor below = expm1(exponent, at);
+    const Tensor scaled = scale == 1.0 ? below : mul(below, scale, at);
+    const Tensor above = slope == 1.0 ? x : mul(x, slope, at);
+    const Tensor result = where(is_positive, above, scaled, at);
+    return as_dtype(result, given.dtype(), at);
+  }
+  void gradient(Gradient& g) const {
+    const Tensor x = as_dtype(g.tensor(0), compute_dtype(g.tensor(0).dtype()), SourceLocation());
+    const Tensor is_positive = gt(x, 0);
+    const Tensor harmless = where(is_positive, 0, x);
+    const Tensor exponent = width == 1.0 ? harmless : div(harmless, width);
+    const Tensor power = exp(exponent);
+    const Float factor = scale / width;
+    const Tensor below = factor == 1.0 ? power : mul(power, factor);
+    const Tensor slopes = where(is_positive, slope, below);
+    g.set(0, mul(g.cotangent(), slopes));
+  }
+};
 
 /// log(1 + exp(beta * x)) / beta, x itself above the threshold. In the dtype that is computed in.
 Tensor soft_ramp(const Tensor& x, Float beta, Float threshold, SourceLocation at) {
@@ -58,6 +77,13 @@ Tensor soft_ramp(const Tensor& x, Float beta, Float threshold, SourceLocation at
 
 constexpr double selu_alpha = 1.6732632423543772848170429916717, selu_scale = 1.0507009873554804934193349852946;
 
+ExponentialUnit elu_of(Arguments a) { return {.scale = a[1].floating()}; }
+ExponentialUnit celu_of(Arguments a) {
+  require(a[1].floating() != 0.0, "alpha must not be 0");
+  return {.scale = a[1].floating(), .width = a[1].floating()};
+}
+ExponentialUnit selu_of() { return {.scale = selu_alpha * selu_scale, .slope = selu_scale}; }
+
 }  // namespace
 
 constinit const Symbol hardtanh_symbol{
@@ -67,6 +93,7 @@ constinit const Symbol hardtanh_symbol{
       refuse_in_place(a[3]);
       out.push_back(clipped(a[0].tensor(), a[1].floating(), a[2].floating(), at));
     },
+    .gradient = [](Gradient& g) { gradient_of_clipped(g, g.argument(1).floating(), g.argument(2).floating()); },
     .traits = {.pointwise = true},
 };
 
@@ -77,6 +104,7 @@ constinit const Symbol relu6_symbol{
       refuse_in_place(a[1]);
       out.push_back(clipped(a[0].tensor(), 0.0, 6.0, at));
     },
+    .gradient = [](Gradient& g) { gradient_of_clipped(g, 0.0, 6.0); },
     .traits = {.pointwise = true},
 };
 
@@ -88,7 +116,7 @@ constinit const Symbol hardsigmoid_symbol{
       require_floating(given);
       refuse_in_place(a[1]);
       const Tensor x = as_dtype(given, compute_dtype(given.dtype()), at);
-      const Tensor inside = clipped(x, -3.0, 3.0, at);
+      const Tensor inside = nn::hardtanh(x, -3.0, 3.0, false, at);
       const Tensor raised = add(inside, 3, 1, at);
       const Tensor result = div(raised, 6, {}, at);
       out.push_back(as_dtype(result, given.dtype(), at));
@@ -216,8 +244,9 @@ constinit const Symbol elu_symbol{
     .documentation = "x where it is positive, else alpha * (exp(x) - 1).",
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       refuse_in_place(a[2]);
-      out.push_back(exponential_unit(a[0].tensor(), a[1].floating(), 1.0, 1.0, at));
+      out.push_back(elu_of(a)(a[0].tensor(), at));
     },
+    .gradient = [](Gradient& g) { elu_of(g.arguments()).gradient(g); },
     .traits = {.pointwise = true},
 };
 
@@ -226,9 +255,9 @@ constinit const Symbol celu_symbol{
     .documentation = "x where it is positive, else alpha * (exp(x / alpha) - 1).",
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       refuse_in_place(a[2]);
-      require(a[1].floating() != 0.0, "alpha must not be 0");
-      out.push_back(exponential_unit(a[0].tensor(), a[1].floating(), a[1].floating(), 1.0, at));
+      out.push_back(celu_of(a)(a[0].tensor(), at));
     },
+    .gradient = [](Gradient& g) { celu_of(g.arguments()).gradient(g); },
     .traits = {.pointwise = true},
 };
 
@@ -237,8 +266,9 @@ constinit const Symbol selu_symbol{
     .documentation = "elu, scaled so that activations keep mean 0 and variance 1 (Klambauer et al. 2017).",
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       refuse_in_place(a[1]);
-      out.push_back(exponential_unit(a[0].tensor(), selu_alpha * selu_scale, 1.0, selu_scale, at));
+      out.push_back(selu_of()(a[0].tensor(), at));
     },
+    .gradient = [](Gradient& g) { selu_of().gradient(g); },
     .traits = {.pointwise = true},
 };
 

@@ -24,10 +24,10 @@ double largest(Dtype dtype) {
   }
 }
 
-/// An operand as a tensor, so that comparisons and slopes have one.
-Tensor as_tensor(const Argument& operand, const Tensor& other, SourceLocation at) {
+/// An operand as a tensor, a number as one of this dtype.
+Tensor as_tensor(const Argument& operand, const Tensor& other, Dtype dtype, SourceLocation at) {
   if (operand.is_tensor()) return operand.tensor();
-  return full({}, operand.operand(), {.dtype = result_dtype({&operand, 1}), .device = other.device()}, at);
+  return full({}, operand.operand(), {.dtype = dtype, .device = other.device()}, at);
 }
 
 Tensor is_negative(const Tensor& x, SourceLocation at) {
@@ -47,6 +47,24 @@ Tensor picked(const Tensor& a, const Tensor& b, bool larger, SourceLocation at) 
   return logical_or(right_side, missing, at);
 }
 
+/// PyTorch's for fmax (or fmin): who is taken has the cotangent, equal ones half each.
+void gradient_of_picked(Gradient& g, bool larger) {
+  const Tensor a = g.tensor(0), b = g.tensor(1);
+  const Tensor tied = eq(a, b);
+  const Tensor half = div(g.cotangent(), 2);
+  const Tensor shared = where(tied, half, g.cotangent());
+  if (g.needs(0)) {
+    const Tensor wins = picked(a, b, larger, SourceLocation());
+    g.set(0, where(wins, shared, 0));
+  }
+  if (g.needs(1)) {
+    const Tensor is_behind = larger ? gt(a, b) : lt(a, b);
+    const Tensor is_missing = isnan(b);
+    const Tensor loses = logical_or(is_behind, is_missing);
+    g.set(1, where(loses, 0, shared));
+  }
+}
+
 void infer_shift(Arguments a, InferredTypes& types) {
   infer_bitwise(a, types);
   require(types[0].dtype != Dtype::boolean, "not defined for booleans");
@@ -59,9 +77,9 @@ Tensor shifted(Arguments a, bool left, SourceLocation at) {
   const Dtype dtype = types[0].dtype;
   const int64_t bits = size_of(dtype) * 8;
   const Tensor any = a[0].is_tensor() ? a[0].tensor() : a[1].tensor();
-  const Tensor given = as_tensor(a[0], any, at);
+  const Tensor given = as_tensor(a[0], any, dtype, at);
   const Tensor x = as_dtype(given, dtype, at);
-  const Tensor given_count = as_tensor(a[1], any, at);
+  const Tensor given_count = as_tensor(a[1], any, dtype, at);
   const Tensor count = as_dtype(given_count, dtype, at);
   const Tensor is_low = lt(count, 0, at);
   const Tensor is_high = ge(count, bits, at);
@@ -125,7 +143,7 @@ constinit const Symbol copysign_symbol{
       InferredTypes types;
       infer_promoted_floating(a, types);
       const Tensor x = as_dtype(a[0].tensor(), types[0].dtype, at);
-      const Tensor other = as_tensor(a[1], x, at);
+      const Tensor other = as_tensor(a[1], x, types[0].dtype, at);
       const Tensor size = abs(x, at);
       const Tensor negative = neg(size, at);
       const Tensor takes_negative = is_negative(other, at);
@@ -155,6 +173,7 @@ constinit const Symbol fmax_symbol{
       const Tensor first = picked(a[0].tensor(), a[1].tensor(), true, at);
       out.push_back(where(first, a[0].tensor(), a[1].tensor(), at));
     },
+    .gradient = [](Gradient& g) { gradient_of_picked(g, true); },
     .traits = {.pointwise = true},
 };
 
@@ -165,6 +184,7 @@ constinit const Symbol fmin_symbol{
       const Tensor first = picked(a[0].tensor(), a[1].tensor(), false, at);
       out.push_back(where(first, a[0].tensor(), a[1].tensor(), at));
     },
+    .gradient = [](Gradient& g) { gradient_of_picked(g, false); },
     .traits = {.pointwise = true},
 };
 
@@ -221,8 +241,12 @@ constinit const Symbol logit_symbol{
       const Dtype dtype = floating_or_default(a[0].tensor().dtype());
       Tensor x = as_dtype(a[0].tensor(), compute_dtype(dtype), at);
       if (!a[1].is_none()) {
+        // Not clamp: where eps is above 1 - eps the lower bound counts.
         const Float eps = a[1].floating();
-        x = clamp(x, eps, 1.0 - eps, at);
+        const Tensor is_high = gt(x, 1.0 - eps, at);
+        const Tensor is_low = lt(x, eps, at);
+        const Tensor lowered = where(is_high, 1.0 - eps, x, at);
+        x = where(is_low, eps, lowered, at);
       }
       const Tensor rest = sub(1, x, 1, at);
       const Tensor odds = div(x, rest, {}, at);
@@ -266,9 +290,12 @@ constinit const Symbol xlogy_symbol{
     .documentation = "input * log(other); 0 where input is 0 and other a number.",
     .infer = infer_promoted_floating,
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
+      InferredTypes types;
+      infer_promoted_floating(a, types);
+      const Dtype dtype = types[0].dtype;
       const Tensor any = a[0].is_tensor() ? a[0].tensor() : a[1].tensor();
-      const Tensor x = as_tensor(a[0], any, at);
-      const Tensor y = as_tensor(a[1], any, at);
+      const Tensor x = as_tensor(a[0], any, dtype, at);
+      const Tensor y = as_tensor(a[1], any, dtype, at);
       const Tensor logarithm = log(y, at);
       const Tensor product = mul(a[0].operand(), logarithm, at);
       const Tensor is_zero = eq(x, 0, at);
@@ -277,15 +304,19 @@ constinit const Symbol xlogy_symbol{
       out.push_back(where(missing, NAN, cleared, at));
     },
     .gradient = [](Gradient& g) {
-      const Tensor any = g.argument(0).is_tensor() ? g.tensor(0) : g.tensor(1);
       if (g.needs(0)) {
-        const Tensor y = as_tensor(g.argument(1), any, SourceLocation());
+        const Tensor y = as_tensor(g.argument(1), g.tensor(0), g.result().dtype(), SourceLocation());
         const Tensor logarithm = log(y);
-        const Tensor is_zero = eq(g.tensor(0), 0);
-        const Tensor is_flat = le(y, 0);
-        const Tensor is_cut = logical_and(is_zero, is_flat);
-        const Tensor slope = where(is_cut, 0.0, logarithm);
-        g.set(0, mul(g.cotangent(), slope));
+        // Where y is positive nothing is asked of x.
+        if (g.argument(1).is_number() && g.argument(1).floating() > 0.0) {
+          g.set(0, mul(g.cotangent(), logarithm));
+        } else {
+          const Tensor is_zero = eq(g.tensor(0), 0);
+          const Tensor is_flat = le(y, 0);
+          const Tensor is_cut = logical_and(is_zero, is_flat);
+          const Tensor slope = where(is_cut, 0.0, logarithm);
+          g.set(0, mul(g.cotangent(), slope));
+        }
       }
       if (g.needs(1)) {
         const Tensor slope = div(g.argument(0).operand(), g.tensor(1));

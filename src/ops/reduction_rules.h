@@ -17,6 +17,8 @@ Dims as_dims(const Argument& dims);
 Tensor with_reduced_dims(const Tensor& reduced, const Shape& input, const Argument& dims, bool keepdim);
 /// The same, expanded to the input's shape.
 Tensor expanded_to_input(const Tensor& reduced, const Shape& input, const Argument& dims, bool keepdim);
+/// The cotangent of x from that of its norm, both with the reduced dimensions as size 1. As PyTorch: zero where the norm is.
+Tensor norm_backward(const Tensor& cotangent, const Tensor& x, const Tensor& norm, Float order, const Dims& dims);
 /// Fails where a reduction without an identity would reduce no elements.
 void require_elements(const Tensor& input, const Argument& dims);
 

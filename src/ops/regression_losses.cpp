@@ -3,6 +3,7 @@
 
 #include "ops/families.h"
 #include "ops/loss_rules.h"
+#include "ops/pointwise_rules.h"
 #include "ops/precision.h"
 #include "ops/symbols.h"
 
@@ -14,10 +15,7 @@ constexpr double two_pi = 6.283185307179586, half_log_two_pi = 0.918938533204672
 
 /// Losses of bf16 and f16 are computed in f32 and rounded once.
 Tensor wide(const Tensor& x, SourceLocation at) { return as_dtype(x, compute_dtype(x.dtype()), at); }
-Dtype result_of(const Tensor& a, const Tensor& b) {
-  const Dtype dtype = promote_types(a.dtype(), b.dtype());
-  return is_floating(dtype) ? dtype : default_dtype();
-}
+Dtype result_of(Arguments tensors) { return floating_or_default(result_dtype(tensors)); }
 
 /// (scale * d)^2 / 2 near zero, |d| - width / 2 (times slope) from `width` on.
 Tensor bent(const Tensor& difference, Float width, Float square_scale, Float slope, bool includes_bend, SourceLocation at) {
@@ -28,6 +26,37 @@ Tensor bent(const Tensor& difference, Float width, Float square_scale, Float slo
   const Tensor outer = slope == 1.0 ? lowered : mul(lowered, slope, at);
   const Tensor is_near = includes_bend ? le(size, width, at) : lt(size, width, at);
   return where(is_near, inner, outer, at);
+}
+
+/// As PyTorch, whose slope at the probabilities 0 and 1 is finite.
+void gradient_of_binary_cross_entropy(Gradient& g) {
+  const SourceLocation at;
+  const std::string_view reduction = reduction_of(g.argument(3), g.argument(4), g.argument(5));
+  const Tensor x = wide(g.tensor(0), at);
+  const Tensor target = wide(g.tensor(1), at);
+  const bool is_weighted = g.tensor(2).defined();
+  const Shape shape = is_weighted ? broadcast_shapes(x.shape(), g.tensor(2).shape()) : x.shape();
+  const Tensor cotangent = unreduced(wide(g.cotangent(), at), shape, reduction);
+  const Tensor weighted = is_weighted ? mul(cotangent, g.tensor(2)) : cotangent;
+  if (g.needs(0)) {
+    const Tensor rest = sub(1, x);
+    const Tensor product = mul(x, rest);
+    const Tensor divisor = clamp_min(product, 1e-12);
+    const Tensor gap = sub(x, target);
+    const Tensor slope = div(gap, divisor);
+    g.set(0, mul(weighted, slope));
+  }
+  if (g.needs(1)) {
+    const Tensor opposite = neg(x);
+    const Tensor rest_logarithm = log1p(opposite);
+    const Tensor logarithm = log(x);
+    const Tensor slope = sub(rest_logarithm, logarithm);
+    g.set(1, mul(weighted, slope));
+  }
+  if (is_weighted && g.needs(2)) {
+    const Tensor loss = nn::binary_cross_entropy(x, target, {}, {}, {}, "none");
+    g.set(2, mul(cotangent, loss));
+  }
 }
 
 }  // namespace
@@ -45,7 +74,7 @@ constinit const Symbol smooth_l1_loss_symbol{
       const Tensor difference = sub(x, target, 1, at);
       const Tensor loss = beta == 0.0 ? abs(difference, at) : bent(difference, beta, 0.5 / beta, 1.0, false, at);
       const Tensor result = reduced(loss, reduction, at);
-      out.push_back(as_dtype(result, result_of(a[0].tensor(), a[1].tensor()), at));
+      out.push_back(as_dtype(result, result_of(a.first(2)), at));
     },
 };
 
@@ -61,7 +90,7 @@ constinit const Symbol huber_loss_symbol{
       const Tensor difference = sub(x, target, 1, at);
       const Tensor loss = bent(difference, delta, 0.5, delta, true, at);
       const Tensor result = reduced(loss, reduction, at);
-      out.push_back(as_dtype(result, result_of(a[0].tensor(), a[1].tensor()), at));
+      out.push_back(as_dtype(result, result_of(a.first(2)), at));
     },
 };
 
@@ -87,7 +116,7 @@ constinit const Symbol kl_div_symbol{
       }
       Tensor result = reduced(loss, reduction, at);
       if (by_batch && x.ndim() > 0) result = div(result, a[0].tensor().size(0), {}, at);
-      out.push_back(as_dtype(result, result_of(a[0].tensor(), a[1].tensor()), at));
+      out.push_back(as_dtype(result, result_of(a.first(2)), at));
     },
 };
 
@@ -125,7 +154,7 @@ constinit const Symbol poisson_nll_loss_symbol{
         loss = add(loss, counted, 1, at);
       }
       const Tensor result = reduced(loss, reduction, at);
-      out.push_back(as_dtype(result, result_of(a[0].tensor(), a[1].tensor()), at));
+      out.push_back(as_dtype(result, result_of(a.first(2)), at));
     },
 };
 
@@ -158,7 +187,7 @@ constinit const Symbol gaussian_nll_loss_symbol{
       Tensor loss = mul(sum, 0.5, at);
       if (a[3].boolean()) loss = add(loss, half_log_two_pi, 1, at);
       const Tensor result = reduced(loss, reduction, at);
-      out.push_back(as_dtype(result, result_of(a[0].tensor(), a[1].tensor()), at));
+      out.push_back(as_dtype(result, result_of(a.first(2)), at));
     },
 };
 
@@ -187,8 +216,9 @@ constinit const Symbol binary_cross_entropy_symbol{
         loss = mul(loss, weight, at);
       }
       const Tensor result = reduced(loss, reduction, at);
-      out.push_back(as_dtype(result, result_of(a[0].tensor(), a[1].tensor()), at));
+      out.push_back(as_dtype(result, result_of(a.first(2)), at));
     },
+    .gradient = gradient_of_binary_cross_entropy,
 };
 
 constinit const Symbol binary_cross_entropy_with_logits_symbol{
@@ -218,7 +248,7 @@ constinit const Symbol binary_cross_entropy_with_logits_symbol{
         loss = mul(loss, weight, at);
       }
       const Tensor result = reduced(loss, reduction, at);
-      out.push_back(as_dtype(result, result_of(a[0].tensor(), a[1].tensor()), at));
+      out.push_back(as_dtype(result, result_of(a.first(2)), at));
     },
 };
 

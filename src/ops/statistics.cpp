@@ -71,35 +71,29 @@ void decompose_norm(Arguments a, Results& results, SourceLocation at) {
   results.push_back(pow(total, 1 / order, at));
 }
 
-// As PyTorch: zero where the norm is, whatever its order.
-void gradient_of_norm(Gradient& g) {
-  Tensor x = g.tensor(0);
-  if (x.dtype() != g.result().dtype()) x = prims::convert_element_type(x, g.result().dtype());
-  const Shape shape = x.shape();
-  const Float order = g.argument(1).floating();
-  const bool keepdim = g.argument(3).boolean();
-  const Tensor cotangent = with_reduced_dims(g.cotangent(), shape, g.argument(2), keepdim);
-  const Tensor norm = with_reduced_dims(g.result(), shape, g.argument(2), keepdim);
-  if (order == 0) return g.set(0, zeros_of(x));
+}  // namespace
+
+Tensor norm_backward(const Tensor& cotangent, const Tensor& x, const Tensor& norm, Float order, const Dims& dims) {
+  if (order == 0) return zeros_of(x);
   if (order == 1) {
     const Tensor direction = sign(x);
-    return g.set(0, mul(cotangent, direction));
+    return mul(cotangent, direction);
   }
   if (order == INFINITY || order == -INFINITY) {
     const Tensor magnitude = abs(x);
     const Tensor chosen = eq(magnitude, norm);
     const Tensor chosen_number = prims::convert_element_type(chosen, x.dtype());
-    const Tensor count = sum(chosen_number, as_dims(g.argument(2)), true);
+    const Tensor count = sum(chosen_number, dims, true);
     const Tensor share = div(cotangent, count);
     const Tensor direction = sign(x);
     const Tensor signed_choice = mul(direction, chosen_number);
-    return g.set(0, mul(signed_choice, share));
+    return mul(signed_choice, share);
   }
   const Tensor flat = eq(norm, 0);
   if (order == 2) {
     const Tensor quotient = div(cotangent, norm);
     const Tensor scale = masked_fill(quotient, flat, 0);
-    return g.set(0, mul(x, scale));
+    return mul(x, scale);
   }
   const Tensor norm_power = pow(norm, order - 1);
   const Tensor quotient = div(cotangent, norm_power);
@@ -111,7 +105,19 @@ void gradient_of_norm(Gradient& g) {
   // Below order 1 the slope at zero is infinite; PyTorch gives zero.
   const Tensor at_zero = eq(x, 0);
   const Tensor finite = masked_fill(slope, at_zero, 0);
-  g.set(0, mul(finite, scale));
+  return mul(finite, scale);
+}
+
+namespace {
+
+void gradient_of_norm(Gradient& g) {
+  Tensor x = g.tensor(0);
+  if (x.dtype() != g.result().dtype()) x = prims::convert_element_type(x, g.result().dtype());
+  const Shape shape = x.shape();
+  const bool keepdim = g.argument(3).boolean();
+  const Tensor cotangent = with_reduced_dims(g.cotangent(), shape, g.argument(2), keepdim);
+  const Tensor norm = with_reduced_dims(g.result(), shape, g.argument(2), keepdim);
+  g.set(0, norm_backward(cotangent, x, norm, g.argument(1).floating(), as_dims(g.argument(2))));
 }
 
 void decompose_logsumexp(Arguments a, Results& results, SourceLocation at) {

@@ -20,6 +20,7 @@ const std::map<std::string_view, std::string_view> constant_operators = {
     {"torch.rand_like", "reads no element"},
     {"torch.randn_like", "reads no element"},
     {"torch.detach", "is there to stop gradients"},
+    {"torch.heaviside", "is a step"},
     {"prims.adamw", "is a step of training, which nothing differentiates"},
 };
 
@@ -28,6 +29,12 @@ const std::map<std::string_view, std::string_view> constant_parameters = {
     {"torch.Tensor.view_as other", "gives its shape alone"},
     {"torch.Tensor.reshape_as other", "gives its shape alone"},
     {"torch.Tensor.expand_as other", "gives its shape alone"},
+    {"torch.copysign other", "gives its sign alone"},
+    {"torch.nn.functional.hinge_embedding_loss target", "chooses alone"},
+    {"torch.nn.functional.batch_norm running_mean", "is a statistic"},
+    {"torch.nn.functional.batch_norm running_var", "is a statistic"},
+    {"torch.nn.functional.instance_norm running_mean", "is a statistic"},
+    {"torch.nn.functional.instance_norm running_var", "is a statistic"},
 };
 
 bool has_floating(const std::vector<Tensor>& tensors) {

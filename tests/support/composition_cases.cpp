@@ -5,6 +5,9 @@ namespace fulgurite::test {
 
 namespace {
 
+/// 1 and -1 by turns.
+Tensor signs(std::vector<int64_t> sizes) { return booleans(std::move(sizes)).to(Dtype::f64) * 2 - 1; }
+
 void add_tile_cases(std::vector<OperatorCase>& out) {
   const auto x = [] { return floats({2, 3}); };
   out.push_back({"torch.Tensor.repeat", {x(), {2, 1, 3}}});
@@ -98,8 +101,8 @@ void add_loss_cases(std::vector<OperatorCase>& out) {
     out.push_back({"torch.nn.functional.kl_div", {x(), floats({3, 4}, 0.1, 0.9)}, keywords});
     out.push_back({"torch.nn.functional.poisson_nll_loss", {x(), floats({3, 4}, 0, 3)}, keywords});
     out.push_back({"torch.nn.functional.gaussian_nll_loss", {x(), x(), floats({3, 1}, 0.5, 2)}, keywords});
-    out.push_back({"torch.nn.functional.hinge_embedding_loss", {x(), constants({3, 4}) / constants({3, 4}).abs()}, keywords});
-    out.push_back({"torch.nn.functional.margin_ranking_loss", {x(), x(), constants({3, 4})}, keywords});
+    out.push_back({"torch.nn.functional.hinge_embedding_loss", {x(), signs({3, 4})}, keywords});
+    out.push_back({"torch.nn.functional.margin_ranking_loss", {x(), x(), x()}, keywords});
     out.push_back({"torch.nn.functional.triplet_margin_loss", {x(), x(), x()}, keywords});
     out.push_back({"torch.nn.functional.binary_cross_entropy", {floats({3, 4}, 0.1, 0.9), floats({3, 4}, 0.1, 0.9)}, keywords});
     out.push_back({"torch.nn.functional.binary_cross_entropy_with_logits", {x(), floats({3, 4}, 0.1, 0.9)}, keywords});
@@ -111,10 +114,10 @@ void add_loss_cases(std::vector<OperatorCase>& out) {
   out.push_back({"torch.nn.functional.gaussian_nll_loss", {x(), x(), floats({3}, 0.5, 2)}, {{"full", true}}});
   out.push_back({"torch.nn.functional.triplet_margin_loss", {x(), x(), x()}, {{"p", 3}, {"swap", true}}});
   out.push_back({"torch.nn.functional.binary_cross_entropy",
-                 {floats({3, 4}, 0.1, 0.9), constants({3, 4}, 0.1, 0.9), constants({4}, 0.5, 2)}});
+                 {floats({3, 4}, 0.1, 0.9), floats({3, 4}, 0.1, 0.9), floats({4}, 0.5, 2)}});
   out.push_back({"torch.nn.functional.binary_cross_entropy_with_logits",
-                 {x(), constants({3, 4}, 0.1, 0.9), constants({4}, 0.5, 2)},
-                 {{"pos_weight", constants({4}, 0.5, 2)}}});
+                 {x(), floats({3, 4}, 0.1, 0.9), floats({4}, 0.5, 2)},
+                 {{"pos_weight", floats({4}, 0.5, 2)}}});
   out.push_back({"torch.norm", {x()}});
   out.push_back({"torch.norm", {x(), 3, 1, true}});
   out.push_back({"torch.nn.functional.normalize", {x()}});

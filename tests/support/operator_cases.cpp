@@ -79,6 +79,7 @@ const std::vector<OperatorCase>& operator_cases() {
     add_indexing_cases(all);
     add_neural_cases(all);
     add_creation_cases(all);
+    add_composition_cases(all);
     add_kink_cases(all);
     std::map<const Symbol*, int> numbers;
     for (OperatorCase& c : all)
