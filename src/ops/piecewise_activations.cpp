@@ -135,9 +135,9 @@ constinit const Symbol hardswish_symbol{
       const Tensor raised = add(x, 3, 1, at);
       const Tensor product = mul(x, raised, at);
       const Tensor bent = div(product, 6, {}, at);
-      const Tensor is_low = lt(x, -3, at);
+      const Tensor is_low = le(x, -3, at);
       const Tensor cut = where(is_low, 0, bent, at);
-      const Tensor is_high = gt(x, 3, at);
+      const Tensor is_high = ge(x, 3, at);
       const Tensor result = where(is_high, x, cut, at);
       out.push_back(as_dtype(result, given.dtype(), at));
     },

@@ -60,7 +60,8 @@ void add_contraction_cases(std::vector<OperatorCase>& out) {
   out.push_back({"torch.kron", {floats({2, 2}), floats({3, 1, 2})}});
   out.push_back({"torch.addmv", {floats({2}), floats({2, 3}), floats({3})}, {{"beta", 0.5}, {"alpha", 2}}});
   out.push_back({"torch.addmv", {floats({}), floats({2, 3}), floats({3})}});
-  out.push_back({"torch.addbmm", {floats({2, 3}), floats({2, 2, 4}), floats({2, 4, 3})}, {{"beta", 3}, {"alpha", 0.5}}});
+  out.push_back(
+      {"torch.addbmm", {floats({2, 3}), floats({2, 2, 4}), floats({2, 4, 3})}, {{"beta", 3}, {"alpha", 0.5}}});
   out.push_back({"torch.linalg.multi_dot", {{floats({2, 5}), floats({5, 2}), floats({2, 4}), floats({4})}}});
   out.push_back({"torch.linalg.multi_dot", {{floats({3}), floats({3, 2})}}});
   out.push_back({"torch.nn.functional.bilinear", {floats({4, 2}), floats({4, 3}), floats({5, 2, 3}), floats({5})}});
@@ -104,13 +105,16 @@ void add_loss_cases(std::vector<OperatorCase>& out) {
     out.push_back({"torch.nn.functional.hinge_embedding_loss", {x(), signs({3, 4})}, keywords});
     out.push_back({"torch.nn.functional.margin_ranking_loss", {x(), x(), x()}, keywords});
     out.push_back({"torch.nn.functional.triplet_margin_loss", {x(), x(), x()}, keywords});
-    out.push_back({"torch.nn.functional.binary_cross_entropy", {floats({3, 4}, 0.1, 0.9), floats({3, 4}, 0.1, 0.9)}, keywords});
+    out.push_back(
+        {"torch.nn.functional.binary_cross_entropy", {floats({3, 4}, 0.1, 0.9), floats({3, 4}, 0.1, 0.9)}, keywords});
     out.push_back({"torch.nn.functional.binary_cross_entropy_with_logits", {x(), floats({3, 4}, 0.1, 0.9)}, keywords});
   }
   out.push_back({"torch.nn.functional.smooth_l1_loss", {x(), x()}, {{"beta", 0.3}}});
   out.push_back({"torch.nn.functional.huber_loss", {x(), x()}, {{"delta", 0.6}}});
   out.push_back({"torch.nn.functional.kl_div", {x(), x()}, {{"reduction", "batchmean"}, {"log_target", true}}});
-  out.push_back({"torch.nn.functional.poisson_nll_loss", {floats({3, 4}, 0.5, 2), floats({3, 4}, 0, 3)}, {{"log_input", false}, {"full", true}}});
+  out.push_back({"torch.nn.functional.poisson_nll_loss",
+                 {floats({3, 4}, 0.5, 2), floats({3, 4}, 0, 3)},
+                 {{"log_input", false}, {"full", true}}});
   out.push_back({"torch.nn.functional.gaussian_nll_loss", {x(), x(), floats({3}, 0.5, 2)}, {{"full", true}}});
   out.push_back({"torch.nn.functional.triplet_margin_loss", {x(), x(), x()}, {{"p", 3}, {"swap", true}}});
   out.push_back({"torch.nn.functional.binary_cross_entropy",
@@ -130,13 +134,13 @@ void add_loss_cases(std::vector<OperatorCase>& out) {
 
 void add_channel_cases(std::vector<OperatorCase>& out) {
   const auto x = [] { return floats({2, 4, 3}); };
-  out.push_back({"torch.nn.functional.batch_norm",
-                 {x(), constants({4}), constants({4}, 0.5, 2), floats({4}), floats({4})}});
+  out.push_back(
+      {"torch.nn.functional.batch_norm", {x(), constants({4}), constants({4}, 0.5, 2), floats({4}), floats({4})}});
   out.push_back({"torch.nn.functional.batch_norm", {x(), None, None, floats({4}), floats({4}), true}});
   out.push_back({"torch.nn.functional.batch_norm", {floats({3, 4}), None, None, None, None, true, 0.1, 0.3}});
   out.push_back({"torch.nn.functional.instance_norm", {x(), None, None, floats({4}), floats({4})}});
-  out.push_back({"torch.nn.functional.instance_norm",
-                 {x(), constants({4}), constants({4}, 0.5, 2), None, None, false}});
+  out.push_back(
+      {"torch.nn.functional.instance_norm", {x(), constants({4}), constants({4}, 0.5, 2), None, None, false}});
   out.push_back({"torch.nn.functional.group_norm", {x(), 2, floats({4}), floats({4})}});
   out.push_back({"torch.nn.functional.group_norm", {floats({3, 4}), 2, None, None, 0.2}});
 }

@@ -81,6 +81,7 @@ const std::vector<OperatorCase>& operator_cases() {
     add_creation_cases(all);
     add_composition_cases(all);
     add_kink_cases(all);
+    add_composition_kink_cases(all);
     std::map<const Symbol*, int> numbers;
     for (OperatorCase& c : all)
       c.name = std::string(c.symbol->qualified_name()) + " #" + std::to_string(++numbers[c.symbol]);

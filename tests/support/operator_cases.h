@@ -56,6 +56,7 @@ void add_neural_cases(std::vector<OperatorCase>&);
 void add_creation_cases(std::vector<OperatorCase>&);
 void add_composition_cases(std::vector<OperatorCase>&);
 void add_kink_cases(std::vector<OperatorCase>&);
+void add_composition_kink_cases(std::vector<OperatorCase>&);
 
 // Arguments. Numbers are pseudo-random and different for every tensor of a table.
 
