@@ -109,8 +109,10 @@ void add_loss_cases(std::vector<OperatorCase>& out) {
         {"torch.nn.functional.binary_cross_entropy", {floats({3, 4}, 0.1, 0.9), floats({3, 4}, 0.1, 0.9)}, keywords});
     out.push_back({"torch.nn.functional.binary_cross_entropy_with_logits", {x(), floats({3, 4}, 0.1, 0.9)}, keywords});
   }
-  out.push_back({"torch.nn.functional.smooth_l1_loss", {x(), x()}, {{"beta", 0.3}}});
-  out.push_back({"torch.nn.functional.huber_loss", {x(), x()}, {{"delta", 0.6}}});
+  out.push_back(
+      {"torch.nn.functional.smooth_l1_loss", {floats({3, 4}, -0.3, 0.3), floats({3, 4}, -0.3, 0.3)}, {{"beta", 0.3}}});
+  out.push_back(
+      {"torch.nn.functional.huber_loss", {floats({3, 4}, -0.6, 0.6), floats({3, 4}, -0.6, 0.6)}, {{"delta", 0.6}}});
   out.push_back({"torch.nn.functional.kl_div", {x(), x()}, {{"reduction", "batchmean"}, {"log_target", true}}});
   out.push_back({"torch.nn.functional.poisson_nll_loss",
                  {floats({3, 4}, 0.5, 2), floats({3, 4}, 0, 3)},
