@@ -373,6 +373,8 @@ def function_body(operator):
     if arguments:
         lines.append(wrap("  ", f"const Argument arguments[] = {{{', '.join(arguments)}}};", "      "))
         given = "arguments"
+    if any(p.name == "inplace" for p in operator.parameters):
+        lines.append(f"  if (inplace) return apply_in_place({operator.variable}, arguments, at);")
     if operator.results == "Tensor":
         call = f"dispatch({operator.variable}, {given}, at)"
         if operator.creator:

@@ -37,6 +37,24 @@ enum class NumberOperation : uint8_t {
 [[gnu::cold]] bool concretize(Bool);
 [[gnu::cold]] int64_t floor_divide(int64_t, int64_t);
 [[gnu::cold]] int64_t floor_remainder(int64_t, int64_t);
+[[noreturn, gnu::cold]] void refuse_overflow();
+// A size that does not fit is an error, not another size.
+inline int64_t exact_add(int64_t a, int64_t b) {
+  int64_t result;
+  if (__builtin_add_overflow(a, b, &result)) [[unlikely]] refuse_overflow();
+  return result;
+}
+inline int64_t exact_subtract(int64_t a, int64_t b) {
+  int64_t result;
+  if (__builtin_sub_overflow(a, b, &result)) [[unlikely]] refuse_overflow();
+  return result;
+}
+inline int64_t exact_multiply(int64_t a, int64_t b) {
+  int64_t result;
+  if (__builtin_mul_overflow(a, b, &result)) [[unlikely]] refuse_overflow();
+  return result;
+}
+inline int64_t exact_divide(int64_t a, int64_t b) { return a / b; }
 }  // namespace detail
 
 /// An int64_t, or while tracing with symbolic values the proxy of one. Outside tracing it costs what an int64_t costs.
@@ -131,7 +149,10 @@ using Common = std::conditional_t<is_integral_number<A> && is_integral_number<B>
       else                                                                                         \
         return detail::record_float(detail::NumberOperation::name, x, y);                          \
     }                                                                                              \
-    return x.hint() op y.hint();                                                                   \
+    if constexpr (std::same_as<detail::Common<A, B>, Int>)                                         \
+      return detail::exact_##name(x.hint(), y.hint());                                             \
+    else                                                                                           \
+      return x.hint() op y.hint();                                                                 \
   }
 FULGURITE_NUMBER_ARITHMETIC(+, add)
 FULGURITE_NUMBER_ARITHMETIC(-, subtract)

@@ -4,6 +4,7 @@
 #include "autograd/execute.h"
 #include "autograd/in_place.h"
 #include "executors/gradient_rules.h"
+#include "ops/call_error.h"
 #include "ops/symbols.h"
 #include "tracing/tracer.h"
 
@@ -57,7 +58,11 @@ void run_forward_program(const EagerFunction& function, std::span<const Tensor* 
   std::vector<Tensor> arguments, computed, outputs;
   for (const size_t place : function.input_places()) arguments.push_back(*inputs[place]);
   const CompiledFunction& compiled = function.forward_program()->compiled;
-  compiled.forward->run(arguments, computed);
+  try {
+    compiled.forward->run(arguments, computed);
+  } catch (const CallError& error) {
+    throw UnplacedError(error.complaint());  // its line is that of the first call like this one
+  }
   const auto count = static_cast<std::ptrdiff_t>(function.output_count());
   std::vector<Tensor> saved(computed.begin() + count, computed.end());
   outputs.assign(computed.begin(), computed.begin() + count);

@@ -154,6 +154,7 @@ constinit const Symbol prims_gelu_backward_symbol{
     .documentation = "The cotangent of gelu's input from that of its result.",
     .infer = [](Arguments a, InferredTypes& types) {
       is_tanh_approximation(a[2]);
+      require(is_floating(a[1].tensor().dtype()), "needs a floating dtype, not ", a[1].tensor().dtype());
       types.push_back(broadcast_type(a.first(2), a[1].tensor().dtype()));
     },
     .decompose = decompose_gelu_backward,

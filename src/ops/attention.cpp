@@ -99,6 +99,22 @@ Shape batch_of(const Tensor& x) {
   return Shape(shape.data(), shape.size() - 2);
 }
 
+/// The result's shape, for equal batch dimensions.
+Shape result_shape(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {
+  check_attention(q, k, v, mask);
+  const Shape batch = batch_of(q);
+  require(batch_of(k) == batch && batch_of(v) == batch, "batch dimensions differ: ", q.shape(), ", ", k.shape(), " and ", v.shape());
+  Shape shape = batch;
+  shape.push_back(q.size(-2));
+  if (mask.defined()) {
+    Shape scores = shape;
+    scores.push_back(k.size(-2));
+    require(broadcast_shapes(mask.shape(), scores) == scores, "the mask's shape ", mask.shape(), " cannot be broadcast to ", scores);
+  }
+  shape.push_back(v.size(-1));
+  return shape;
+}
+
 /// x with other batch dimensions; x itself where it has them.
 Tensor with_batch(const Tensor& x, const Shape& batch, SourceLocation at) {
   if (batch_of(x) == batch) return x;
@@ -139,21 +155,10 @@ constinit const Symbol prims_scaled_dot_product_attention_symbol{
         "Attention of equal batch dimensions, and the logarithm of the sum of each row's exponentiated scores. A row in "
         "which everything is masked gives zeros and -infinity.",
     .infer = [](Arguments a, InferredTypes& out) {
-      const Tensor &q = a[0].tensor(), &k = a[1].tensor(), &v = a[2].tensor();
-      check_attention(q, k, v, a[3].tensor_or_none());
-      const Shape batch = batch_of(q);
-      require(batch_of(k) == batch && batch_of(v) == batch, "batch dimensions differ: ", q.shape(), ", ", k.shape(),
-              " and ", v.shape());
-      Shape rows = batch;
-      rows.push_back(q.size(-2));
-      if (a[3].is_tensor()) {
-        Shape scores = rows;
-        scores.push_back(k.size(-2));
-        require(broadcast_shapes(a[3].tensor().shape(), scores) == scores, "the mask's shape ", a[3].tensor().shape(),
-                " cannot be broadcast to ", scores);
-      }
-      Shape shape = rows;
-      shape.push_back(v.size(-1));
+      const Tensor& q = a[0].tensor();
+      const Shape shape = result_shape(q, a[1].tensor(), a[2].tensor(), a[3].tensor_or_none());
+      Shape rows = shape;
+      rows.erase(rows.size() - 1);
       out.push_back(like(q, shape));
       out.push_back({rows, compute_dtype(q.dtype()), q.device()});
     },
@@ -225,6 +230,10 @@ constinit const Symbol prims_scaled_dot_product_attention_backward_symbol{
     .documentation = "The cotangents of attention's query, key and value. The weights are computed again, so neither "
                      "the result nor the sums have to be kept.",
     .infer = [](Arguments a, InferredTypes& out) {
+      const Tensor& q = a[1].tensor();
+      const Shape shape = result_shape(q, a[2].tensor(), a[3].tensor(), a[4].tensor_or_none());
+      require(a[0].tensor().shape() == shape && a[0].tensor().dtype() == q.dtype(), "grad is ", type_text(a[0].tensor()), ", expected ",
+              q.dtype(), shape);
       for (size_t i = 1; i < 4; ++i) out.push_back(like(a[i].tensor(), a[i].tensor().shape()));
     },
     .decompose = [](Arguments a, Results& results, SourceLocation at) {

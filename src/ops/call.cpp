@@ -133,7 +133,7 @@ Value call(std::string_view op, const std::vector<Value>& given, const std::map<
     }
     if (!found) throw UserError(text::cat(op, ": ", first_error), at);
   }
-  if (in_place) return Value(apply_in_place(*symbol, bound.arguments(), at));
+  if (in_place || asks_for_in_place(*symbol, bound.arguments())) return Value(apply_in_place(*symbol, bound.arguments(), at));
   Results results;
   dispatch(*symbol, bound.arguments(), at, results);
   if (requires_grad) results[0].requires_grad_();

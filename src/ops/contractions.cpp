@@ -173,8 +173,10 @@ constinit const Symbol bilinear_symbol{
               y.ndim());
       require(x.size(-1) == weight.size(1) && y.size(-1) == weight.size(2), "the last sizes ", x.size(-1).hint(), " and ",
               y.size(-1).hint(), " do not fit weight ", weight.shape());
-      Shape leading = x.shape();
+      Shape leading = x.shape(), other_leading = y.shape();
       leading.erase(leading.size() - 1);
+      other_leading.erase(other_leading.size() - 1);
+      require(leading == other_leading, "the leading sizes of input1 ", x.shape(), " and input2 ", y.shape(), " differ");
       const Int rows = leading.numel(), results = weight.size(0), width = weight.size(2);
       const Tensor flat = reshape(x, {rows, weight.size(1)}, at);
       const Tensor by_input = transpose(weight, 0, 1, at);

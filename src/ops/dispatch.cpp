@@ -1,7 +1,8 @@
 #include "ops/dispatch.h"
 
-#include <fulgurite/error.h>
 #include <fulgurite/operators.h>
+
+#include "ops/call_error.h"
 
 namespace fulgurite {
 
@@ -21,7 +22,13 @@ void dispatch(const Symbol& symbol, Arguments arguments, SourceLocation at, Resu
     if (innermost) innermost->run(symbol, arguments, at, results);
     else run_eager(symbol, arguments, at, results);
   } catch (const RuleError& error) {
-    throw UserError(text::cat(call_text(symbol, arguments), ": ", error.message), at);
+    throw CallError(call_text(symbol, arguments), error.message, at);
+  } catch (const UnplacedError& error) {
+    throw CallError(call_text(symbol, arguments), error.what(), at);
+  } catch (const CallError& error) {
+    // A decomposition's calls have the line of the call that it stands for. Others are the user's own.
+    if (!(error.at() == at)) throw;
+    throw CallError(call_text(symbol, arguments), error, at);
   }
 }
 

@@ -72,9 +72,11 @@ constinit const Symbol prims_embedding_backward_symbol{
         "The cotangent of an embedding's weight: the rows of grad added up by index, in order; -1: no padding index.",
     .infer = [](Arguments a, InferredTypes& out) {
       const Tensor &grad = a[0].tensor(), &indices = a[1].tensor();
-      require(grad.ndim() == indices.ndim() + 1, "grad must have one dimension more than indices, got ", grad.ndim(),
-              " and ",
-              indices.ndim());
+      require(is_floating(grad.dtype()), "grad must be floating, not ", grad.dtype());
+      require(indices.dtype() == Dtype::i64 || indices.dtype() == Dtype::i32, "indices must be i64 or i32, got ", indices.dtype());
+      Shape rows = indices.shape();
+      if (grad.ndim() > 0) rows.push_back(grad.size(-1));
+      require(grad.ndim() > 0 && grad.shape() == rows, "grad has shape ", grad.shape(), ", indices ", indices.shape());
       out.push_back(like(grad, {a[2].integer(), grad.size(-1)}));
     },
     .gradient = [](Gradient& g) {

@@ -30,7 +30,15 @@ void check_destination(const Tensor& destination, const Shape& source, std::stri
                     at);
 }
 
+constexpr std::string_view in_place_parameter = "inplace";
+
 }  // namespace
+
+bool asks_for_in_place(const Symbol& symbol, Arguments arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (symbol.signature.parameters[i].name == in_place_parameter) return arguments[i].boolean();
+  return false;
+}
 
 Tensor write_in_place(const Tensor& destination, const Tensor& source, std::string_view operation, SourceLocation at) {
   check_destination(destination, source.shape(), operation, at);
@@ -48,7 +56,10 @@ Tensor apply_in_place(const Symbol& symbol, Arguments arguments, SourceLocation 
   std::string operation(symbol.name());
   operation += '_';
   check_destination(destination, {}, operation, at);
-  const Tensor value = dispatch(symbol, arguments, at);
+  SmallVector<Argument, 6> given;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    given.push_back(symbol.signature.parameters[i].name == in_place_parameter ? Argument(false) : arguments[i]);
+  const Tensor value = dispatch(symbol, {given.begin(), given.size()}, at);
   if (category(value.dtype()) > category(destination.dtype()))
     throw UserError(text::cat(operation, ": the result is ", name(value.dtype()), " and cannot be stored in ",
                               type_text(destination), "; convert the tensor first"),

@@ -3,9 +3,10 @@
 
 namespace fulgurite {
 
-/// The in-place form of a pointwise operator: its value, converted to the first argument's dtype, written into the
-/// first argument.
+/// The in-place form of an operator: its value, converted to the first argument's dtype, written into the first argument.
 Tensor apply_in_place(const Symbol&, Arguments, SourceLocation);
+/// Whether a call has inplace=True.
+bool asks_for_in_place(const Symbol&, Arguments);
 
 /// Writes `source`, converted and broadcast, into `destination` and gives `destination`. While tracing the handle gets
 /// the new value; in eager mode the elements are copied, the storage's version advances and `destination` takes on

@@ -130,10 +130,7 @@ constinit const Symbol take_symbol{
       const Tensor &x = a[0].tensor(), &index = a[1].tensor();
       require(is_integer(index.dtype()), "index must hold integers, got ", index.dtype());
       const Tensor flat = reshape(x, {-1}, at);
-      const Tensor is_negative = lt(index, 0, at);
-      const Tensor wrapped = add(index, x.numel(), 1, at);
-      const Tensor places = where(is_negative, wrapped, index, at);
-      out.push_back(prims::index(flat, {places}, at));
+      out.push_back(prims::index(flat, {index}, at));
     },
 };
 

@@ -191,9 +191,17 @@ constinit const Symbol prims_nll_loss_backward_symbol{
                  "str reduction) -> Tensor",
     .documentation = "The cotangent of nll_loss's input: zero but at each target's class.",
     .infer = [](Arguments a, InferredTypes& out) {
-      Shape shape = a[1].tensor().shape();
+      const Tensor &grad = a[0].tensor(), &target = a[1].tensor();
+      require(is_floating(grad.dtype()), "grad must be floating, not ", grad.dtype());
+      require(is_integer(target.dtype()), "target must hold class numbers, not ", target.dtype());
+      const Shape wanted = a[5].string() == "none" ? target.shape() : Shape();
+      require(grad.shape() == wanted, "grad has shape ", grad.shape(), ", expected ", wanted);
+      if (a[2].is_tensor())
+        require(a[2].tensor().ndim() == 1 && a[2].tensor().size(0) == a[3].integer(), "weight has shape ", a[2].tensor().shape(), " for ",
+                a[3].integer().hint(), " classes");
+      Shape shape = target.shape();
       shape.insert(shape.empty() ? 0 : 1, a[3].integer());
-      out.push_back(like(a[0].tensor(), shape));
+      out.push_back(like(grad, shape));
     },
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       const Tensor &grad = a[0].tensor(), &target = a[1].tensor();

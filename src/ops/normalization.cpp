@@ -136,6 +136,10 @@ constinit const Symbol prims_layer_norm_backward_symbol{
       require(a[0].tensor().shape() == x.shape(), "grad has shape ", a[0].tensor().shape(), ", the input ", x.shape());
       require(a[2].tensor().shape() == rows && a[3].tensor().shape() == rows, "mean and rstd have shapes ", a[2].tensor().shape(), " and ",
               a[3].tensor().shape(), ", expected ", rows);
+      const Dtype computed = compute_dtype(x.dtype());
+      require(a[0].tensor().dtype() == x.dtype(), "grad is ", a[0].tensor().dtype(), ", the input ", x.dtype());
+      require(a[2].tensor().dtype() == computed && a[3].tensor().dtype() == computed, "mean and rstd are ", a[2].tensor().dtype(), " and ",
+              a[3].tensor().dtype(), ", expected ", computed);
       const Dtype weight_dtype = a[4].is_tensor() ? a[4].tensor().dtype() : x.dtype();
       out.push_back(like(x, x.shape()));
       out.push_back({a[5].shape(), weight_dtype, x.device()});

@@ -9,6 +9,7 @@
 
 #include "ops/dispatch.h"
 #include "support/text.h"
+#include "support/unplaced_error.h"
 
 namespace fulgurite {
 
@@ -38,6 +39,8 @@ std::string symbol_text(T n) {
 }  // namespace
 
 namespace detail {
+
+void refuse_overflow() { throw UnplacedError("a size or a count of elements does not fit 64 bits"); }
 
 Int record_integer(NumberOperation operation, Int a, Int b) { return interpreter_for(a, b).integer(operation, a, b); }
 Float record_float(NumberOperation operation, Float a, Float b) { return interpreter_for(a, b).floating(operation, a, b); }

@@ -112,6 +112,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
 }
 Tensor celu(const Tensor& input, Float alpha, bool inplace, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(alpha), Argument(inplace)};
+  if (inplace) return apply_in_place(celu_symbol, arguments, at);
   return dispatch(celu_symbol, arguments, at);
 }
 Tensor celu_(const Tensor& input, Float alpha, bool inplace, SourceLocation at) {
@@ -131,10 +132,12 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& we
 }
 Tensor dropout(const Tensor& input, Float p, bool training, bool inplace, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(p), Argument(training), Argument(inplace)};
+  if (inplace) return apply_in_place(dropout_symbol, arguments, at);
   return dispatch(dropout_symbol, arguments, at);
 }
 Tensor elu(const Tensor& input, Float alpha, bool inplace, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(alpha), Argument(inplace)};
+  if (inplace) return apply_in_place(elu_symbol, arguments, at);
   return dispatch(elu_symbol, arguments, at);
 }
 Tensor elu_(const Tensor& input, Float alpha, bool inplace, SourceLocation at) {
@@ -180,6 +183,7 @@ Tensor hardshrink_(const Tensor& input, Float lambd, SourceLocation at) {
 }
 Tensor hardsigmoid(const Tensor& input, bool inplace, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(inplace)};
+  if (inplace) return apply_in_place(hardsigmoid_symbol, arguments, at);
   return dispatch(hardsigmoid_symbol, arguments, at);
 }
 Tensor hardsigmoid_(const Tensor& input, bool inplace, SourceLocation at) {
@@ -188,6 +192,7 @@ Tensor hardsigmoid_(const Tensor& input, bool inplace, SourceLocation at) {
 }
 Tensor hardswish(const Tensor& input, bool inplace, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(inplace)};
+  if (inplace) return apply_in_place(hardswish_symbol, arguments, at);
   return dispatch(hardswish_symbol, arguments, at);
 }
 Tensor hardswish_(const Tensor& input, bool inplace, SourceLocation at) {
@@ -196,6 +201,7 @@ Tensor hardswish_(const Tensor& input, bool inplace, SourceLocation at) {
 }
 Tensor hardtanh(const Tensor& input, Float min_val, Float max_val, bool inplace, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(min_val), Argument(max_val), Argument(inplace)};
+  if (inplace) return apply_in_place(hardtanh_symbol, arguments, at);
   return dispatch(hardtanh_symbol, arguments, at);
 }
 Tensor hardtanh_(const Tensor& input, Float min_val, Float max_val, bool inplace, SourceLocation at) {
@@ -239,6 +245,7 @@ Tensor layer_norm(const Tensor& input, const Dims& normalized_shape, const Tenso
 }
 Tensor leaky_relu(const Tensor& input, Float negative_slope, bool inplace, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(negative_slope), Argument(inplace)};
+  if (inplace) return apply_in_place(leaky_relu_symbol, arguments, at);
   return dispatch(leaky_relu_symbol, arguments, at);
 }
 Tensor leaky_relu_(const Tensor& input, Float negative_slope, bool inplace, SourceLocation at) {
@@ -265,6 +272,7 @@ Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Ten
 }
 Tensor mish(const Tensor& input, bool inplace, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(inplace)};
+  if (inplace) return apply_in_place(mish_symbol, arguments, at);
   return dispatch(mish_symbol, arguments, at);
 }
 Tensor mish_(const Tensor& input, bool inplace, SourceLocation at) {
@@ -323,6 +331,7 @@ Tensor relu_(const Tensor& input, SourceLocation at) {
 }
 Tensor relu6(const Tensor& input, bool inplace, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(inplace)};
+  if (inplace) return apply_in_place(relu6_symbol, arguments, at);
   return dispatch(relu6_symbol, arguments, at);
 }
 Tensor relu6_(const Tensor& input, bool inplace, SourceLocation at) {
@@ -342,6 +351,7 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
 }
 Tensor selu(const Tensor& input, bool inplace, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(inplace)};
+  if (inplace) return apply_in_place(selu_symbol, arguments, at);
   return dispatch(selu_symbol, arguments, at);
 }
 Tensor selu_(const Tensor& input, bool inplace, SourceLocation at) {
@@ -365,14 +375,6 @@ Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, std::optional<b
 Tensor softplus(const Tensor& input, Float beta, Float threshold, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(beta), Argument(threshold)};
   return dispatch(softplus_symbol, arguments, at);
-}
-Tensor softplus_(const Tensor& input, Float beta, Float threshold, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(beta), Argument(threshold)};
-  return apply_in_place(softplus_symbol, arguments, at);
-}
-Tensor softshrink(const Tensor& input, Float lambd, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(lambd)};
-  return dispatch(softshrink_symbol, arguments, at);
 }
 }  // namespace nn
 

@@ -7,6 +7,14 @@
 
 namespace fulgurite {
 namespace nn {
+Tensor softplus_(const Tensor& input, Float beta, Float threshold, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(beta), Argument(threshold)};
+  return apply_in_place(softplus_symbol, arguments, at);
+}
+Tensor softshrink(const Tensor& input, Float lambd, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(lambd)};
+  return dispatch(softshrink_symbol, arguments, at);
+}
 Tensor softshrink_(const Tensor& input, Float lambd, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(lambd)};
   return apply_in_place(softshrink_symbol, arguments, at);
@@ -29,6 +37,7 @@ Tensor tanhshrink_(const Tensor& input, SourceLocation at) {
 }
 Tensor threshold(const Tensor& input, Float threshold, Float value, bool inplace, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(threshold), Argument(value), Argument(inplace)};
+  if (inplace) return apply_in_place(threshold_symbol, arguments, at);
   return dispatch(threshold_symbol, arguments, at);
 }
 Tensor threshold_(const Tensor& input, Float threshold, Float value, bool inplace, SourceLocation at) {
@@ -366,15 +375,6 @@ Tensor TensorMethods::clamp_(const Operand& min, const Operand& max, SourceLocat
 }
 Tensor TensorMethods::clamp_max(const Operand& max, SourceLocation at) const {
   return fulgurite::clamp_max(static_cast<const Tensor&>(*this), max, at);
-}
-Tensor TensorMethods::clamp_max_(const Operand& max, SourceLocation at) const {
-  return fulgurite::clamp_max_(static_cast<const Tensor&>(*this), max, at);
-}
-Tensor TensorMethods::clamp_min(const Operand& min, SourceLocation at) const {
-  return fulgurite::clamp_min(static_cast<const Tensor&>(*this), min, at);
-}
-Tensor TensorMethods::clamp_min_(const Operand& min, SourceLocation at) const {
-  return fulgurite::clamp_min_(static_cast<const Tensor&>(*this), min, at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,15 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor TensorMethods::clamp_max_(const Operand& max, SourceLocation at) const {
+  return fulgurite::clamp_max_(static_cast<const Tensor&>(*this), max, at);
+}
+Tensor TensorMethods::clamp_min(const Operand& min, SourceLocation at) const {
+  return fulgurite::clamp_min(static_cast<const Tensor&>(*this), min, at);
+}
+Tensor TensorMethods::clamp_min_(const Operand& min, SourceLocation at) const {
+  return fulgurite::clamp_min_(static_cast<const Tensor&>(*this), min, at);
+}
 Tensor TensorMethods::clone(SourceLocation at) const {
   return fulgurite::clone(static_cast<const Tensor&>(*this), at);
 }
@@ -366,15 +375,6 @@ Tensor TensorMethods::log2_(SourceLocation at) const {
 }
 Tensor TensorMethods::log_softmax(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
   return fulgurite::log_softmax(static_cast<const Tensor&>(*this), dim, dtype, at);
-}
-Tensor TensorMethods::logaddexp(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logaddexp(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::logaddexp_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logaddexp_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::logical_and(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logical_and(static_cast<const Tensor&>(*this), other, at);
 }
 
 }  // namespace fulgurite

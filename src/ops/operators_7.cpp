@@ -6,6 +6,15 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor TensorMethods::logaddexp(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logaddexp(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logaddexp_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logaddexp_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logical_and(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logical_and(static_cast<const Tensor&>(*this), other, at);
+}
 Tensor TensorMethods::logical_and_(const Tensor& other, SourceLocation at) const {
   return fulgurite::logical_and_(static_cast<const Tensor&>(*this), other, at);
 }
@@ -366,15 +375,6 @@ Tensor TensorMethods::t(SourceLocation at) const {
 }
 Tensor TensorMethods::take(const Tensor& index, SourceLocation at) const {
   return fulgurite::take(static_cast<const Tensor&>(*this), index, at);
-}
-Tensor TensorMethods::take_along_dim(const Tensor& indices, std::optional<Int> dim, SourceLocation at) const {
-  return fulgurite::take_along_dim(static_cast<const Tensor&>(*this), indices, dim, at);
-}
-Tensor TensorMethods::tan(SourceLocation at) const {
-  return fulgurite::tan(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::tan_(SourceLocation at) const {
-  return fulgurite::tan_(static_cast<const Tensor&>(*this), at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,15 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor TensorMethods::take_along_dim(const Tensor& indices, std::optional<Int> dim, SourceLocation at) const {
+  return fulgurite::take_along_dim(static_cast<const Tensor&>(*this), indices, dim, at);
+}
+Tensor TensorMethods::tan(SourceLocation at) const {
+  return fulgurite::tan(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::tan_(SourceLocation at) const {
+  return fulgurite::tan_(static_cast<const Tensor&>(*this), at);
+}
 Tensor TensorMethods::tanh(SourceLocation at) const {
   return fulgurite::tanh(static_cast<const Tensor&>(*this), at);
 }

@@ -18,6 +18,7 @@ constinit const Symbol prims_adamw_symbol{
       const Shape shape = a[0].tensor().shape();
       for (size_t i = 1; i < 4; ++i)
         require(a[i].tensor().shape() == shape, "shapes differ: ", shape, " and ", a[i].tensor().shape());
+      for (size_t i = 0; i < 6; ++i) require(is_floating(a[i].tensor().dtype()), "needs floating tensors, got ", a[i].tensor().dtype());
       require(a[4].tensor().ndim() == 0 && a[5].tensor().ndim() == 0, "step and learning_rate have no dimensions");
       out.push_back(like(a[0].tensor(), shape));
       out.push_back(like(a[2].tensor(), shape));

@@ -21,6 +21,9 @@ void infer_softmax(Arguments a, InferredTypes& out) {
 void infer_backward(Arguments a, InferredTypes& out) {
   const Tensor& y = a[1].tensor();
   wrap_dim(a[2].integer(), y.ndim());
+  require(is_floating(y.dtype()), "output must be floating, not ", y.dtype());
+  require(a[0].tensor().dtype() == y.dtype() && a[0].tensor().shape() == y.shape(), "grad is ", type_text(a[0].tensor()), ", the output ",
+          type_text(y));
   out.push_back(like(y, y.shape()));
 }
 

@@ -167,6 +167,7 @@ constinit const Symbol meshgrid_symbol{
       Shape grid;
       grid.resize(count, 1);
       for (size_t i = 0; i < count; ++i) {
+        require(tensors[i].dtype() == tensors[0].dtype(), "the tensors' dtypes differ: ", tensors[0].dtype(), " and ", tensors[i].dtype());
         require(tensors[i].ndim() <= 1, "tensors must have at most 1 dimension, got shape ", tensors[i].shape());
         grid[place(i)] = tensors[i].numel();
       }

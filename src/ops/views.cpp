@@ -29,6 +29,7 @@ Shape expanded(const Shape& input, std::span<const Int> wanted) {
     else if (wanted[d].is_symbolic() && wanted[d].proxy() == size.proxy()) continue;
     else require(size == wanted[d] || size == 1, "a tensor of shape ", input, " cannot be expanded to ", result);
   }
+  if (!result.is_symbolic()) result.numel();  // fails where the elements cannot be counted
   return result;
 }
 

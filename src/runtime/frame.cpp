@@ -1,9 +1,10 @@
 #include "runtime/frame.h"
 
-#include <fulgurite/error.h>
 #include <fulgurite/symbol.h>
 
 #include "executors/eager/copy.h"
+#include "ops/call_error.h"
+#include "ops/dispatch.h"
 #include "support/text.h"
 
 namespace fulgurite {
@@ -36,7 +37,13 @@ Frame::Frame(const ExecutionPlan& plan) : plan_(plan), arena_(allocate_storage(p
 
 void Frame::run(std::span<const Tensor> inputs, std::vector<Tensor>& results) {
   take_inputs(inputs);
-  for (size_t i = 0; i < steps_.size(); ++i) run_step(plan_.steps[i], steps_[i]);
+  size_t i = 0;
+  try {
+    for (; i < steps_.size(); ++i) run_step(plan_.steps[i], steps_[i]);
+  } catch (const UnplacedError& error) {
+    const BoundSymbol& bound = *plan_.steps[i].bound;
+    throw CallError(call_text(*bound.symbol, steps_[i].arguments.arguments()), error.what(), bound.source);
+  }
   results.clear();
   for (const int slot : plan_.results) {
     if (slot < 0) results.emplace_back();

@@ -79,6 +79,8 @@ bool Shape::is_symbolic() const {
 Int Shape::numel() const {
   // Factors of one are left out, so that nothing is recorded for them.
   Int product = 1;
+  for (const Int size : *this)
+    if (!size.is_symbolic() && size.hint() == 0) return 0;  // whatever the others would make
   for (const Int size : *this) {
     if (!size.is_symbolic() && size.hint() == 1) continue;
     if (!product.is_symbolic() && product.hint() == 1) product = size;

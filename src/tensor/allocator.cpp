@@ -9,9 +9,8 @@
 #include <new>
 #include <utility>
 
-#include <fulgurite/error.h>
-
 #include "support/text.h"
+#include "support/unplaced_error.h"
 
 namespace fulgurite {
 
@@ -93,7 +92,7 @@ void* system_allocate(size_t bytes) {
 
 void* allocate(size_t bytes) {
   constexpr size_t limit = size_t{1} << 56;
-  if (bytes > limit) throw UserError(text::cat("out of memory: ", bytes, " bytes were asked for"));
+  if (bytes > limit) throw UnplacedError(text::cat("out of memory: ", bytes, " bytes were asked for"));
   const auto [index, size] = size_class(bytes);
   Pool& p = pool();
   const auto size_signed = static_cast<int64_t>(size);
@@ -117,7 +116,7 @@ void* allocate(size_t bytes) {
   if (block == nullptr) {
     const std::lock_guard lock(p.mutex);
     p.statistics.in_use -= size_signed;
-    throw UserError(text::cat("out of memory: ", bytes, " bytes were asked for, ", p.statistics.in_use, " are in use"));
+    throw UnplacedError(text::cat("out of memory: ", bytes, " bytes were asked for, ", p.statistics.in_use, " are in use"));
   }
   return block;
 }

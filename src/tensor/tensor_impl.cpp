@@ -2,9 +2,8 @@
 
 #include <limits>
 
-#include <fulgurite/error.h>
-
 #include "support/text.h"
+#include "support/unplaced_error.h"
 
 namespace fulgurite {
 
@@ -16,13 +15,13 @@ int64_t checked_bytes(const Sizes& sizes, Dtype dtype) {
   bool empty = false, too_large = false;
   for (const int64_t size : sizes) {
     if (size < 0)
-      throw UserError(text::cat("a tensor cannot have a negative size: [", text::join(sizes, [](int64_t n) { return n; }), "]"));
+      throw UnplacedError(text::cat("a tensor cannot have a negative size: [", text::join(sizes, [](int64_t n) { return n; }), "]"));
     if (size == 0) empty = true;
     else too_large = too_large || __builtin_mul_overflow(bytes, size, &bytes);
   }
   if (empty) return 0;
   if (too_large)
-    throw UserError(text::cat("a tensor of sizes [", text::join(sizes, [](int64_t n) { return n; }), "] is too large"));
+    throw UnplacedError(text::cat("a tensor of sizes [", text::join(sizes, [](int64_t n) { return n; }), "] is too large"));
   return bytes;
 }
 

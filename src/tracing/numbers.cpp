@@ -11,9 +11,9 @@ namespace {
 
 int64_t compute(NumberOperation operation, int64_t a, int64_t b) {
   switch (operation) {
-    case NumberOperation::add: return a + b;
-    case NumberOperation::subtract: return a - b;
-    case NumberOperation::multiply: return a * b;
+    case NumberOperation::add: return detail::exact_add(a, b);
+    case NumberOperation::subtract: return detail::exact_subtract(a, b);
+    case NumberOperation::multiply: return detail::exact_multiply(a, b);
     case NumberOperation::divide: return b == 0 ? 0 : a / b;
     case NumberOperation::floor_divide: return b == 0 ? 0 : a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
     case NumberOperation::remainder: return b == 0 ? 0 : a % b;

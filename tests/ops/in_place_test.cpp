@@ -25,6 +25,26 @@ TEST("in-place operators write into the tensor and advance its version") {
   expect_near(x.to_vector<float>(), {0, 0});
 }
 
+TEST("inplace=true writes into the tensor and gives it back") {
+  const Tensor x = tensor({-2.0, 0.5});
+  expect(nn::hardtanh(x, -1.0, 1.0, true).is_same(x));
+  expect_near(x.to_vector<float>(), {-1, 0.5});
+  const Tensor same = call("nn.functional.leaky_relu", {x}, {{"inplace", true}, {"negative_slope", 0.5}});
+  expect(same.is_same(x));
+  expect_near(x.to_vector<float>(), {-0.5, 0.5});
+  const Tensor leaf = tensor({-2.0, 0.5}).requires_grad_();
+  const auto f = [](Tensor t) {
+    const Tensor doubled = t * 2;
+    nn::leaky_relu(doubled, 0.25, true);
+    return sum(doubled * doubled);
+  };
+  f(leaf).backward();
+  expect_near(leaf.grad().to_vector<float>(), {-1, 4});
+  leaf.set_grad({});
+  jit(f)(leaf).backward();
+  expect_near(leaf.grad().to_vector<float>(), {-1, 4});
+}
+
 TEST("in-place operators write through views") {
   const Tensor x = zeros({2, 3});
   x.select(0, 1).add_(5);

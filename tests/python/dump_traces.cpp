@@ -12,7 +12,7 @@
 #include <fulgurite/models/gpt.h>
 
 #include "io/json.h"
-#include "support/operator_cases.h"
+#include "support/altered_inputs.h"
 
 using namespace fulgurite;
 using namespace fulgurite::test;
@@ -25,6 +25,7 @@ struct Program {
   std::vector<Tensor> inputs;
   double tolerance = 1;   // times 1e-5
   bool is_exact = false;  // bit for bit
+  bool has_source = true; // also in the C++ form
 };
 
 class Dump {
@@ -62,7 +63,7 @@ class Dump {
     member("forward", texts(last_traces(jitted)));
     member("backward", texts(last_backward_traces(jitted)));
     lines_ << line << "}\n";
-    add_source({inputs, outputs, cotangents, gradients}, last_traces(jitted), last_backward_traces(jitted));
+    if (program.has_source) add_source({inputs, outputs, cotangents, gradients}, last_traces(jitted), last_backward_traces(jitted));
   }
 
   void finish() {
@@ -155,6 +156,26 @@ void dump_operators(Dump& dump) {
   }
 }
 
+// Not a number, infinities and both zeros; dimensions without elements; no dimensions at all.
+void dump_altered_operators(Dump& dump) {
+  for (const OperatorCase& c : operator_cases()) {
+    if (c.no_pytorch || c.contiguous_only || !c.known_gradients.empty() || c.symbol->traits.random) continue;
+    const std::vector<Tensor> original = changed(c.inputs(), as_f32);
+    const auto add = [&](const std::string& how, const std::vector<Tensor>& inputs, bool has_gradients) {
+      std::vector<Tensor> leaves;
+      for (size_t i = 0; i < inputs.size(); ++i)
+        leaves.push_back(inputs[i].detach().clone().requires_grad_(has_gradients && original[i].requires_grad()));
+      if (!answer_of(c, leaves).error.empty()) return;
+      const auto f = jit([&c](std::vector<Tensor> tensors) { return c.run(tensors); });
+      dump.add({c.name + " " + how, leaves, c.symbol->samples.tolerance_scale, false, false}, f, [&] { return f(leaves); });
+    };
+    add("with specials", changed(original, [](const Tensor& t) { return with_specials(t, 100); }), false);
+    for (const int64_t size : distinct_sizes(original))
+      add("with size " + std::to_string(size) + " as 0", changed(original, [&](const Tensor& t) { return emptied(t, size); }), true);
+    add("without dimensions", changed(original, first_element), true);
+  }
+}
+
 // The example models of the command line.
 
 struct LinearModel {
@@ -237,6 +258,7 @@ int main(int count, char** arguments) {
   try {
     Dump dump(arguments[1]);
     dump_operators(dump);
+    dump_altered_operators(dump);
     dump_models(dump);
     dump_training_step(dump);
     dump_second_order(dump);

@@ -6,7 +6,10 @@ namespace fulgurite {
 /// A tensor of indices holds one that its dimension does not have.
 [[noreturn, gnu::cold]] void throw_place_error(int64_t place, int64_t size);
 
-/// An index counted from the front; throws a UserError where the dimension has no such place.
+/// A divisor among integers is zero.
+[[noreturn, gnu::cold]] void throw_division_by_zero();
+
+/// An index counted from the front; throws an UnplacedError where the dimension has no such place.
 inline __attribute__((always_inline)) int64_t checked_place(int64_t place, int64_t size) {
   if (place >= 0 && place < size) [[likely]]
     return place;

@@ -1,9 +1,8 @@
 #include "executors/eager/kernels/pointwise.h"
 
-#include <fulgurite/error.h>
-
 #include "executors/eager/kernels.h"
 #include "executors/eager/kernels/strided.h"
+#include "executors/eager/place_error.h"
 #include "runtime/parallel_for.h"
 
 namespace fulgurite::FULGURITE_KERNELS {
@@ -250,7 +249,7 @@ void run_pointwise(const Pointwise& operation, std::initializer_list<const Argum
     loop.places.merge_dimensions();
   }
   parallel_for(count, operation.grain, [&loop](int64_t begin, int64_t end) { loop.run(begin, end); });
-  if (divided_by_zero) throw UserError("division of integers by zero");
+  if (divided_by_zero) throw_division_by_zero();
 }
 
 }  // namespace fulgurite::FULGURITE_KERNELS
