@@ -49,6 +49,7 @@ Tensor weights_of(const Tensor& scores, const Tensor& logsumexp, SourceLocation 
 
 /// The same from the scores alone, through slopes of which no row is not a number.
 Tensor normalized_weights(const Tensor& scores, SourceLocation at) {
+  if (scores.size(-1) == 0) return scores;
   const Tensor largest = amax(scores, Dims(-1), true, at);
   const Tensor masked = eq(largest, -infinity, at);
   const Tensor safe = where(masked, 0.0, scores, at);

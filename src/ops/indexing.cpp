@@ -25,12 +25,13 @@ int64_t check_places(const Tensor& input, Int given_dim, const Tensor& index) {
   return dim;
 }
 
-/// Requires index sizes within those of `bound`, but for dimension `free_dim`.
+/// Requires index sizes within those of `bound`, but for dimension `free_dim`. No dimensions count as one of size 1.
 void check_within(const Shape& index, const Shape& bound, int64_t free_dim, const char* what) {
-  if (index.empty() || bound.empty()) return;
-  for (size_t d = 0; d < index.size() && d < bound.size(); ++d)
+  const Shape one{1}, &inner = index.empty() ? one : index, &outer = bound.empty() ? one : bound;
+  require(inner.size() == outer.size(), "the index's shape ", index, " and ", what, " ", bound, " differ in their number of dimensions");
+  for (size_t d = 0; d < inner.size(); ++d)
     if (static_cast<int64_t>(d) != free_dim)
-      require(index[d] <= bound[d], "the index's shape ", index, " exceeds ", what, " ", bound, " in dimension ", d);
+      require(inner[d] <= outer[d], "the index's shape ", index, " exceeds ", what, " ", bound, " in dimension ", d);
 }
 
 void infer_scatter(Arguments a, InferredTypes& out) {

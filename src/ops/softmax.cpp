@@ -34,6 +34,7 @@ Tensor shifted_input(Arguments a, Dims& dim, SourceLocation at) {
   const Dtype dtype = a[2].optional_dtype().value_or(input.dtype());
   Tensor x = as_dtype(as_dtype(input, dtype, at), compute_dtype(dtype), at);
   if (x.ndim() == 0) x = reshape(x, {1}, at);
+  if (x.size(static_cast<int>(wrap_dim(a[1].integer(), x.ndim()))) == 0) return x;  // there is no maximum
   const Tensor maximum = amax(x, dim, true, at);
   return sub(x, maximum, 1, at);
 }

@@ -124,6 +124,11 @@ void decompose_logsumexp(Arguments a, Results& results, SourceLocation at) {
   Tensor x = a[0].tensor();
   if (!is_floating(x.dtype())) x = prims::convert_element_type(x, default_dtype(), at);
   const Dims dims = as_dims(a[1]);
+  if (reduced_count(x.shape(), a[1]) == 0) {  // there is no maximum, and nothing to sum
+    const Tensor exponentials = exp(x, at);
+    const Tensor total = sum(exponentials, dims, a[2].boolean(), {}, at);
+    return results.push_back(log(total, at));
+  }
   const Tensor largest = amax(x, dims, true, at);
   const Tensor infinite = isinf(largest, at);
   const Tensor shift = masked_fill(largest, infinite, 0, at);

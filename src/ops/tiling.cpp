@@ -99,6 +99,10 @@ constinit const Symbol repeat_interleave_symbol{
       if (!a[3].is_none()) {
         total = a[3].integer();
       } else {
+        if (size > 0) {
+          const Tensor least = amin(repeats, {}, false, at);
+          require(least.item<int64_t>() >= 0, "repeats must not be negative: ", least.item<int64_t>());
+        }
         const Tensor sum_of = sum(repeats, {}, false, {}, at);
         total = sum_of.item<int64_t>();
       }

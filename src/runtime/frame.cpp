@@ -41,6 +41,7 @@ void Frame::run(std::span<const Tensor> inputs, std::vector<Tensor>& results) {
   try {
     for (; i < steps_.size(); ++i) run_step(plan_.steps[i], steps_[i]);
   } catch (const UnplacedError& error) {
+    if (plan_.steps[i].kind != Step::Kind::kernel) throw;
     const BoundSymbol& bound = *plan_.steps[i].bound;
     throw CallError(call_text(*bound.symbol, steps_[i].arguments.arguments()), error.what(), bound.source);
   }

