@@ -28,7 +28,7 @@ Uses::Uses(const Trace& trace)
 
 bool has_effect(const BoundSymbol& bound) {
   const Traits& traits = bound.symbol->traits;
-  if (traits.side_effect || traits.random || traits.in_place || bound.outputs.empty()) return true;
+  if (traits.side_effect || traits.random || traits.in_place || bound.symbol->signature.result_count == 0) return true;
   for (const BoundSymbol& subsymbol : bound.subsymbols)
     if (has_effect(subsymbol)) return true;
   return false;

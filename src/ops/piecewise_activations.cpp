@@ -136,7 +136,8 @@ constinit const Symbol hardswish_symbol{
       const Tensor product = mul(x, raised, at);
       const Tensor bent = div(product, 6, {}, at);
       const Tensor is_low = le(x, -3, at);
-      const Tensor cut = where(is_low, 0, bent, at);
+      const Tensor none = mul(x, 0, at);  // not a number for an infinity, as the product with the slope 0
+      const Tensor cut = where(is_low, none, bent, at);
       const Tensor is_high = ge(x, 3, at);
       const Tensor result = where(is_high, x, cut, at);
       out.push_back(as_dtype(result, given.dtype(), at));

@@ -212,7 +212,10 @@ constinit const Symbol hypot_symbol{
       const Tensor large = maximum(x, y, at);
       const Tensor small = minimum(x, y, at);
       const Tensor is_zero = eq(large, 0, at);
-      const Tensor is_infinite = eq(large, INFINITY, at);
+      // An infinite side counts, whatever the other is.
+      const Tensor first_infinite = eq(x, INFINITY, at);
+      const Tensor second_infinite = eq(y, INFINITY, at);
+      const Tensor is_infinite = logical_or(first_infinite, second_infinite, at);
       const Tensor is_special = logical_or(is_zero, is_infinite, at);
       const Tensor divisor = where(is_special, 1, large, at);
       const Tensor ratio = div(small, divisor, {}, at);
@@ -220,7 +223,7 @@ constinit const Symbol hypot_symbol{
       const Tensor raised = add(square, 1, 1, at);
       const Tensor root = sqrt(raised, at);
       const Tensor scaled = mul(large, root, at);
-      const Tensor result = where(is_special, large, scaled, at);
+      const Tensor result = where(is_infinite, INFINITY, scaled, at);
       out.push_back(as_dtype(result, dtype, at));
     },
     .gradient = [](Gradient& g) {

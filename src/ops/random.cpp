@@ -31,7 +31,7 @@ void infer_random_like(Arguments a, InferredTypes& types) {
 // Arguments (state, size, first number, second number, dtype).
 void infer_draw(Arguments a, InferredTypes& types) {
   const Tensor& state = a[0].tensor();
-  require(state.dtype() == Dtype::i64 && state.ndim() == 1, "state must be an i64 tensor of [seed, offset]");
+  require(state.dtype() == Dtype::i64 && state.ndim() == 1 && state.size(0) == 2, "state must be an i64 tensor of [seed, offset]");
   types.push_back({a[1].shape(), a[4].dtype(), state.device()});
 }
 

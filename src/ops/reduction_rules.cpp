@@ -10,7 +10,10 @@ SmallVector<bool, 6> reduced_dims(const Argument& dims, int64_t ndim) {
   reduced.resize(static_cast<size_t>(ndim), given.empty());
   for (const Int dim : given) {
     const int64_t position = normalize_dim(dim, ndim);
-    if (ndim == 0) continue;
+    if (ndim == 0) {
+      require(given.size() == 1, "dim 0 appears twice");
+      continue;
+    }
     require(!reduced[position], "dim ", position, " appears twice");
     reduced[position] = true;
   }

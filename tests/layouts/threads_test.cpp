@@ -111,7 +111,10 @@ TEST("every operator gives the same bits with one, two and three threads") {
   // Views of a size that is an argument, and what takes no tensor.
   expect_text(small, R"(
 prims.integer_tensor
+prims.normal
+prims.random_integers
 prims.random_state
+prims.uniform
 torch.Tensor.view
 torch.Tensor.view_as
 torch.arange

@@ -111,3 +111,8 @@ TEST("tril and triu keep a triangle") {
   expect_equal(triu(x, 1).to_vector<int64_t>(), std::vector<int64_t>{0, 1, 1, 0, 0, 1});
   expect_equal(tril(ones({2, 2}, {.dtype = Dtype::boolean})).dtype(), Dtype::boolean);
 }
+
+TEST("a dimension without places is unbound into no tensors") {
+  expect(unbind(zeros({0, 3}), 0).empty());
+  expect(jit([](Tensor x) { return unbind(x, 0); })(zeros({0, 3}).requires_grad_()).empty());
+}

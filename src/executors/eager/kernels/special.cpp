@@ -39,7 +39,8 @@ double digamma_of(double x) {
 // The n-th derivative of digamma, n >= 1 (Abramowitz and Stegun 6.4).
 double polygamma_of(int64_t n, double x) {
   if (n == 0) return digamma_of(x);
-  if (x <= 0 && x == std::trunc(x)) return n % 2 == 0 ? NAN : static_cast<double>(INFINITY);
+  if (n == 1 && std::isinf(x) && x < 0) return NAN;
+  if (x <= 0 && x == std::trunc(x)) return n % 2 == 0 ? -INFINITY : INFINITY;
   if (n == 1 && x < 0.5) {
     const double sine = std::sin(pi * x);
     return pi * pi / (sine * sine) - polygamma_of(1, 1 - x);

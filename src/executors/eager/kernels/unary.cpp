@@ -60,9 +60,8 @@ FULGURITE_STEP(Abs, abs(x), std::fabs(x), x < 0 ? 0 - static_cast<Unsigned<T>>(x
 FULGURITE_STEP(Neg, -x, -x, 0 - static_cast<Unsigned<T>>(x))
 FULGURITE_STEP(Square, x* x, x* x, static_cast<Unsigned<T>>(x) * static_cast<Unsigned<T>>(x))
 FULGURITE_STEP(Sign,
-               select(x > Floats(0.f), Floats(1.f),
-                      select(x < Floats(0.f), Floats(-1.f), select(x != x, x, Floats(0.f)))),
-               x != x ? x : double(x > 0) - double(x < 0), (x > 0) - (x < 0))
+               select(x > Floats(0.f), Floats(1.f), select(x < Floats(0.f), Floats(-1.f), Floats(0.f))),
+               double(x > 0) - double(x < 0), (x > 0) - (x < 0))
 FULGURITE_STEP(Floor, floor(x), std::floor(x), x)
 FULGURITE_STEP(Ceil, ceil(x), std::ceil(x), x)
 FULGURITE_STEP(Round, round_to_even(x), std::nearbyint(x), x)
