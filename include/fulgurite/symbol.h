@@ -14,6 +14,7 @@ class Results;
 struct BoundSymbol;
 struct SourceLocation;
 struct ViewGeometry;
+class Tensor;
 
 /// One parameter of an operator, as its signature spells it.
 struct Parameter {
@@ -72,6 +73,7 @@ using InferRule = void (*)(std::span<const Argument>, InferredTypes&);
 using DecomposeRule = void (*)(std::span<const Argument>, Results&, SourceLocation);
 using GradientRule = void (*)(Gradient&);
 using ViewRule = bool (*)(std::span<const Argument>, ViewGeometry&);
+using WriteRule = Tensor (*)(std::span<const Argument>, const Tensor& value, SourceLocation);
 
 /// An operator. Declared once, as one constant record, in the file of its family under src/ops/.
 struct Symbol {
@@ -85,6 +87,8 @@ struct Symbol {
   GradientRule gradient = nullptr;
   /// Of a view: the result's strides and offset, or false where only a copy will do.
   ViewRule view = nullptr;
+  /// Of a view: its first argument as it is when `value` has been written through the view.
+  WriteRule write = nullptr;
   /// Of a pointwise operator: the scalar expression, operands as {0}, {1}, …
   std::string_view scalar{};
   /// The Python form where it is not "qualified name(arguments)": "{0}.to({1})"; and a definition it needs above the function.

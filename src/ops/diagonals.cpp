@@ -87,6 +87,17 @@ constinit const Symbol diagonal_symbol{
       if (length > 0) g.offset += offset >= 0 ? offset * x.strides[place.second] : -offset * x.strides[place.first];
       return true;
     },
+    .write = [](Arguments a, const Tensor& value, SourceLocation at) {
+      const Tensor& x = a[0].tensor();
+      const Place place = place_of(a[1], a[2], a[3], x.ndim());
+      const Int rows = x.size(static_cast<int>(place.first)), columns = x.size(static_cast<int>(place.second));
+      const Tensor written = embedded(value, rows, columns, place.offset, at);
+      const Tensor marks = full(value.shape(), true, {.dtype = Dtype::boolean, .device = x.device()}, at);
+      const Tensor is_written = embedded(marks, rows, columns, place.offset, at);
+      const Tensor placed = movedim(written, {-2, -1}, {place.first, place.second}, at);
+      const Tensor placed_marks = movedim(is_written, {-2, -1}, {place.first, place.second}, at);
+      return where(placed_marks, placed, x, at);
+    },
     .traits = {.view = true},
 };
 

@@ -64,6 +64,7 @@ constinit const Symbol reshape_symbol{
       view.offset = input.offset;
       return reshape_strides(input.sizes, input.strides, view.sizes, view.strides);
     },
+    .write = [](Arguments a, const Tensor& value, SourceLocation at) { return reshape(value, a[0].tensor().shape(), at); },
     .traits = {.view = true},
 };
 

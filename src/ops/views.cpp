@@ -116,6 +116,8 @@ Tensor spread(Tensor g, int64_t dim, Int start, Int size, Int step) {
   return pad_along(g, dim, start, size);
 }
 
+Tensor write_reshaped(Arguments a, const Tensor& value, SourceLocation at) { return reshape(value, a[0].tensor().shape(), at); }
+
 }  // namespace
 
 constinit const Symbol permute_symbol{
@@ -144,6 +146,13 @@ constinit const Symbol permute_symbol{
       view.offset = input.offset;
       return true;
     },
+    .write = [](Arguments a, const Tensor& value, SourceLocation at) {
+      const auto order = permuted_order(a[1].integers(), value.ndim());
+      Dims inverse;
+      inverse.resize(order.size(), 0);
+      for (size_t d = 0; d < order.size(); ++d) inverse[order[d]] = static_cast<int64_t>(d);
+      return permute(value, inverse, at);
+    },
     .traits = {.view = true},
 };
 
@@ -168,6 +177,9 @@ constinit const Symbol transpose_symbol{
       std::swap(view.strides[first], view.strides[second]);
       return true;
     },
+    .write = [](Arguments a, const Tensor& value, SourceLocation at) {
+      return transpose(value, a[1].integer(), a[2].integer(), at);
+    },
     .traits = {.view = true},
 };
 
@@ -188,6 +200,12 @@ constinit const Symbol expand_symbol{
         if (input.sizes[d] == view.sizes[d + added]) view.strides[d + added] = input.strides[d];
       view.offset = input.offset;
       return true;
+    },
+    .write = [](Arguments a, const Tensor& value, SourceLocation at) {
+      const Tensor& input = a[0].tensor();
+      require(input.numel() == value.numel(), "more than one element of the expanded tensor that is written refers to a single "
+              "place in memory; clone() it first");
+      return reshape(value, input.shape(), at);
     },
     .traits = {.view = true},
 };
@@ -216,6 +234,7 @@ constinit const Symbol squeeze_symbol{
       view.offset = input.offset;
       return true;
     },
+    .write = write_reshaped,
     .traits = {.view = true},
 };
 
@@ -241,6 +260,7 @@ constinit const Symbol unsqueeze_symbol{
       view.strides.insert(dim, stride);
       return true;
     },
+    .write = write_reshaped,
     .traits = {.view = true},
 };
 
@@ -272,6 +292,9 @@ constinit const Symbol select_symbol{
       view.strides.erase(dim);
       return true;
     },
+    .write = [](Arguments a, const Tensor& value, SourceLocation at) {
+      return select_scatter(a[0].tensor(), value, a[1].integer(), a[2].integer(), at);
+    },
     .traits = {.view = true},
 };
 
@@ -294,6 +317,10 @@ constinit const Symbol narrow_symbol{
       view.offset += static_cast<int64_t>(range.start) * view.strides[range.dim];
       view.sizes[range.dim] = range.length;
       return true;
+    },
+    .write = [](Arguments a, const Tensor& value, SourceLocation at) {
+      const NarrowRange range = narrow_range(a);
+      return slice_scatter(a[0].tensor(), value, range.dim, range.start, range.start + range.length, 1, at);
     },
     .traits = {.view = true},
 };
@@ -322,6 +349,10 @@ constinit const Symbol prims_slice_symbol{
       view.strides[slice.dim] *= static_cast<int64_t>(slice.step);
       return true;
     },
+    .write = [](Arguments a, const Tensor& value, SourceLocation at) {
+      return slice_scatter(a[0].tensor(), value, a[1].integer(), a[2].optional_integer(), a[3].optional_integer(),
+                           a[4].integer(), at);
+    },
     .python = "torch.ops.aten.slice({0}, {1}, {2}, {3}, {4})",
     .traits = {.view = true},
 };
@@ -335,6 +366,7 @@ constinit const Symbol contiguous_symbol{
       view = geometry_of(a[0].tensor());
       return a[0].tensor().impl()->is_contiguous;
     },
+    .write = [](Arguments, const Tensor& value, SourceLocation) { return value; },
     .traits = {.view = true},
 };
 
@@ -345,6 +377,11 @@ constinit const Symbol detach_symbol{
     .view = [](Arguments a, ViewGeometry& view) {
       view = geometry_of(a[0].tensor());
       return true;
+    },
+    .write = [](Arguments a, const Tensor& value, SourceLocation) {
+      require(!grad_enabled() || !a[0].tensor().requires_grad(),
+              "a tensor that requires a gradient is written through detach(), which its history would not show; write under NoGrad");
+      return value;
     },
     .traits = {.view = true, .not_differentiable = true},
 };

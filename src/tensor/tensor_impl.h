@@ -32,12 +32,14 @@ struct TensorImpl : detail::Counted {
   detail::Ref<TensorProxy> proxy;
   uint64_t tracer = 0;
   SourceLocation born;
+  int view = -1;  // of a view: which of the tracer's
 
   std::unique_ptr<AutogradMeta> autograd;
-  // Of a view that eager mode made: the tensor whose storage it shares, and how often that one's history had been replaced then.
+  // Of a view that eager mode made: the tensor whose storage it shares, and how often that one's history had been replaced then. Of
+  // one of a trace: the tensor it was made of, and how often that one had been written when `proxy` was recorded.
   detail::Ref<TensorImpl> base;
   uint32_t base_history = 0;
-  uint32_t history = 0;  // how often an in-place write replaced this tensor's history
+  uint32_t history = 0;  // how often an in-place write replaced this tensor's history; in a trace, its value
   std::unique_ptr<std::string> name;
 
   int64_t numel() const;

@@ -99,7 +99,10 @@ Tensor Tracer::bind_concrete(const Tensor& concrete, std::string name) { return 
 
 Tensor Tracer::current(const Tensor& tensor, SourceLocation) {
   if (!tensor.defined()) return tensor;
-  if (tensor.impl()->proxy && tensor.impl()->tracer == serial_) return tensor;
+  if (tensor.impl()->proxy && tensor.impl()->tracer == serial_) {
+    if (writes_ > 0) refresh(*tensor.impl());
+    return tensor;
+  }
   if (const auto found = current_.find(tensor.impl().get()); found != current_.end()) return found->second;
   if (tensor.impl()->proxy && active_tracer(tensor.impl()->tracer) == nullptr) refuse_stray_proxy(tensor);
   return capture(tensor, {});
@@ -108,24 +111,8 @@ Tensor Tracer::current(const Tensor& tensor, SourceLocation) {
 const detail::Ref<TensorProxy>& Tracer::proxy_of(const Tensor& tensor) {
   // The handle stays alive in current_ or with the caller, and with it the proxy.
   const Tensor handle = current(tensor, {});
-  const auto& proxy = handle.impl()->proxy;
-  const Alias& known = alias(proxy->id);
-  if (known.stale)
-    throw RuleError{text::cat("tensor ", proxy->name, " is a view of a tensor that was written in place afterwards",
-                              known.written.line ? text::cat(" (line ", known.written.line, ")") : std::string(),
-                              "; inside a traced function make the view after the write")};
-  return proxy;
-}
-
-Tracer::Alias& Tracer::alias(int id) {
-  if (static_cast<size_t>(id) >= aliases_.size()) aliases_.resize(id + 1);
-  return aliases_[id];
-}
-
-void Tracer::note_view(int id, int base) {
-  if (const int root = alias(base).base; root >= 0) base = root;
-  alias(id).base = base;
-  views_[base].push_back(id);
+  if (writes_ > 0) refresh(*handle.impl());
+  return handle.impl()->proxy;
 }
 
 Value Tracer::value_of(const Tensor& tensor) {
@@ -162,11 +149,15 @@ Value Tracer::value_of(const Argument& argument) {
   return items;
 }
 
-void Tracer::begin_scope() { scopes_.emplace_back(); }
+void Tracer::begin_scope() {
+  scopes_.emplace_back();
+  open_scopes_.push_back(++last_scope_);
+}
 
 SharedVector<BoundSymbol> Tracer::end_scope() {
   SharedVector<BoundSymbol> recorded = std::move(scopes_.back());
   scopes_.pop_back();
+  open_scopes_.pop_back();
   return recorded;
 }
 
@@ -280,6 +271,7 @@ void Tracer::run(const Symbol& symbol, Arguments arguments, SourceLocation at, R
 
 void Tracer::record_composite(const Symbol& symbol, Arguments original, Arguments arguments, SourceLocation at,
                               Results& results) {
+  const int writes_before = writes_;
   begin_scope();
   const std::optional<SourceLocation> outside = std::exchange(location_, at);
   try {
@@ -304,11 +296,14 @@ void Tracer::record_composite(const Symbol& symbol, Arguments original, Argument
     if (const Tensor* argument = argument_that_is(result)) result = *argument;
     else makes_values = true;
   }
-  if (!makes_values && !results.empty()) {
+  // What a composite writes is seen outside it, so its lines stand there too.
+  const bool writes = writes_ != writes_before;
+  if (writes || (!makes_values && !results.empty())) {
     for (BoundSymbol& subsymbol : subsymbols) append(std::move(subsymbol));
-    return;
+  } else {
+    bind_call(symbol, arguments, {results.data(), results.size()}, std::move(subsymbols), at);
   }
-  bind_call(symbol, arguments, {results.data(), results.size()}, std::move(subsymbols), at);
+  for (const Tensor& result : results) leave_scope(*result.impl(), symbol, arguments);
 }
 
 void Tracer::record_primitive(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
@@ -324,47 +319,10 @@ void Tracer::record_primitive(const Symbol& symbol, Arguments arguments, SourceL
   }
   for (const TensorType& type : types) {
     const auto proxy = make_proxy(type, requires_grad && is_floating(type.dtype));
-    if (symbol.traits.view && !arguments.empty() && arguments[0].is_tensor())
-      note_view(proxy->id, arguments[0].tensor().impl()->proxy->id);
     results.push_back(make_handle(proxy, at));
   }
   bind_call(symbol, arguments, {results.data(), results.size()}, {}, at);
-}
-
-// In-place writing is functional here: the destination's handle gets a new value. finish() copies it into the input.
-void Tracer::write(const Tensor& source, const Tensor& destination, SourceLocation at) {
-  const auto old = proxy_of(destination);
-  if (alias(old->id).base >= 0)
-    throw RuleError{"writes through a view inside a traced function are not supported yet; write the whole tensor, or build the "
-                    "new value with where, cat or pad"};
-  if (source.dtype() != destination.dtype() || !(source.shape() == destination.shape()))
-    throw RuleError{text::cat("the new value is ", type_text(source), ", the tensor ", type_text(destination))};
-  if (const auto views = views_.find(old->id); views != views_.end())
-    for (const int id : views->second) {
-      aliases_[id].stale = true;
-      aliases_[id].written = at;
-    }
-  // Values never change, so the two handles may share one.
-  destination.impl()->proxy = proxy_of(source);
-}
-
-// One copy for each changed input. A value that is itself an input about to be overwritten is cloned before any copy is made.
-void Tracer::append_copies() {
-  std::vector<std::pair<detail::Ref<TensorProxy>, detail::Ref<TensorProxy>>> copies;
-  for (const WrittenInput& input : inputs_)
-    if (!(input.handle.impl()->proxy == input.original)) copies.emplace_back(input.handle.impl()->proxy, input.original);
-  std::unordered_set<int> overwritten;
-  for (const auto& [latest, original] : copies) overwritten.insert(original->id);
-  for (auto& [latest, original] : copies) {
-    if (!overwritten.contains(latest->id)) continue;
-    const auto copy = make_proxy({latest->shape, latest->dtype, latest->device}, false);
-    bind(clone_symbol, {Value(latest)}, {Value(copy)});
-    latest = copy;
-  }
-  for (const auto& [latest, original] : copies) {
-    const auto written = make_proxy({original->shape, original->dtype, original->device}, false);
-    bind(prims_copy__symbol, {Value(latest), Value(original)}, {Value(written)});
-  }
+  if (symbol.traits.view && arguments[0].is_tensor()) note_view(results[0], arguments[0].tensor(), std::as_const(scopes_.back()).back());
 }
 
 Trace Tracer::finish(Value results) {

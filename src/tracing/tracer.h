@@ -95,11 +95,14 @@ class Tracer final : public Interpreter {
     detail::Ref<TensorProxy> original;
     Tensor handle;  // holds the latest value
   };
-  struct Alias {
-    int base = -1;       // id of the value this one views, itself no view; -1: none
-    bool stale = false;  // the base was written after the view was made
-    SourceLocation written;
+  /// A view that was recorded: a handle's `base` under a symbol with these arguments.
+  struct View {
+    const Symbol* symbol = nullptr;
+    SharedVector<Value> args;
+    int scope = 0;                // in which it was recorded
+    bool shares_surely = false;   // whatever the strides
   };
+  enum class Sharing { shares, is_copy, unknown };
 
   Tensor make_handle(const detail::Ref<TensorProxy>&, SourceLocation at);
   Tensor capture(const Tensor& concrete, std::string name);
@@ -108,11 +111,22 @@ class Tracer final : public Interpreter {
   void record_composite(const Symbol&, Arguments original, Arguments, SourceLocation, Results&);
   void record_primitive(const Symbol&, Arguments, SourceLocation, Results&);
   void append_copies();
+
+  // Views and writes through them: writes.cpp.
+  void note_view(const Tensor& view, const Tensor& viewed, const BoundSymbol&);
+  /// What a composite that has been recorded gives: a view of one of its arguments, or a tensor of its own.
+  void leave_scope(TensorImpl& result, const Symbol&, Arguments);
+  Sharing sharing(const TensorImpl& view) const;
+  /// Sizes and strides, those of what is no view taken as contiguous; false where they are not known.
+  bool geometry(const TensorImpl&, ViewGeometry&) const;
+  /// Brings a view up to date with writes into what it shares memory with.
+  void refresh(TensorImpl&);
+  /// The view's value recorded again from what is visible in the scopes that are open.
+  Tensor visible(const Tensor&, SourceLocation);
+  Tensor replay(const View&, const Tensor& viewed, SourceLocation);
   void write(const Tensor& source, const Tensor& destination, SourceLocation);
   void bind_call(const Symbol&, Arguments, std::span<const Tensor> results, SharedVector<BoundSymbol> subsymbols,
                  SourceLocation);
-  Alias& alias(int id);
-  void note_view(int id, int base);
   detail::Ref<NumberProxy> make_number(NumberProxy::Kind, int64_t integer, double floating, std::string name);
   void bind_number(detail::NumberOperation, std::vector<Value> args, Value output);
 
@@ -121,8 +135,10 @@ class Tracer final : public Interpreter {
   std::vector<Capture> captures_;
   std::unordered_map<const TensorImpl*, Tensor> current_;  // what stands for each captured tensor
   std::vector<WrittenInput> inputs_;
-  std::vector<Alias> aliases_;                        // by proxy id
-  std::unordered_map<int, std::vector<int>> views_;  // by the id of what they view
+  std::vector<View> views_;                            // by TensorImpl::view
+  std::vector<int> open_scopes_{0};
+  int last_scope_ = 0;
+  int writes_ = 0;  // so far
   ForwardOrigins origin() const;
   ForwardOrigins origin_;  // shared by all lines that a rule records
   ForwardOrigin::Part part_ = ForwardOrigin::Part::rule;

@@ -1,0 +1,186 @@
+// Views, and in-place writes through them, in a trace where every value is made once: a write makes new values of the tensor that was
+// viewed, and views of it are recorded again when they are next read.
+#include <unordered_set>
+
+#include <fulgurite/error.h>
+#include <fulgurite/symbol.h>
+
+#include "ops/symbols.h"
+#include "tracing/argument_pack.h"
+#include "tracing/tracer.h"
+
+namespace fulgurite {
+
+namespace {
+
+bool may_be_copy(const Symbol& symbol) { return &symbol == &reshape_symbol || &symbol == &contiguous_symbol; }
+
+/// A view's call, with `viewed` in the place of the tensor it was made of.
+class ViewCall final : public ArgumentPack::Resolver {
+ public:
+  ViewCall(const Symbol& symbol, const SharedVector<Value>& args, Tensor viewed) : viewed_(std::move(viewed)) {
+    bound_.symbol = &symbol;
+    bound_.args = args;
+    pack_.emplace(bound_, *this);
+  }
+  Arguments arguments() const { return pack_->arguments(); }
+  Tensor tensor(const detail::Ref<TensorProxy>&) override { return viewed_; }
+
+ private:
+  BoundSymbol bound_;
+  Tensor viewed_;
+  std::optional<ArgumentPack> pack_;
+};
+
+Tensor without_memory(const ViewGeometry& geometry, Dtype dtype) {
+  TensorImplRef impl(new TensorImpl);
+  impl->sizes = geometry.sizes;
+  impl->strides = geometry.strides;
+  impl->offset = geometry.offset;
+  impl->dtype = dtype;
+  update_contiguity(*impl);
+  return Tensor(std::move(impl));
+}
+
+}  // namespace
+
+void Tracer::note_view(const Tensor& view, const Tensor& viewed, const BoundSymbol& bound) {
+  TensorImpl& impl = *view.impl();
+  impl.base = viewed.impl();
+  impl.base_history = viewed.impl()->history;
+  impl.view = static_cast<int>(views_.size());
+  views_.push_back({bound.symbol, bound.args, open_scopes_.back(), false});
+}
+
+void Tracer::leave_scope(TensorImpl& result, const Symbol& symbol, Arguments arguments) {
+  if (!result.base) return;
+  const auto root_of = [](const TensorImpl* impl) {
+    while (impl->base) impl = impl->base.get();
+    return impl;
+  };
+  const TensorImpl* const root = root_of(&result);
+  bool views_argument = false;
+  for (const Argument& argument : arguments)
+    views_argument = views_argument || (argument.is_tensor() && root_of(argument.tensor().impl().get()) == root);
+  if (!views_argument) {
+    result.base = {};
+    return;
+  }
+  View& view = views_[result.view];
+  view.scope = open_scopes_.back();
+  view.shares_surely = view.shares_surely || &symbol == &view_symbol;
+}
+
+bool Tracer::geometry(const TensorImpl& handle, ViewGeometry& out) const {
+  const TensorProxy& proxy = *handle.proxy;
+  if (proxy.shape.is_symbolic()) return false;
+  ViewGeometry viewed;
+  if (handle.base) {
+    if (!geometry(*handle.base, viewed)) return false;
+    const View& view = views_[handle.view];
+    const ViewCall call(*view.symbol, view.args, without_memory(viewed, proxy.dtype));
+    if (view.symbol->view(call.arguments(), out)) return true;
+    out = ViewGeometry();
+  } else {
+    for (const WrittenInput& input : inputs_)
+      if (input.handle.impl().get() == &handle) return false;
+  }
+  for (const Int size : proxy.shape) out.sizes.push_back(size.hint());
+  out.strides = contiguous_strides(out.sizes);
+  return true;
+}
+
+Tracer::Sharing Tracer::sharing(const TensorImpl& handle) const {
+  const View& view = views_[handle.view];
+  if (view.shares_surely || !may_be_copy(*view.symbol)) return Sharing::shares;
+  ViewGeometry viewed, out;
+  if (!geometry(*handle.base, viewed)) return Sharing::unknown;
+  const ViewCall call(*view.symbol, view.args, without_memory(viewed, handle.proxy->dtype));
+  return view.symbol->view(call.arguments(), out) ? Sharing::shares : Sharing::is_copy;
+}
+
+Tensor Tracer::replay(const View& view, const Tensor& viewed, SourceLocation at) {
+  const View made = view;  // recording adds views
+  const ViewCall call(*made.symbol, made.args, viewed);
+  Results results;
+  record_primitive(*made.symbol, call.arguments(), at, results);
+  return results[0];
+}
+
+void Tracer::refresh(TensorImpl& view) {
+  if (!view.base) return;
+  refresh(*view.base);
+  if (view.base_history == view.base->history) return;
+  switch (sharing(view)) {
+    case Sharing::is_copy: view.base = {}; return;
+    case Sharing::unknown:
+      throw RuleError{text::cat(view.proxy->name, ", which ", views_[view.view].symbol->name(),
+                                "() made of an argument of the traced function, is read after that was written in place; it is a view or a "
+                                "copy, by the argument's strides: use view() for a view, clone() for a copy")};
+    case Sharing::shares: break;
+  }
+  view.proxy = replay(views_[view.view], Tensor(view.base), location_.value_or(SourceLocation{})).impl()->proxy;
+  view.base_history = view.base->history;
+  ++view.history;
+}
+
+Tensor Tracer::visible(const Tensor& tensor, SourceLocation at) {
+  const TensorImpl& impl = *tensor.impl();
+  if (!impl.base) return tensor;
+  const int scope = views_[impl.view].scope;
+  if (std::find(open_scopes_.begin(), open_scopes_.end(), scope) != open_scopes_.end()) return tensor;
+  const Tensor viewed = visible(Tensor(impl.base), at);
+  return replay(views_[impl.view], viewed, at);
+}
+
+void Tracer::write(const Tensor& source, const Tensor& destination, SourceLocation at) {
+  TensorImpl& written = *destination.impl();
+  if (source.dtype() != destination.dtype() || !(source.shape() == destination.shape()))
+    throw RuleError{text::cat("the new value is ", type_text(source), ", the tensor ", type_text(destination))};
+  ++writes_;
+  const auto value = proxy_of(source);
+  if (written.base) {
+    switch (sharing(written)) {
+      case Sharing::is_copy: written.base = {}; break;
+      case Sharing::unknown:
+        throw RuleError{text::cat("the tensor that is written in place was made by ", views_[written.view].symbol->name(),
+                                  "() of an argument of the traced function; it is a view or a copy, by the argument's strides: use view() "
+                                  "for a view, clone() for a copy")};
+      case Sharing::shares: {
+        const View view = views_[written.view];
+        if (!view.symbol->write)
+          throw RuleError{text::cat("writes through ", view.symbol->name(), "() inside a traced function are not supported; write the "
+                                    "whole tensor, or build the new value with where, cat or pad")};
+        const Tensor viewed(written.base);
+        const ViewCall call(*view.symbol, view.args, visible(viewed, at));
+        const Tensor whole = view.symbol->write(call.arguments(), source, at);
+        write(whole, viewed, at);
+        written.base_history = viewed.impl()->history;
+      }
+    }
+  }
+  // Values never change, so two handles may share one.
+  written.proxy = value;
+  ++written.history;
+}
+
+// One copy for each changed input. A value that is itself an input about to be overwritten is cloned before any copy is made.
+void Tracer::append_copies() {
+  std::vector<std::pair<detail::Ref<TensorProxy>, detail::Ref<TensorProxy>>> copies;
+  for (const WrittenInput& input : inputs_)
+    if (!(input.handle.impl()->proxy == input.original)) copies.emplace_back(input.handle.impl()->proxy, input.original);
+  std::unordered_set<int> overwritten;
+  for (const auto& [latest, original] : copies) overwritten.insert(original->id);
+  for (auto& [latest, original] : copies) {
+    if (!overwritten.contains(latest->id)) continue;
+    const auto copy = make_proxy({latest->shape, latest->dtype, latest->device}, false);
+    bind(clone_symbol, {Value(latest)}, {Value(copy)});
+    latest = copy;
+  }
+  for (const auto& [latest, original] : copies) {
+    const auto written = make_proxy({original->shape, original->dtype, original->device}, false);
+    bind(prims_copy__symbol, {Value(latest), Value(original)}, {Value(written)});
+  }
+}
+
+}  // namespace fulgurite
