@@ -787,6 +787,9 @@ namespace prims {
 std::tuple<Tensor, Tensor, Tensor> adamw(const Tensor& parameter, const Tensor& gradient, const Tensor& first_moment,
     const Tensor& second_moment, const Tensor& step, const Tensor& learning_rate, Float beta1, Float beta2, Float eps,
     Float weight_decay, SourceLocation at = SourceLocation::here());
+/// A view of a contiguous tensor's memory with any sizes and strides, from its element storage_offset on.
+Tensor as_strided(const Tensor& input, const Dims& size, const Dims& stride, Int storage_offset = 0, SourceLocation at =
+    SourceLocation::here());
 /// The elements converted to another dtype; floating ones are cut toward zero for integers.
 Tensor convert_element_type(const Tensor& input, Dtype dtype, SourceLocation at = SourceLocation::here());
 /// Writes source into destination's memory. The sizes and dtypes are equal.

@@ -79,6 +79,16 @@ void Leaves::note_alias(size_t later, size_t earlier) {
   uint64_t& header = key_[headers_[later]];
   header |= static_cast<uint64_t>(earlier + 1) << alias_shift;
   if (tensors_[later]->is_same(*tensors_[earlier])) header |= uint64_t{1} << same_object_shift;
+  else add_sharing(later, earlier);
+}
+
+// A trace of writes into shared memory holds for one way of sharing it.
+void Leaves::add_sharing(size_t later, size_t earlier) {
+  const TensorImpl &a = *tensors_[later]->impl(), &b = *tensors_[earlier]->impl();
+  key_.push_back(word(Kind::sharing, a.strides.size() + b.strides.size() + 1));
+  key_.push_back(static_cast<uint64_t>(a.offset - b.offset));
+  for (const int64_t stride : a.strides) key_.push_back(static_cast<uint64_t>(stride));
+  for (const int64_t stride : b.strides) key_.push_back(static_cast<uint64_t>(stride));
 }
 
 void Leaves::finish() {
@@ -159,6 +169,11 @@ std::vector<KeyItem> read_key(const uint64_t* words, size_t count) {
       case Kind::text:
         item.text = read_text(words + i, payload);
         i += (payload + sizeof(uint64_t) - 1) / sizeof(uint64_t);
+        break;
+      case Kind::sharing:
+        item.text = text::cat("memory shared from element ", static_cast<int64_t>(words[i]), " on");
+        for (uint64_t k = 1; k < payload; ++k) item.text += text::cat(k == 1 ? ", strides " : ", ", static_cast<int64_t>(words[i + k]));
+        i += payload;
         break;
       case Kind::tensor:
         item = read_tensor(header, words + i);

@@ -16,6 +16,7 @@ struct KeyItem {
     modes,
     structure,
     structure_text,
+    sharing,  // how one tensor lies in the storage of an earlier one
     tensor,
     no_tensor,
     integer,
@@ -57,6 +58,7 @@ class Leaves {
 
  private:
   void note_alias(size_t later, size_t earlier);
+  void add_sharing(size_t later, size_t earlier);
 
   bool allow_proxies_;
   SmallVector<uint64_t, 64> key_;

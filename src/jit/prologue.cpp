@@ -194,7 +194,8 @@ class Prologue {
       case Kind::device: bind(prims_check_literal_symbol, {leaf, Value(Device(item.text))}, {}); break;
       case Kind::modes:
       case Kind::structure:
-      case Kind::structure_text: break;
+      case Kind::structure_text:
+      case Kind::sharing: break;
     }
   }
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include <fulgurite/error.h>
+#include <fulgurite/operators.h>
 
 #include "ir/substitution.h"
 #include "ir/uses.h"
@@ -16,9 +17,72 @@ namespace fulgurite::detail {
 
 namespace {
 
+/// For each tensor leaf another one in whose memory it lies, which is contiguous; -1: an input of its own.
+using Containers = std::vector<int>;
+
+/// The first and the last element's place in the storage, of a tensor that is not empty.
+std::pair<int64_t, int64_t> extent(const TensorImpl& tensor) {
+  int64_t last = tensor.offset;
+  for (size_t d = 0; d < tensor.sizes.size(); ++d) last += (tensor.sizes[d] - 1) * tensor.strides[d];
+  return {tensor.offset, last};
+}
+
+Containers find_containers(const Leaves& leaves) {
+  const auto& tensors = leaves.tensors();
+  Containers containers(tensors.size(), -1);
+  const auto contains = [&](size_t outer, size_t inner) {
+    const TensorImpl* a = tensors[outer]->impl().get();
+    const TensorImpl* b = tensors[inner]->impl().get();
+    if (!a || !b || a == b || a->proxy || b->proxy || a->storage != b->storage || !a->is_contiguous) return false;
+    if (a->dtype != b->dtype || a->requires_grad || b->requires_grad || a->numel() == 0 || b->numel() == 0) return false;
+    const auto [a_first, a_last] = extent(*a);
+    const auto [b_first, b_last] = extent(*b);
+    return a_first <= b_first && b_last <= a_last;
+  };
+  for (size_t inner = 0; inner < tensors.size(); ++inner) {
+    int64_t most = 0;
+    for (size_t outer = 0; outer < tensors.size(); ++outer) {
+      // Of two that hold each other the first is the container.
+      if (!contains(outer, inner) || (contains(inner, outer) && inner < outer)) continue;
+      if (tensors[outer]->numel() <= most) continue;
+      most = tensors[outer]->numel();
+      containers[inner] = static_cast<int>(outer);
+    }
+  }
+  return containers;
+}
+
+// A tensor leaf as a view of the one in whose memory it lies.
+Tensor view_of_container(const Tensor& container, const TensorImpl& outer, const TensorImpl& inner, SourceLocation at) {
+  Dims sizes, strides;
+  for (const int64_t size : inner.sizes) sizes.push_back(size);
+  for (const int64_t stride : inner.strides) strides.push_back(stride);
+  return prims::as_strided(container, sizes, strides, inner.offset - outer.offset, at);
+}
+
+bool writes_into_shared(const Recording& recording, const Leaves& leaves) {
+  for (const BoundSymbol& bound : recording.trace.bound_symbols) {
+    if (bound.symbol != &prims_copy__symbol) continue;
+    for (const RecordedInput& input : recording.inputs) {
+      if (input.id != bound.args[1].proxy_id() || input.leaf == RecordedInput::captured) continue;
+      const TensorImpl* const written = leaves.tensors()[input.leaf]->impl().get();
+      for (const Tensor* other : leaves.tensors())
+        if (other->defined() && other->impl().get() != written && other->impl()->storage == written->storage) return true;
+    }
+  }
+  return false;
+}
+
 // Binds every tensor leaf to an input of the trace; gives the handles for the arguments' leaves.
-std::vector<Tensor> bind_inputs(Tracer& tracer, const RecordRequest& request, Recording& recording) {
+std::vector<Tensor> bind_inputs(Tracer& tracer, const RecordRequest& request, const Containers& containers,
+                                Recording& recording) {
   std::vector<Tensor> handles;
+  std::vector<Tensor> by_leaf(request.leaves.tensors().size());
+  struct Contained {
+    int leaf;
+    size_t handle;
+  };
+  std::vector<Contained> contained;
   size_t tensor = 0;
   for (size_t i = 0; i < request.paths.size(); ++i) {
     const LeafPath& path = request.paths[i];
@@ -26,7 +90,9 @@ std::vector<Tensor> bind_inputs(Tracer& tracer, const RecordRequest& request, Re
     const size_t leaf = tensor++;
     const Tensor& concrete = *request.leaves.tensors()[leaf];
     Tensor handle;
-    if (concrete.defined()) {
+    if (concrete.defined() && !containers.empty() && containers[leaf] >= 0 && path.argument != LeafPath::callable_member) {
+      contained.push_back({static_cast<int>(leaf), handles.size()});
+    } else if (concrete.defined()) {
       const bool is_argument = path.argument != LeafPath::callable_member;
       if (is_argument && request.with_respect_to)
         handle = tracer.add_argument({concrete.shape(), concrete.dtype(), concrete.device()},
@@ -36,7 +102,13 @@ std::vector<Tensor> bind_inputs(Tracer& tracer, const RecordRequest& request, Re
       const auto has_id = [&](const RecordedInput& input) { return input.id == id; };
       if (std::ranges::none_of(recording.inputs, has_id)) recording.inputs.push_back({id, static_cast<int>(leaf), {}});
     }
+    by_leaf[leaf] = handle;
     if (path.argument != LeafPath::callable_member) handles.push_back(handle);
+  }
+  for (const Contained& inner : contained) {
+    const int outer = containers[inner.leaf];
+    const auto& tensors = request.leaves.tensors();
+    handles[inner.handle] = view_of_container(by_leaf[outer], *tensors[outer]->impl(), *tensors[inner.leaf]->impl(), request.at);
   }
   return handles;
 }
@@ -78,16 +150,14 @@ void order_captures(Trace& trace, size_t first, const std::set<int>& named) {
   for (BoundSymbol& bound : trace.bound_symbols) renamed.apply(bound);
 }
 
-}  // namespace
-
-Recording record_callable(const RecordRequest& request) {
+Recording record(const RecordRequest& request, const Containers& containers) {
   Recording recording;
   Tracer tracer;
   if (request.memory_budget) tracer.set_memory_budget(request.memory_budget);
   if (request.executors) tracer.set_executors(*request.executors);
   const InterpreterScope scope(&tracer);
   try {
-    const std::vector<Tensor> handles = bind_inputs(tracer, request, recording);
+    const std::vector<Tensor> handles = bind_inputs(tracer, request, containers, recording);
     const size_t bound_count = recording.inputs.size();
 
     Replay replay{handles.data(), request.at, {}};
@@ -118,6 +188,15 @@ Recording record_callable(const RecordRequest& request) {
     throw UserError(error.message, request.at);
   }
   return recording;
+}
+
+}  // namespace
+
+Recording record_callable(const RecordRequest& request) {
+  Recording recording = record(request, {});
+  if (request.with_respect_to || !writes_into_shared(recording, request.leaves)) return recording;
+  // Once more, with tensors in the memory of others as views of them.
+  return record(request, find_containers(request.leaves));
 }
 
 }  // namespace fulgurite::detail

@@ -12,7 +12,7 @@ constexpr SymbolList (*families[])() = {
     unary_symbols, unary_step_symbols, activation_symbols, piecewise_activation_symbols, special_function_symbols,
     arithmetic_symbols, pointwise_composition_symbols, comparison_symbols, select_symbols,
     reduction_symbols, extremum_symbols, statistics_symbols, creation_symbols, random_symbols,
-    shape_symbols, views_symbols, slicing_symbols, tiling_symbols, diagonal_symbols, joining_symbols,
+    shape_symbols, views_symbols, strided_view_symbols, slicing_symbols, tiling_symbols, diagonal_symbols, joining_symbols,
     indexing_symbols, index_writing_symbols, matrix_products_symbols, contraction_symbols,
     normalization_symbols, channel_normalization_symbols, softmax_symbols,
     losses_symbols, regression_loss_symbols, distance_symbols,

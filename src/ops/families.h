@@ -25,6 +25,7 @@ SymbolList creation_symbols();
 SymbolList random_symbols();
 SymbolList shape_symbols();
 SymbolList views_symbols();
+SymbolList strided_view_symbols();
 SymbolList slicing_symbols();
 SymbolList tiling_symbols();
 SymbolList diagonal_symbols();

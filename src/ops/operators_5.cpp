@@ -75,6 +75,10 @@ std::tuple<Tensor, Tensor, Tensor> adamw(const Tensor& parameter, const Tensor& 
   dispatch(prims_adamw_symbol, arguments, at, results);
   return {results[0], results[1], results[2]};
 }
+Tensor as_strided(const Tensor& input, const Dims& size, const Dims& stride, Int storage_offset, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(size), Argument(stride), Argument(storage_offset)};
+  return dispatch(prims_as_strided_symbol, arguments, at);
+}
 Tensor convert_element_type(const Tensor& input, Dtype dtype, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dtype)};
   return dispatch(prims_convert_element_type_symbol, arguments, at);
@@ -369,12 +373,6 @@ std::vector<Tensor> TensorMethods::chunk(Int chunks, Int dim, SourceLocation at)
 }
 Tensor TensorMethods::clamp(const Operand& min, const Operand& max, SourceLocation at) const {
   return fulgurite::clamp(static_cast<const Tensor&>(*this), min, max, at);
-}
-Tensor TensorMethods::clamp_(const Operand& min, const Operand& max, SourceLocation at) const {
-  return fulgurite::clamp_(static_cast<const Tensor&>(*this), min, max, at);
-}
-Tensor TensorMethods::clamp_max(const Operand& max, SourceLocation at) const {
-  return fulgurite::clamp_max(static_cast<const Tensor&>(*this), max, at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,12 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor TensorMethods::clamp_(const Operand& min, const Operand& max, SourceLocation at) const {
+  return fulgurite::clamp_(static_cast<const Tensor&>(*this), min, max, at);
+}
+Tensor TensorMethods::clamp_max(const Operand& max, SourceLocation at) const {
+  return fulgurite::clamp_max(static_cast<const Tensor&>(*this), max, at);
+}
 Tensor TensorMethods::clamp_max_(const Operand& max, SourceLocation at) const {
   return fulgurite::clamp_max_(static_cast<const Tensor&>(*this), max, at);
 }
@@ -369,12 +375,6 @@ Tensor TensorMethods::log1p_(SourceLocation at) const {
 }
 Tensor TensorMethods::log2(SourceLocation at) const {
   return fulgurite::log2(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log2_(SourceLocation at) const {
-  return fulgurite::log2_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log_softmax(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::log_softmax(static_cast<const Tensor&>(*this), dim, dtype, at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,12 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor TensorMethods::log2_(SourceLocation at) const {
+  return fulgurite::log2_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log_softmax(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::log_softmax(static_cast<const Tensor&>(*this), dim, dtype, at);
+}
 Tensor TensorMethods::logaddexp(const Tensor& other, SourceLocation at) const {
   return fulgurite::logaddexp(static_cast<const Tensor&>(*this), other, at);
 }
@@ -369,12 +375,6 @@ Tensor TensorMethods::sub_(const Operand& other, const Operand& alpha, SourceLoc
 }
 Tensor TensorMethods::sum(const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) const {
   return fulgurite::sum(static_cast<const Tensor&>(*this), dim, keepdim, dtype, at);
-}
-Tensor TensorMethods::t(SourceLocation at) const {
-  return fulgurite::t(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::take(const Tensor& index, SourceLocation at) const {
-  return fulgurite::take(static_cast<const Tensor&>(*this), index, at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,12 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor TensorMethods::t(SourceLocation at) const {
+  return fulgurite::t(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::take(const Tensor& index, SourceLocation at) const {
+  return fulgurite::take(static_cast<const Tensor&>(*this), index, at);
+}
 Tensor TensorMethods::take_along_dim(const Tensor& indices, std::optional<Int> dim, SourceLocation at) const {
   return fulgurite::take_along_dim(static_cast<const Tensor&>(*this), indices, dim, at);
 }

@@ -23,6 +23,9 @@ Int range_length(const Range& range, Int step);
 Shape resolve_shape(const Shape& input, std::span<const Int> wanted);
 /// The strides under which a strided tensor's elements, in order, have other sizes; false where only a copy will do.
 bool reshape_strides(const Sizes& sizes, const Sizes& strides, const Sizes& wanted, Sizes& result);
+/// Said of a write through a view of which several elements are one.
+inline constexpr std::string_view overlapping_write =
+    "more than one element of the tensor that is written refers to a single place in memory; clone() it first";
 /// The sizes of a Shape of plain numbers.
 Sizes concrete_sizes(const Shape& shape);
 

@@ -175,6 +175,7 @@ extern const Symbol polygamma_symbol;
 extern const Symbol pow_symbol;
 extern const Symbol prelu_symbol;
 extern const Symbol prims_adamw_symbol;
+extern const Symbol prims_as_strided_symbol;
 extern const Symbol prims_check_aliases_symbol;
 extern const Symbol prims_check_condition_symbol;
 extern const Symbol prims_check_length_symbol;

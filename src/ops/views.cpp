@@ -203,8 +203,7 @@ constinit const Symbol expand_symbol{
     },
     .write = [](Arguments a, const Tensor& value, SourceLocation at) {
       const Tensor& input = a[0].tensor();
-      require(input.numel() == value.numel(), "more than one element of the expanded tensor that is written refers to a single "
-              "place in memory; clone() it first");
+      require(input.numel() == value.numel(), overlapping_write);
       return reshape(value, input.shape(), at);
     },
     .traits = {.view = true},
