@@ -42,6 +42,35 @@ int64_t choose(std::vector<float> scores, double temperature, int64_t top_k, dou
   return last;
 }
 
+Tensor step(models::Gpt model, models::GptCache cache, Tensor token, Tensor position) { return model.step(token, position, cache); }
+
+/// The scores of what follows a context. As long as the context fits into the model's block, keys and values of its tokens are kept;
+/// beyond that all positions move with each token.
+class NextToken {
+ public:
+  NextToken(const models::Gpt& model, int64_t block)
+      : model_(model), cache_(models::make_cache(model)), block_(block) {}
+
+  std::vector<float> scores(const std::vector<int64_t>& context) {
+    const auto length = static_cast<int64_t>(context.size());
+    Tensor last;
+    if (length <= block_) {
+      for (; seen_ < length; ++seen_)
+        last = step_(model_, cache_, tensor(std::vector<int64_t>{context[static_cast<size_t>(seen_)]}), tensor(std::vector<int64_t>{seen_}));
+    } else {
+      const std::vector<int64_t> window(context.end() - block_, context.end());
+      last = model_(tensor(window).reshape({1, block_}))(0, -1);
+    }
+    return last.contiguous().to_vector<float>();
+  }
+
+ private:
+  const models::Gpt& model_;
+  models::GptCache cache_;
+  int64_t block_, seen_ = 0;
+  decltype(jit(step)) step_ = jit(step);
+};
+
 }  // namespace
 
 int generate(const std::vector<std::string>& arguments) {
@@ -71,12 +100,9 @@ int generate(const std::vector<std::string>& arguments) {
   if (!flags.was_given("prompt") && checkpoint.vocabulary.find('\n') == std::string::npos) prompt = vocabulary.decode(0);
   std::vector<int64_t> context = vocabulary.encode(prompt);
   std::fputs(prompt.c_str(), stdout);
+  NextToken next(model, checkpoint.config.block);
   for (int64_t i = 0; i < tokens; ++i) {
-    const int64_t length = std::min<int64_t>(static_cast<int64_t>(context.size()), checkpoint.config.block);
-    const std::vector<int64_t> window(context.end() - length, context.end());
-    const Tensor input = tensor(window).reshape({1, length});
-    const Tensor scores = model(input);
-    const std::vector<float> last = scores(0, -1).contiguous().to_vector<float>();
+    const std::vector<float> last = next.scores(context);
     context.push_back(choose(last, temperature, top_k, draw(static_cast<uint64_t>(seed), i)));
     std::fputs(vocabulary.decode(context.back()).c_str(), stdout);
     std::fflush(stdout);

@@ -6,7 +6,9 @@
 
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "executors/executor.h"
 #include "io/json.h"
+#include "support/text.h"
 
 namespace fulgurite::cli {
 
@@ -25,10 +27,35 @@ std::string traits_text(const Symbol& symbol) {
   return out;
 }
 
+/// Where its gradient comes from.
+const char* gradient_text(const Symbol& symbol) {
+  if (symbol.traits.not_differentiable) return "none";
+  if (symbol.gradient) return "rule";
+  return symbol.is_primitive() ? "none" : "parts";
+}
+
+/// Who has a kernel for it; without one it runs by its parts.
+std::vector<std::string> executors_of(const Symbol& symbol) {
+  std::vector<std::string> out;
+  for (const Executor* executor : {&onednn_executor(), &eager_executor()})
+    if (executor->find(symbol)) out.push_back(executor->name);
+  return out;
+}
+
 void print_json(const Symbol& symbol) {
-  std::printf("{\"name\": %s, \"signature\": %s, \"documentation\": %s, \"traits\": %s}\n",
+  const std::string executors = text::join(executors_of(symbol), [](const std::string& name) { return json::quote(name); });
+  std::printf("{\"name\": %s, \"signature\": %s, \"documentation\": %s, \"traits\": %s, \"gradient\": \"%s\", \"executors\": [%s]}\n",
               json::quote(symbol.qualified_name()).c_str(), json::quote(symbol.signature.text).c_str(),
-              json::quote(symbol.documentation).c_str(), json::quote(traits_text(symbol)).c_str());
+              json::quote(symbol.documentation).c_str(), json::quote(traits_text(symbol)).c_str(), gradient_text(symbol),
+              executors.c_str());
+}
+
+void print(const Symbol& symbol) {
+  const std::vector<std::string> executors = executors_of(symbol);
+  const std::string kernels =
+      executors.empty() ? "runs by its parts" : "kernels: " + text::join(executors, [](const std::string& name) { return name; });
+  std::printf("%s\n  %s\n  %s\n  gradient: %s\n  %s\n", std::string(symbol.signature.text).c_str(),
+              std::string(symbol.documentation).c_str(), traits_text(symbol).c_str(), gradient_text(symbol), kernels.c_str());
 }
 
 }  // namespace
@@ -57,8 +84,7 @@ int ops(const std::vector<std::string>& arguments) {
     } else if (name.empty()) {
       std::printf("%s\n", std::string(symbol->signature.text).c_str());
     } else {
-      std::printf("%s\n  %s\n  %s\n", std::string(symbol->signature.text).c_str(), std::string(symbol->documentation).c_str(),
-                  traits_text(*symbol).c_str());
+      print(*symbol);
     }
   }
   return 0;

@@ -1,6 +1,8 @@
 #include <cstdio>
 #include <functional>
 
+#include <fulgurite/models/llama.h>
+
 #include "cli/associated_trace.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
@@ -42,7 +44,14 @@ Stages run_example(const std::string& name, bool associate) {
     const Tensor tokens = randint(0, 65, {2, 32}), targets = randint(0, 65, {2, 32});
     return stages_of(loss, associate, model, tokens, targets);
   }
-  throw UserError("the example model " + name + " is not supported yet; there are linear, mlp and gpt");
+  if (name == "llama") {
+    const models::Llama model = models::make_llama({.vocabulary = 65, .layers = 2, .heads = 4, .key_value_heads = 2, .width = 64,
+                                                    .hidden = 172, .block = 32});
+    const auto loss = [](models::Llama llama, Tensor tokens, Tensor targets) { return llama.loss(tokens, targets); };
+    const Tensor tokens = randint(0, 65, {2, 32}), targets = randint(0, 65, {2, 32});
+    return stages_of(loss, associate, model, tokens, targets);
+  }
+  throw UserError("the example model " + name + " is not supported yet; there are linear, mlp, gpt and llama");
 }
 
 }  // namespace
@@ -51,7 +60,7 @@ int trace(const std::vector<std::string>& arguments) {
   std::string model, stage, line;
   bool backward = false, python = false, cpp = false, associate = false;
   Flags flags("fulgurite trace MODEL [--stage NAME] [--backward] [--python | --cpp] [--associate] [--forward NAME]");
-  flags.positional("MODEL", model, "linear, mlp or gpt");
+  flags.positional("MODEL", model, "linear, mlp, gpt or llama");
   flags.text("stage", stage, "the stage to print: a name or number that --stage list shows; the last one otherwise");
   flags.toggle("backward", backward, "the backward too");
   flags.toggle("python", python, "the Python form");

@@ -97,13 +97,13 @@ TEST("writes into arguments happen at every call") {
   expect_near(x.to_vector<float>(), {2, 2});
 }
 
-TEST("a write into an argument that shares memory with another is refused") {
+TEST("a write into an argument is refused where another shares a part of its memory and neither holds the other") {
   const auto f = jit([](Tensor x, Tensor y) {
     x.add_(1);
     return x + y;
   });
-  const Tensor base = zeros({2, 2});
-  expect_error([&] { f(base(0), base(0)); }, "shares memory");
+  const Tensor base = zeros({3});
+  expect_error([&] { f(base(Slice(0, 2)), base(Slice(1, 3))); }, "shares memory");
 }
 
 TEST("an exception while tracing leaves nothing behind") {

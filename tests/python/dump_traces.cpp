@@ -12,6 +12,7 @@
 
 #include <fulgurite/fulgurite.h>
 #include <fulgurite/models/gpt.h>
+#include <fulgurite/models/llama.h>
 
 #include "io/json.h"
 #include "support/altered_inputs.h"
@@ -241,6 +242,28 @@ void dump_models(Dump& dump) {
     dump.add({dropout > 0 ? "gpt with dropout" : "gpt", joined(nn::parameters(model), {tokens, targets}), 10}, f,
              [&]() -> std::vector<Tensor> { return {f(model, tokens, targets)}; });
   }
+  const models::Llama model = models::make_llama(
+      {.vocabulary = 65, .layers = 2, .heads = 4, .key_value_heads = 2, .width = 32, .hidden = 48, .block = 16});
+  const Tensor tokens = randint(0, 65, {2, 16}), targets = randint(0, 65, {2, 16});
+  const auto f = jit([](models::Llama llama, Tensor tokens, Tensor targets) { return llama.loss(tokens, targets); });
+  dump.add({"llama", joined(nn::parameters(model), {model.cosines, model.sines, tokens, targets}), 10}, f,
+           [&]() -> std::vector<Tensor> { return {f(model, tokens, targets)}; });
+}
+
+// Writes through views of arguments and of results.
+void dump_writes(Dump& dump) {
+  manual_seed(13);
+  const Tensor cache = randn({4, 3}), row = randn({3}).requires_grad_(), index = tensor(std::vector<int64_t>{2});
+  const auto f = jit([](Tensor cache, Tensor row, Tensor index) {
+    cache(1).copy_(row.detach());
+    cache.copy_(index_copy(cache, 0, index, unsqueeze(row.detach() * 2, 0)));
+    Tensor y = row * cache;
+    y.t()(0).mul_(row(0));
+    y(Slice(), Slice(0, {}, 2)).add_(1);
+    y.diagonal().zero_();
+    return y;
+  });
+  dump.add({"writes through views", {cache, row, index}}, f, [&]() -> std::vector<Tensor> { return {f(cache, row, index)}; });
 }
 
 // A whole step of training: its gradient is part of the trace, and it writes into its inputs.
@@ -287,6 +310,7 @@ int main(int count, char** arguments) {
     dump_altered_operators(dump);
     dump_models(dump);
     dump_training_step(dump);
+    dump_writes(dump);
     dump_second_order(dump);
     dump.finish();
   } catch (const std::exception& error) {

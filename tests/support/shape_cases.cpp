@@ -39,9 +39,9 @@ void add_view_cases(std::vector<OperatorCase>& out) {
   out.push_back({"torch.narrow", {x(), 2, 1, 2}});
   out.push_back({"prims.slice", {x(), 2, 1, 4, 2}});
   out.push_back({"prims.slice", {x(), 1, -2, None}});
-  out.push_back({"prims.as_strided", {floats({4, 3}), {2, 3}, {5, 1}, 1}});
-  out.push_back({"prims.as_strided", {floats({4, 3}), {2, 2, 2}, {2, 2, 3}, 0}});
-  out.push_back({"prims.as_strided", {floats({5}), Shape(), Shape(), 3}});
+  out.push_back(OperatorCase("prims.as_strided", {floats({4, 3}), {2, 3}, {5, 1}, 1}).contiguous());
+  out.push_back(OperatorCase("prims.as_strided", {floats({4, 3}), {2, 2, 2}, {2, 2, 3}, 0}).contiguous());
+  out.push_back(OperatorCase("prims.as_strided", {floats({5}), Shape(), Shape(), 3}).contiguous());
   out.push_back({"prims.slice", {floats({2, 7}), 1, 1, 6, 3}});
   out.push_back({"prims.slice", {floats({8, 2}), 0, 0, 7, 3}});
   out.push_back({"torch.split", {x(), 3, 2}});

@@ -41,6 +41,24 @@ struct CausalSelfAttention {
     const Tensor y = nn::scaled_dot_product_attention(query, key, value, {}, p, true);
     return dropout(proj(reshape(transpose(y, 1, 2), {batch, length, width})));
   }
+
+  /// Of the one token at `position` (i64, [1]): x is [1, 1, width]. Its key and value are written into the cache, in place.
+  Tensor step(const Tensor& x, const Tensor& position, Tensor keys, Tensor values) const {
+    const Int width = x.size(2);
+    const auto parts = split(qkv(x), width, 2);
+    const auto by_head = [&](const Tensor& part) { return reshape(part, {1, heads, 1, width / heads}); };
+    const Tensor query = by_head(parts[0]), key = by_head(parts[1]), value = by_head(parts[2]);
+    keys.copy_(index_copy(keys, 2, position, key));
+    values.copy_(index_copy(values, 2, position, value));
+    const Tensor is_before = arange(keys.size(2)) <= position;
+    const Tensor y = nn::scaled_dot_product_attention(query, keys, values, is_before);
+    return proj(reshape(y, {1, 1, width}));
+  }
+};
+
+/// Of each layer, the keys and values of the tokens so far: [1, heads, block, width / heads].
+struct GptCache {
+  std::vector<Tensor> keys, values;
 };
 
 struct Mlp {
@@ -58,6 +76,10 @@ struct GptBlock {
 
   Tensor operator()(const Tensor& x) const {
     const Tensor y = x + attn(ln_1(x));
+    return y + mlp(ln_2(y));
+  }
+  Tensor step(const Tensor& x, const Tensor& position, const Tensor& keys, const Tensor& values) const {
+    const Tensor y = x + attn.step(ln_1(x), position, keys, values);
     return y + mlp(ln_2(y));
   }
 };
@@ -78,12 +100,32 @@ struct Gpt {
     return nn::linear(ln_f(x), wte.weight);
   }
 
+  /// Of one token [1] at `position` (i64, [1], below the block's length), the scores of the one that follows: [vocabulary]. The tokens
+  /// before it have been given, one after the other; this one's keys and values are written into the cache, in place.
+  Tensor step(const Tensor& token, const Tensor& position, const GptCache& cache) const {
+    Tensor x = unsqueeze(wte(token) + wpe(position), 0);
+    for (size_t i = 0; i < blocks.size(); ++i) x = blocks[i].step(x, position, cache.keys[i], cache.values[i]);
+    return reshape(nn::linear(ln_f(x), wte.weight), {-1});
+  }
+
   /// The mean cross entropy of predicting `targets` [batch, length].
   Tensor loss(const Tensor& tokens, const Tensor& targets) const {
     const Tensor logits = (*this)(tokens);
     return nn::cross_entropy(reshape(logits, {-1, logits.size(2)}), reshape(targets, {-1}));
   }
 };
+
+/// An empty cache for `step`.
+inline GptCache make_cache(const Gpt& model) {
+  GptCache cache;
+  for (const GptBlock& block : model.blocks) {
+    const Int heads = block.attn.heads, width = model.wpe.weight.size(1);
+    const TensorOptions like_weights{.dtype = model.wpe.weight.dtype(), .device = model.wpe.weight.device()};
+    cache.keys.push_back(zeros({1, heads, model.wpe.weight.size(0), width / heads}, like_weights));
+    cache.values.push_back(zeros({1, heads, model.wpe.weight.size(0), width / heads}, like_weights));
+  }
+  return cache;
+}
 
 /// A model with GPT-2's initial values: normal with deviation 0.02, less for the layers that end a residual branch.
 inline Gpt make_gpt(const GptOptions& o) {
