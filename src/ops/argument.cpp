@@ -2,6 +2,8 @@
 
 #include <fulgurite/error.h>
 
+#include "ops/rules.h"
+
 namespace fulgurite {
 
 namespace detail {
@@ -30,12 +32,16 @@ const Operand& one_operand() {
 
 const Tensor& Argument::tensor_or_none() const { return is_tensor() ? *tensor_ : detail::no_tensor(); }
 
+void Argument::refuse(const char* wanted) { throw RuleError{text::cat("an argument must be ", wanted)}; }
+
 Int Argument::integer() const {
+  if (kind_ == Kind::tensor || kind_ == Kind::floating) [[unlikely]] refuse("an integer");
   if (kind_ == Kind::boolean) return static_cast<bool>(boolean_) ? 1 : 0;
   return integer_;
 }
 
 Float Argument::floating() const {
+  if (kind_ == Kind::tensor) [[unlikely]] refuse("a number, not a tensor");
   if (kind_ == Kind::integer) return integer_;
   if (kind_ == Kind::boolean) return static_cast<bool>(boolean_) ? 1.0 : 0.0;
   return floating_;

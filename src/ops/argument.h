@@ -51,8 +51,12 @@ class Argument {
   bool is_floating() const { return kind_ == Kind::floating; }
   bool is_boolean() const { return kind_ == Kind::boolean; }
 
-  // Unchecked but for the obvious: signatures have been checked before rules and kernels see arguments.
-  const Tensor& tensor() const { return *tensor_; }
+  // Checked where a signature leaves two kinds open (Operand: a tensor or a number); else the signature has been checked before rules
+  // and kernels see arguments.
+  const Tensor& tensor() const {
+    if (is_number()) [[unlikely]] refuse("a tensor, not a number");
+    return *tensor_;
+  }
   /// The tensor, or an undefined one for none.
   const Tensor& tensor_or_none() const;
   Int integer() const;     // of a boolean: 0 or 1
@@ -74,6 +78,7 @@ class Argument {
   std::optional<Float> optional_floating() const { return is_none() ? std::nullopt : std::optional(floating()); }
 
  private:
+  [[noreturn]] static void refuse(const char* wanted);
   struct Text { const char* data; size_t size; };
   struct TensorSpan { const Tensor* data; size_t size; };
   struct IntSpan { const Int* data; size_t size; };

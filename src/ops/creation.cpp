@@ -123,6 +123,7 @@ constinit const Symbol full_like_symbol{
     .signature = "torch.full_like(Tensor input, Operand fill_value, *, Dtype? dtype=None, Device? device=None) -> Tensor",
     .documentation = "A tensor like input whose elements are all fill_value.",
     .infer = [](Arguments a, InferredTypes& types) {
+      require(a[1].is_number(), "fill_value must be a number; a tensor can be expanded");
       const Argument like[] = {a[0], a[2], a[3]};
       infer_like(like, types);
     },

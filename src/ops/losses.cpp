@@ -39,7 +39,8 @@ Shape target_shape(const Tensor& input) {
 void check_class_numbers(const Tensor& input, const Tensor& target, const Tensor& weight) {
   require(input.ndim() > 0, "input needs at least 1 dimension");
   require(is_floating(input.dtype()), "input must be floating, got ", input.dtype());
-  require(is_integer(target.dtype()), "target must hold class numbers, got ", target.dtype());
+  require(target.dtype() == Dtype::i64 || target.dtype() == Dtype::i32, "target must hold class numbers, i64 or i32, got ",
+          target.dtype());
   const Shape wanted = target_shape(input), got = target.shape();
   require(got == wanted, "target has shape ", got, ", an input of shape ", input.shape(), " takes ", wanted);
   const Int classes = input.size(static_cast<int>(class_dim(input)));
@@ -193,7 +194,8 @@ constinit const Symbol prims_nll_loss_backward_symbol{
     .infer = [](Arguments a, InferredTypes& out) {
       const Tensor &grad = a[0].tensor(), &target = a[1].tensor();
       require(is_floating(grad.dtype()), "grad must be floating, not ", grad.dtype());
-      require(is_integer(target.dtype()), "target must hold class numbers, not ", target.dtype());
+      require(target.dtype() == Dtype::i64 || target.dtype() == Dtype::i32, "target must hold class numbers, i64 or i32, not ",
+              target.dtype());
       const Shape wanted = a[5].string() == "none" ? target.shape() : Shape();
       require(grad.shape() == wanted, "grad has shape ", grad.shape(), ", expected ", wanted);
       if (a[2].is_tensor())

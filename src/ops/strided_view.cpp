@@ -38,26 +38,32 @@ bool overlaps_itself(std::span<const Int> size, std::span<const Int> stride) {
   return false;
 }
 
+/// That prims.as_strided's view lies inside its input.
+void check_place(Arguments a) {
+  const Tensor& input = a[0].tensor();
+  const auto size = a[1].integers(), stride = a[2].integers();
+  require(size.size() == stride.size(), "size has ", size.size(), " dimensions and stride ", stride.size());
+  Int last = a[3].integer();
+  require(last >= 0, "storage_offset is negative: ", last.hint());
+  bool is_empty = false;
+  for (size_t d = 0; d < size.size(); ++d) {
+    require(size[d] >= 0, "a size is negative: ", size[d].hint());
+    require(stride[d] >= 0, "a stride is negative: ", stride[d].hint());
+    if (size[d] == 0) is_empty = true;
+    else last += (size[d] - 1) * stride[d];
+  }
+  require(is_empty || last < input.numel(), "the view would end at element ", last.hint(), " of ", Int(input.numel()).hint());
+}
+
 }  // namespace
 
 constinit const Symbol prims_as_strided_symbol{
     .signature = "prims.as_strided(Tensor input, int[] size, int[] stride, int storage_offset=0) -> Tensor",
     .documentation = "A view of a contiguous tensor's memory with any sizes and strides, from its element storage_offset on.",
     .infer = [](Arguments a, InferredTypes& out) {
-      const Tensor& input = a[0].tensor();
-      const auto size = a[1].integers(), stride = a[2].integers();
-      require(size.size() == stride.size(), "size has ", size.size(), " dimensions and stride ", stride.size());
-      Int last = a[3].integer();
-      require(last >= 0, "storage_offset is negative: ", last.hint());
-      bool is_empty = false;
-      for (size_t d = 0; d < size.size(); ++d) {
-        require(size[d] >= 0, "a size is negative: ", size[d].hint());
-        require(stride[d] >= 0, "a stride is negative: ", stride[d].hint());
-        if (size[d] == 0) is_empty = true;
-        else last += (size[d] - 1) * stride[d];
-      }
-      require(is_empty || last < input.numel(), "the view would end at element ", last.hint(), " of ", Int(input.numel()).hint());
-      out.push_back(like(input, Shape(size.data(), size.size())));
+      check_place(a);
+      const auto size = a[1].integers();
+      out.push_back(like(a[0].tensor(), Shape(size.data(), size.size())));
     },
     .gradient = [](Gradient& g) {
       const Tensor input = g.tensor(0);
@@ -67,6 +73,7 @@ constinit const Symbol prims_as_strided_symbol{
       g.set(0, reshape(summed, input.shape()));
     },
     .view = [](Arguments a, ViewGeometry& view) {
+      check_place(a);
       const TensorImpl& input = *a[0].tensor().impl();
       require(input.is_contiguous, "needs a contiguous tensor");
       for (const Int size : a[1].integers()) view.sizes.push_back(static_cast<int64_t>(size));

@@ -271,6 +271,11 @@ void Tracer::run(const Symbol& symbol, Arguments arguments, SourceLocation at, R
 
 void Tracer::record_composite(const Symbol& symbol, Arguments original, Arguments arguments, SourceLocation at,
                               Results& results) {
+  // The checks of what a kernel may run as a whole; the parts' own may be weaker.
+  if (symbol.infer) {
+    InferredTypes types;
+    infer_types(symbol, arguments, types);
+  }
   const int writes_before = writes_;
   begin_scope();
   const std::optional<SourceLocation> outside = std::exchange(location_, at);
@@ -298,7 +303,7 @@ void Tracer::record_composite(const Symbol& symbol, Arguments original, Argument
   }
   // What a composite writes is seen outside it, so its lines stand there too.
   const bool writes = writes_ != writes_before;
-  if (writes || (!makes_values && !results.empty())) {
+  if (writes || !makes_values) {
     for (BoundSymbol& subsymbol : subsymbols) append(std::move(subsymbol));
   } else {
     bind_call(symbol, arguments, {results.data(), results.size()}, std::move(subsymbols), at);

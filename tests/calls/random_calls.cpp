@@ -8,6 +8,10 @@
 #include <new>
 #include <random>
 
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <fulgurite/fulgurite.h>
 
 #include "support/operator_cases.h"
@@ -77,7 +81,7 @@ class RandomCall {
 
   int64_t integer() {
     constexpr int64_t extremes[] = {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max(), int64_t{1} << 62,
-                                    -(int64_t{1} << 40), int64_t{1} << 50, 1000000007};
+                                    -(int64_t{1} << 40), int64_t{1} << 50};
     return below(12) == 0 ? extremes[below(std::size(extremes))] : static_cast<int64_t>(below(9)) - 3;
   }
 
@@ -256,11 +260,36 @@ std::string check(const RandomCall& drawn) {
     const bool is_limit = compiled.error.find("trace") != std::string::npos;
     return eager.error.empty() && !is_limit ? text::cat("jitted alone it fails: ", compiled.error) : std::string();
   }
+  // Traces do not know strides.
+  if (eager.error.find("the strides do not allow a view") != std::string::npos) return {};
   if (!eager.error.empty()) return text::cat("eagerly alone it fails: ", eager.error);
   if (eager.results.size() != compiled.results.size()) return "jitted it has another number of results";
   for (size_t i = 0; i < eager.results.size(); ++i)
     if (!same(eager.results[i], compiled.results[i])) return text::cat("jitted its result ", i, " differs");
   return {};
+}
+
+/// Where a run stands, in memory that it shares with its parent.
+struct Progress {
+  size_t next = 0, wrong = 0;
+};
+
+std::string text_of_call(const std::vector<OperatorCase>& cases, unsigned seed) {
+  RandomCall drawn(seed);
+  drawn.draw(cases);
+  return drawn.text();
+}
+
+void run_calls(const std::vector<OperatorCase>& cases, size_t count, unsigned seed, Progress& progress) {
+  for (; progress.next < count; ++progress.next) {
+    RandomCall drawn(seed + static_cast<unsigned>(progress.next));
+    drawn.draw(cases);
+    const std::string fault = check(drawn);
+    if (fault.empty()) continue;
+    ++progress.wrong;
+    std::printf("call %zu: %s\n  %s\n", seed + progress.next, drawn.text().c_str(), fault.c_str());
+    std::fflush(stdout);
+  }
 }
 
 int run(size_t count, unsigned seed, const std::string& only) {
@@ -271,19 +300,26 @@ int run(size_t count, unsigned seed, const std::string& only) {
     std::fprintf(stderr, "random_calls: there is no operator %s\n", only.c_str());
     return 2;
   }
-  size_t wrong = 0, legal = 0;
-  for (size_t i = 0; i < count; ++i) {
-    RandomCall drawn(seed + static_cast<unsigned>(i));
-    drawn.draw(cases);
-    if (std::getenv("FULGURITE_PRINT_CALLS")) std::fprintf(stderr, "%zu %s\n", i, drawn.text().c_str());
-    const std::string fault = check(drawn);
-    legal += fault.empty();
-    if (fault.empty()) continue;
-    ++wrong;
-    std::printf("call %zu: %s\n  %s\n", seed + i, drawn.text().c_str(), fault.c_str());
+  auto* const progress = new (mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Progress;
+  // In a process of its own: a call that ends it is a finding, not the end.
+  while (progress->next < count) {
+    const pid_t child = fork();
+    if (child < 0) return 2;
+    if (child == 0) {
+      run_calls(cases, count, seed, *progress);
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (progress->next >= count) break;
+    ++progress->wrong;
+    const auto at = static_cast<unsigned>(seed + progress->next);
+    std::printf("call %u: %s\n  ended the process (status %d)\n", at, text_of_call(cases, at).c_str(), status);
+    std::fflush(stdout);
+    ++progress->next;
   }
-  std::printf("%zu calls, %zu wrong\n", count, wrong);
-  return wrong == 0 ? 0 : 1;
+  std::printf("%zu calls, %zu wrong\n", count, progress->wrong);
+  return progress->wrong == 0 ? 0 : 1;
 }
 
 }  // namespace
