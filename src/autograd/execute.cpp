@@ -41,6 +41,15 @@ void run_user_operator(const UserOperator& symbol, Arguments arguments, SourceLo
   symbol.run(arguments, at, results);
 }
 
+// The checks of the whole first: those of the parts may be weaker.
+void decompose(const Symbol& symbol, Arguments arguments, Results& results, SourceLocation at) {
+  if (symbol.infer) {
+    InferredTypes types;
+    infer_types(symbol, arguments, types);
+  }
+  symbol.decompose(arguments, results, at);
+}
+
 }  // namespace
 
 void execute(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
@@ -48,7 +57,7 @@ void execute(const Symbol& symbol, Arguments arguments, SourceLocation at, Resul
   const Implementation* implementation = find_eager_implementation(symbol);
   if (implementation && implementation->kernel && (!implementation->checker || implementation->checker(arguments)))
     run_kernel(symbol, *implementation, arguments, results);
-  else if (symbol.decompose) symbol.decompose(arguments, results, at);
+  else if (symbol.decompose) decompose(symbol, arguments, results, at);
   else if (const UserOperator* user = as_user_operator(symbol)) run_user_operator(*user, arguments, at, results);
   else throw InternalError(text::cat(symbol.qualified_name(), " has no kernel"));
 }

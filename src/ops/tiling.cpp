@@ -1,4 +1,6 @@
 // Operators that repeat, shift or regroup elements.
+#include <algorithm>
+
 #include <fulgurite/operators.h>
 
 #include "ops/dispatch.h"
@@ -22,9 +24,12 @@ Tensor repeated(const Tensor& x, std::span<const Int> repeats, SourceLocation at
     wide.push_back(size);
     joined.push_back(repeats[d] * size);
   }
+  const bool is_once = std::all_of(repeats.begin(), repeats.end(), [](Int n) { return n == 1; });
   const Tensor spread = reshape(x, apart, at);
   const Tensor expanded = expand(spread, wide, at);
-  return reshape(expanded, joined, at);
+  const Tensor laid_out = reshape(expanded, joined, at);
+  // Never a view: what is written into it must not be seen in x.
+  return is_once ? clone(laid_out, at) : contiguous(laid_out, at);
 }
 
 Tensor at_least(Tensor x, int64_t ndim, SourceLocation at) {

@@ -7,9 +7,6 @@
 
 namespace fulgurite {
 
-namespace {
-
-// The size in bytes, or an error where it does not fit an int64_t or a size is negative.
 int64_t checked_bytes(const Sizes& sizes, Dtype dtype) {
   int64_t bytes = size_of(dtype);
   bool empty = false, too_large = false;
@@ -20,12 +17,11 @@ int64_t checked_bytes(const Sizes& sizes, Dtype dtype) {
     else too_large = too_large || __builtin_mul_overflow(bytes, size, &bytes);
   }
   if (empty) return 0;
-  if (too_large)
+  // Beyond what a process can address.
+  if (too_large || bytes > int64_t{1} << 47)
     throw UnplacedError(text::cat("a tensor of sizes [", text::join(sizes, [](int64_t n) { return n; }), "] is too large"));
   return bytes;
 }
-
-}  // namespace
 
 void retain(const TensorImpl* impl) { impl->owners.fetch_add(1, std::memory_order_relaxed); }
 

@@ -56,6 +56,8 @@ Tensor make_proxy_tensor(detail::Ref<TensorProxy>, uint64_t tracer, SourceLocati
 Tensor borrow_tensor(void* data, const Sizes& sizes, Dtype);
 
 Sizes contiguous_strides(const Sizes& sizes);
+/// What such a tensor takes, in bytes; an error where that does not fit an int64_t or a size is negative.
+int64_t checked_bytes(const Sizes& sizes, Dtype);
 /// Whether elements lie in row-major order without gaps (dimensions of size 1 do not matter; empty tensors are contiguous).
 bool has_contiguous_strides(const Sizes& sizes, const Sizes& strides);
 /// Sets is_contiguous from sizes and strides; call after changing them.

@@ -311,6 +311,18 @@ void Tracer::record_composite(const Symbol& symbol, Arguments original, Argument
   for (const Tensor& result : results) leave_scope(*result.impl(), symbol, arguments);
 }
 
+namespace {
+
+// Here, where the user's line is known: a program's memory plan adds the bytes up.
+void check_size(const TensorType& type) {
+  if (type.shape.is_symbolic()) return;
+  Sizes sizes;
+  for (const Int size : type.shape) sizes.push_back(size.hint());
+  checked_bytes(sizes, type.dtype);
+}
+
+}  // namespace
+
 void Tracer::record_primitive(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
   InferredTypes types;
   infer_types(symbol, arguments, types);
@@ -323,6 +335,7 @@ void Tracer::record_primitive(const Symbol& symbol, Arguments arguments, SourceL
     }
   }
   for (const TensorType& type : types) {
+    if (!symbol.traits.view) check_size(type);
     const auto proxy = make_proxy(type, requires_grad && is_floating(type.dtype));
     results.push_back(make_handle(proxy, at));
   }
