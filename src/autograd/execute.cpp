@@ -1,6 +1,7 @@
 #include "autograd/execute.h"
 
 #include <fulgurite/error.h>
+#include <fulgurite/operators.h>
 
 #include "executors/executor.h"
 #include "ops/user_operator.h"
@@ -50,6 +51,15 @@ void decompose(const Symbol& symbol, Arguments arguments, Results& results, Sour
   symbol.decompose(arguments, results, at);
 }
 
+// Where strides allow no view, one of a contiguous copy.
+void view_of_copy(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
+  const Tensor copy = clone(arguments[0].tensor(), at);
+  SmallVector<Argument, 10> given(arguments.begin(), arguments.end());
+  given[0] = Argument(copy);
+  if (!make_view_result(symbol, {given.data(), given.size()}, results))
+    throw InternalError(text::cat(symbol.qualified_name(), " is no view of a contiguous tensor"));
+}
+
 }  // namespace
 
 void execute(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
@@ -59,6 +69,7 @@ void execute(const Symbol& symbol, Arguments arguments, SourceLocation at, Resul
     run_kernel(symbol, *implementation, arguments, results);
   else if (symbol.decompose) decompose(symbol, arguments, results, at);
   else if (const UserOperator* user = as_user_operator(symbol)) run_user_operator(*user, arguments, at, results);
+  else if (symbol.view) view_of_copy(symbol, arguments, at, results);
   else throw InternalError(text::cat(symbol.qualified_name(), " has no kernel"));
 }
 

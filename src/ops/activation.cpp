@@ -155,6 +155,7 @@ constinit const Symbol prims_gelu_backward_symbol{
     .infer = [](Arguments a, InferredTypes& types) {
       is_tanh_approximation(a[2]);
       require(is_floating(a[1].tensor().dtype()), "needs a floating dtype, not ", a[1].tensor().dtype());
+      require(a[0].tensor().dtype() == a[1].tensor().dtype(), "grad is ", a[0].tensor().dtype(), ", the input ", a[1].tensor().dtype());
       types.push_back(broadcast_type(a.first(2), a[1].tensor().dtype()));
     },
     .decompose = decompose_gelu_backward,

@@ -39,6 +39,9 @@ void check_normalized(const Tensor& x, std::span<const Int> normalized, const Te
   for (size_t i = 0; i < wanted.size(); ++i)
     require(shape[shape.size() - wanted.size() + i] == wanted[i], "the input's shape ", shape,
             " does not end in normalized_shape ", wanted);
+  for (const Tensor& parameter : {weight, bias})
+    if (parameter.defined())
+      require(is_floating(parameter.dtype()), "weight and bias must be floating, got ", parameter.dtype());
   if (weight.defined()) require(weight.shape() == wanted, "weight has shape ", weight.shape(), ", normalized_shape is ",
                                 wanted);
   if (bias.defined()) require(bias.shape() == wanted, "bias has shape ", bias.shape(), ", normalized_shape is ",

@@ -110,6 +110,7 @@ TEST("every operator gives the same bits with one, two and three threads") {
     if (count < wanted) small += op + "\n";
   // Views of a size that is an argument, and what takes no tensor.
   expect_text(small, R"(
+prims.as_strided
 prims.integer_tensor
 prims.normal
 prims.random_integers

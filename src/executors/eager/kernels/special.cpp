@@ -48,7 +48,12 @@ double polygamma_of(int64_t n, double x) {
   const auto order = static_cast<double>(n);
   const double factorial = std::tgamma(order + 1);
   double sum = 0;
-  for (; x < series_from + order; ++x) sum += factorial / std::pow(x, order + 1);
+  for (; x < series_from + order; ++x) {
+    const double next = factorial / std::pow(x, order + 1);
+    // Far below zero, or of a high order, the series has no end that would change anything.
+    if (!(std::fabs(next) > 1e-17 * std::fabs(sum))) break;
+    sum += next;
+  }
   const double power = std::pow(x, order);
   sum += factorial / order / power + factorial / (2 * power * x);
   double term = factorial * (order + 1) / 2;  // (2k + n - 1)! / (2k)!, then over x^(2k + n)
