@@ -36,7 +36,8 @@ HAND_WRITTEN = [
     ("Sets every element to zero (torch.Tensor.zero_).", "zero_", "", ""),
 ]
 # What torch.<name> also means, by its arguments: the record that it then is.
-OVERLOADS = {"max": ["prims.max_with_indices", "torch.maximum"], "min": ["prims.min_with_indices", "torch.minimum"]}
+OVERLOADS = {"max": ["prims.max_with_indices", "torch.maximum"], "min": ["prims.min_with_indices", "torch.minimum"],
+             "median": ["prims.median_with_indices"], "nanmedian": ["prims.nanmedian_with_indices"]}
 
 
 def fail(message):

@@ -65,6 +65,9 @@ Tensor argmax(const Tensor& input, std::optional<Int> dim = {}, bool keepdim = f
 /// The index of the first smallest element, in the flattened tensor or along a dimension. (torch.argmin)
 Tensor argmin(const Tensor& input, std::optional<Int> dim = {}, bool keepdim = false, SourceLocation at =
     SourceLocation::here());
+/// The places of the elements along a dimension, in the order of the elements. (torch.argsort)
+Tensor argsort(const Tensor& input, Int dim = -1, bool descending = false, bool stable = false, SourceLocation at =
+    SourceLocation::here());
 /// The angle in radians whose sine is the element. (torch.asin)
 Tensor asin(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor asin_(const Tensor& input, SourceLocation at = SourceLocation::here());
@@ -105,6 +108,9 @@ Tensor bitwise_xor_(const Tensor& input, const Operand& other, SourceLocation at
 Tensor bmm(const Tensor& input, const Tensor& mat2, SourceLocation at = SourceLocation::here());
 /// A view in which dimensions of size 1 and new leading dimensions repeat. (torch.broadcast_to)
 Tensor broadcast_to(const Tensor& input, const Dims& size, SourceLocation at = SourceLocation::here());
+/// For each element the number of the bucket between the ordered boundaries that it falls into. (torch.bucketize)
+Tensor bucketize(const Operand& input, const Tensor& boundaries, bool out_int32 = false, bool right = false,
+    SourceLocation at = SourceLocation::here());
 /// Joins tensors along a dimension they have. (torch.cat)
 Tensor cat(const std::vector<Tensor>& tensors, Int dim = 0, SourceLocation at = SourceLocation::here());
 /// The smallest integer not below each element. (torch.ceil)
@@ -143,6 +149,15 @@ Tensor cosh(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor cosh_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// How many elements are not zero, of all or along dimensions. (torch.count_nonzero)
 Tensor count_nonzero(const Tensor& input, const Dims& dim = {}, SourceLocation at = SourceLocation::here());
+/// At each place the largest of the elements up to it along a dimension, and the place of the last one that is it.
+/// (torch.cummax)
+std::tuple<Tensor, Tensor> cummax(const Tensor& input, Int dim, SourceLocation at = SourceLocation::here());
+/// At each place the smallest of the elements up to it along a dimension, and the place of the last one that is it.
+/// (torch.cummin)
+std::tuple<Tensor, Tensor> cummin(const Tensor& input, Int dim, SourceLocation at = SourceLocation::here());
+/// At each place the product of the elements up to it along a dimension; of integers in i64. (torch.cumprod)
+Tensor cumprod(const Tensor& input, Int dim, std::optional<Dtype> dtype = {}, SourceLocation at =
+    SourceLocation::here());
 /// At each place the sum of the elements up to it along a dimension; of integers in i64. (torch.cumsum)
 Tensor cumsum(const Tensor& input, Int dim, std::optional<Dtype> dtype = {}, SourceLocation at =
     SourceLocation::here());
@@ -169,6 +184,12 @@ Tensor div_(const Tensor& input, const Operand& other, std::string_view rounding
     SourceLocation::here());
 /// The inner product of two vectors. (torch.dot)
 Tensor dot(const Tensor& input, const Tensor& tensor, SourceLocation at = SourceLocation::here());
+/// The sum of products that an equation names: "bij,bjk->bik". Each letter is a dimension, "..." are dimensions that
+/// broadcast, a letter given twice for an operand is its diagonal; without "->" the output has "..." and the letters
+/// that appear once, in alphabetical order. Three operands and more are multiplied in the order that takes the fewest
+/// multiplications. (torch.einsum)
+Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands, SourceLocation at =
+    SourceLocation::here());
 /// A tensor whose elements may be anything; here they are zeros, so that no result depends on them. (torch.empty)
 Tensor empty(const Dims& size, const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
 /// A tensor like input whose elements may be anything; here they are zeros. (torch.empty_like)
@@ -276,6 +297,9 @@ Tensor isnan(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor isnan_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The Kronecker product: each element of input times the whole of other, laid out as input is. (torch.kron)
 Tensor kron(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+/// The k-th smallest element along a dimension, counted from 1, and its place. (torch.kthvalue)
+std::tuple<Tensor, Tensor> kthvalue(const Tensor& input, Int k, Int dim = -1, bool keepdim = false, SourceLocation at =
+    SourceLocation::here());
 /// Whether input is at most other. (torch.le)
 Tensor le(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor le_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
@@ -306,6 +330,9 @@ Tensor log_softmax(const Tensor& input, Int dim, std::optional<Dtype> dtype = {}
 /// log(exp(input) + exp(other)) without overflow on the way. (torch.logaddexp)
 Tensor logaddexp(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 Tensor logaddexp_(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+/// At each place the logarithm of the sum of exp of the elements up to it along a dimension, without overflow on the
+/// way. (torch.logcumsumexp)
+Tensor logcumsumexp(const Tensor& input, Int dim, SourceLocation at = SourceLocation::here());
 /// Whether both elements are true or not zero. (torch.logical_and)
 Tensor logical_and(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 Tensor logical_and_(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
@@ -343,6 +370,8 @@ Tensor maximum_(const Tensor& input, const Tensor& other, SourceLocation at = So
 /// The mean of all elements, or along dimensions; the dtype must be floating. (torch.mean)
 Tensor mean(const Tensor& input, const Dims& dim = {}, bool keepdim = false, std::optional<Dtype> dtype = {},
     SourceLocation at = SourceLocation::here());
+/// The middle element, the lower one of two; with a dimension see median(input, dim, keepdim). (torch.median)
+Tensor median(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// Of one-dimensional tensors the grids of their elements; indexing "xy" swaps the first two dimensions.
 /// (torch.meshgrid)
 std::vector<Tensor> meshgrid(const std::vector<Tensor>& tensors, std::string_view indexing = {}, SourceLocation at =
@@ -357,6 +386,8 @@ Tensor mm(const Tensor& input, const Tensor& mat2, SourceLocation at = SourceLoc
 /// Moves dimensions to other places; the others keep their order. (torch.movedim)
 Tensor movedim(const Tensor& input, const Dims& source, const Dims& destination, SourceLocation at =
     SourceLocation::here());
+/// The elements along the first dimension in order. (torch.msort)
+Tensor msort(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// input * other; of booleans the logical and. (torch.mul)
 Tensor mul(const Operand& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor mul_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
@@ -368,6 +399,9 @@ Tensor nan_to_num(const Tensor& input, std::optional<Float> nan = {}, std::optio
     std::optional<Float> neginf = {}, SourceLocation at = SourceLocation::here());
 Tensor nan_to_num_(const Tensor& input, std::optional<Float> nan = {}, std::optional<Float> posinf = {},
     std::optional<Float> neginf = {}, SourceLocation at = SourceLocation::here());
+/// The middle one of the elements that are numbers; with a dimension see nanmedian(input, dim, keepdim).
+/// (torch.nanmedian)
+Tensor nanmedian(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// A view of `length` indexes along a dimension, from `start` on. (torch.narrow)
 Tensor narrow(const Tensor& input, Int dim, Int start, Int length, SourceLocation at = SourceLocation::here());
 /// Whether elements differ. (torch.ne)
@@ -442,6 +476,11 @@ Tensor scatter(const Tensor& input, Int dim, const Tensor& index, const Operand&
 /// (torch.scatter_add)
 Tensor scatter_add(const Tensor& input, Int dim, const Tensor& index, const Tensor& src, SourceLocation at =
     SourceLocation::here());
+/// For each element the place in the ordered sequence (the row of it) that it would be inserted at: before equal
+/// elements, or, with right or side "right", behind them. sorter lists the order of a sequence that is not in order.
+/// (torch.searchsorted)
+Tensor searchsorted(const Tensor& sorted_sequence, const Operand& input, bool out_int32 = false, bool right = false,
+    std::string_view side = {}, const Tensor& sorter = detail::no_tensor(), SourceLocation at = SourceLocation::here());
 /// A view of one index along a dimension, which goes away. (torch.select)
 Tensor select(const Tensor& input, Int dim, Int index, SourceLocation at = SourceLocation::here());
 /// A copy of input with src at one index of a dimension. (torch.select_scatter)
@@ -468,6 +507,10 @@ Tensor slice_scatter(const Tensor& input, const Tensor& src, Int dim = 0, std::o
 /// exp(x) divided by its sum along a dimension. (torch.softmax)
 Tensor softmax(const Tensor& input, Int dim, std::optional<Dtype> dtype = {}, SourceLocation at =
     SourceLocation::here());
+/// The elements along a dimension in order, and the places they had. Where stable, equal ones keep their order, else
+/// they come as in PyTorch. NaN is the largest. (torch.sort)
+std::tuple<Tensor, Tensor> sort(const Tensor& input, Int dim = -1, bool descending = false, bool stable = false,
+    SourceLocation at = SourceLocation::here());
 /// Views that follow one another along a dimension: all of one size, or of the sizes listed. (torch.split)
 std::vector<Tensor> split(const Tensor& tensor, const Dims& split_size_or_sections, Int dim = 0, SourceLocation at =
     SourceLocation::here());
@@ -512,8 +555,16 @@ Tensor tan_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The hyperbolic tangent of each element. (torch.tanh)
 Tensor tanh(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor tanh_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// The sum of products over the last dims dimensions of a and the first of b, or over the dimensions of a that dims
+/// lists and those of b that dims_b lists. (torch.tensordot)
+Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims = {2}, const Dims& dims_b = {}, SourceLocation at =
+    SourceLocation::here());
 /// repeat() with ones in front of dims where it has fewer numbers than the tensor dimensions. (torch.tile)
 Tensor tile(const Tensor& input, const Dims& dims, SourceLocation at = SourceLocation::here());
+/// The k largest (smallest) elements along a dimension, and their places; in order where sorted. Of equal ones those
+/// that PyTorch takes. (torch.topk)
+std::tuple<Tensor, Tensor> topk(const Tensor& input, Int k, Int dim = -1, bool largest = true, bool sorted = true,
+    SourceLocation at = SourceLocation::here());
 /// The sum of a matrix's diagonal. (torch.trace)
 Tensor trace(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// A view with two dimensions exchanged. (torch.transpose)
@@ -529,6 +580,9 @@ Tensor trunc_(const Tensor& input, SourceLocation at = SourceLocation::here());
 std::vector<Tensor> unbind(const Tensor& input, Int dim = 0, SourceLocation at = SourceLocation::here());
 /// Splits one dimension into several; one of the sizes may be -1. (torch.unflatten)
 Tensor unflatten(const Tensor& input, Int dim, const Dims& sizes, SourceLocation at = SourceLocation::here());
+/// A view of all windows of `size` elements along a dimension, `step` elements apart; the elements of a window are the
+/// last dimension. (torch.Tensor.unfold)
+Tensor unfold(const Tensor& input, Int dimension, Int size, Int step, SourceLocation at = SourceLocation::here());
 /// A view with a new dimension of size 1 at `dim`. (torch.unsqueeze)
 Tensor unsqueeze(const Tensor& input, Int dim, SourceLocation at = SourceLocation::here());
 /// The variance of all elements, or along dimensions, divided by the count less correction. (torch.var)
@@ -563,6 +617,12 @@ std::tuple<Tensor, Tensor> min(const Tensor& input, Int dim, bool keepdim = fals
     SourceLocation::here());
 /// The smaller of two elements; not a number where either is. (torch.minimum)
 Tensor min(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+/// torch.median along a dimension: the lower of the middle elements and its place; the first NaN where there is one.
+std::tuple<Tensor, Tensor> median(const Tensor& input, Int dim, bool keepdim = false, SourceLocation at =
+    SourceLocation::here());
+/// torch.nanmedian along a dimension: the lower of the middle ones of the elements that are numbers, and its place.
+std::tuple<Tensor, Tensor> nanmedian(const Tensor& input, Int dim, bool keepdim = false, SourceLocation at =
+    SourceLocation::here());
 /// Copies `source`, converted and broadcast, into the tensor (torch.Tensor.copy_).
 Tensor copy_(const Tensor& input, const Operand& source, SourceLocation at = SourceLocation::here());
 /// Sets every element to a number (torch.Tensor.fill_).
@@ -675,6 +735,10 @@ Tensor leaky_relu_(const Tensor& input, Float negative_slope = 0.01, bool inplac
 /// (torch.nn.functional.linear)
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias = detail::no_tensor(), SourceLocation at =
     SourceLocation::here());
+/// Divided by (k + alpha * mean)^beta, where mean is that of the squares of the `size` channels around each.
+/// (torch.nn.functional.local_response_norm)
+Tensor local_response_norm(const Tensor& input, Int size, Float alpha = 0.0001, Float beta = 0.75, Float k = 1.0,
+    SourceLocation at = SourceLocation::here());
 /// log(1 / (1 + exp(-x))), exact for large negative numbers too. (torch.nn.functional.logsigmoid)
 Tensor logsigmoid(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor logsigmoid_(const Tensor& input, SourceLocation at = SourceLocation::here());
@@ -697,6 +761,9 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight 
 /// Divided by the norm of order p along a dimension, or by eps where that is larger. (torch.nn.functional.normalize)
 Tensor normalize(const Tensor& input, Float p = 2.0, Int dim = 1, Float eps = 1e-12, SourceLocation at =
     SourceLocation::here());
+/// For each class number a row of zeros with a 1 at its place. Without num_classes one more than the largest number;
+/// inside a trace it must be given. (torch.nn.functional.one_hot)
+Tensor one_hot(const Tensor& tensor, Int num_classes = -1, SourceLocation at = SourceLocation::here());
 /// Pads with pairs of widths, last dimension first; modes constant, reflect, replicate, circular. Negative widths cut.
 /// (torch.nn.functional.pad)
 Tensor pad(const Tensor& input, const Dims& pad, std::string_view mode = "constant", std::optional<Float> value = {},
@@ -740,6 +807,9 @@ Tensor silu_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// (torch.nn.functional.smooth_l1_loss)
 Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average = {},
     std::optional<bool> reduce = {}, std::string_view reduction = "mean", Float beta = 1.0, SourceLocation at =
+    SourceLocation::here());
+/// softmax of -x: the smaller an element, the larger its share. (torch.nn.functional.softmin)
+Tensor softmin(const Tensor& input, Int dim, std::optional<Dtype> dtype = {}, SourceLocation at =
     SourceLocation::here());
 /// log(1 + exp(beta * x)) / beta; x itself where beta * x is above threshold. (torch.nn.functional.softplus)
 Tensor softplus(const Tensor& input, Float beta = 1.0, Float threshold = 20.0, SourceLocation at =
@@ -815,21 +885,33 @@ std::tuple<Tensor, Tensor, Tensor> layer_norm(const Tensor& input, const Dims& n
 /// The cotangents of layer normalization's input, weight and bias.
 std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& mean,
     const Tensor& rstd, const Tensor& weight, const Dims& normalized_shape, SourceLocation at = SourceLocation::here());
+/// y[i] = input[i] + factor[i] * y[i - 1] along a dimension, from the first element on; with reverse from the last one
+/// back: y[i] = input[i] + factor[i] * y[i + 1]. The factor of the element that begins is not read.
+Tensor linear_recurrence(const Tensor& input, const Tensor& factor, Int dim, bool reverse = false, SourceLocation at =
+    SourceLocation::here());
 /// The cotangent of log_softmax's input: grad - exp(output) * sum(grad).
 Tensor log_softmax_backward(const Tensor& grad, const Tensor& output, Int dim, SourceLocation at =
     SourceLocation::here());
 /// torch.max along a dimension: the largest elements and the indices of the first of them.
 std::tuple<Tensor, Tensor> max_with_indices(const Tensor& input, Int dim, bool keepdim = false, SourceLocation at =
     SourceLocation::here());
+/// torch.median along a dimension: the lower of the middle elements and its place; the first NaN where there is one.
+std::tuple<Tensor, Tensor> median_with_indices(const Tensor& input, Int dim, bool keepdim = false, SourceLocation at =
+    SourceLocation::here());
 /// torch.min along a dimension: the smallest elements and the indices of the first of them.
 std::tuple<Tensor, Tensor> min_with_indices(const Tensor& input, Int dim, bool keepdim = false, SourceLocation at =
     SourceLocation::here());
+/// torch.nanmedian along a dimension: the lower of the middle ones of the elements that are numbers, and its place.
+std::tuple<Tensor, Tensor> nanmedian_with_indices(const Tensor& input, Int dim, bool keepdim = false, SourceLocation at
+    = SourceLocation::here());
 /// The cotangent of nll_loss's input: zero but at each target's class.
 Tensor nll_loss_backward(const Tensor& grad, const Tensor& target, const Tensor& weight, Int classes, Int ignore_index,
     std::string_view reduction, SourceLocation at = SourceLocation::here());
 /// Normally distributed numbers, drawn from a state.
 Tensor normal(const Tensor& state, const Dims& size, Float mean, Float std, Dtype dtype, SourceLocation at =
     SourceLocation::here());
+/// torch.nn.functional.one_hot with the number of classes given.
+Tensor one_hot(const Tensor& input, Int num_classes, SourceLocation at = SourceLocation::here());
 /// The tensor with `low` elements of a value before and `high` after it, in each dimension.
 Tensor pad(const Tensor& input, const Dims& low, const Dims& high, Float value, SourceLocation at =
     SourceLocation::here());
@@ -884,6 +966,9 @@ using fulgurite::clone;
 using fulgurite::contiguous;
 using fulgurite::cos;
 using fulgurite::cosh;
+using fulgurite::cummax;
+using fulgurite::cummin;
+using fulgurite::cumprod;
 using fulgurite::cumsum;
 using fulgurite::detach;
 using fulgurite::diagonal;
@@ -908,6 +993,7 @@ using fulgurite::index_select;
 using fulgurite::isfinite;
 using fulgurite::isinf;
 using fulgurite::isnan;
+using fulgurite::kthvalue;
 using fulgurite::le;
 using fulgurite::lgamma;
 using fulgurite::linspace;
@@ -915,6 +1001,7 @@ using fulgurite::log;
 using fulgurite::log10;
 using fulgurite::log1p;
 using fulgurite::log2;
+using fulgurite::logcumsumexp;
 using fulgurite::logical_and;
 using fulgurite::logical_not;
 using fulgurite::logical_or;
@@ -940,11 +1027,13 @@ using fulgurite::round;
 using fulgurite::rsqrt;
 using fulgurite::scatter;
 using fulgurite::scatter_add;
+using fulgurite::searchsorted;
 using fulgurite::select;
 using fulgurite::sigmoid;
 using fulgurite::sign;
 using fulgurite::sin;
 using fulgurite::sinh;
+using fulgurite::sort;
 using fulgurite::sqrt;
 using fulgurite::square;
 using fulgurite::squeeze;
@@ -952,8 +1041,10 @@ using fulgurite::sub;
 using fulgurite::sum;
 using fulgurite::tan;
 using fulgurite::tanh;
+using fulgurite::topk;
 using fulgurite::transpose;
 using fulgurite::trunc;
+using fulgurite::unfold;
 using fulgurite::unsqueeze;
 using fulgurite::var;
 using fulgurite::where;

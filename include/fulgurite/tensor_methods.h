@@ -55,6 +55,8 @@ struct TensorMethods {
   Tensor any(const Dims& dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
   Tensor argmax(std::optional<Int> dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
   Tensor argmin(std::optional<Int> dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
+  Tensor argsort(Int dim = -1, bool descending = false, bool stable = false, SourceLocation at = SourceLocation::here())
+      const;
   Tensor asin(SourceLocation at = SourceLocation::here()) const;
   Tensor asin_(SourceLocation at = SourceLocation::here()) const;
   Tensor asinh(SourceLocation at = SourceLocation::here()) const;
@@ -92,6 +94,8 @@ struct TensorMethods {
   Tensor bitwise_xor_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor bmm(const Tensor& mat2, SourceLocation at = SourceLocation::here()) const;
   Tensor broadcast_to(const Dims& size, SourceLocation at = SourceLocation::here()) const;
+  Tensor bucketize(const Tensor& boundaries, bool out_int32 = false, bool right = false, SourceLocation at =
+      SourceLocation::here()) const;
   Tensor ceil(SourceLocation at = SourceLocation::here()) const;
   Tensor ceil_(SourceLocation at = SourceLocation::here()) const;
   Tensor celu(Float alpha = 1.0, bool inplace = false, SourceLocation at = SourceLocation::here()) const;
@@ -121,6 +125,9 @@ struct TensorMethods {
   Tensor cross_entropy(const Tensor& target, const Tensor& weight = detail::no_tensor(), std::optional<bool>
       size_average = {}, Int ignore_index = -100, std::optional<bool> reduce = {}, std::string_view reduction = "mean",
       Float label_smoothing = 0.0, SourceLocation at = SourceLocation::here()) const;
+  std::tuple<Tensor, Tensor> cummax(Int dim, SourceLocation at = SourceLocation::here()) const;
+  std::tuple<Tensor, Tensor> cummin(Int dim, SourceLocation at = SourceLocation::here()) const;
+  Tensor cumprod(Int dim, std::optional<Dtype> dtype = {}, SourceLocation at = SourceLocation::here()) const;
   Tensor cumsum(Int dim, std::optional<Dtype> dtype = {}, SourceLocation at = SourceLocation::here()) const;
   Tensor deg2rad(SourceLocation at = SourceLocation::here()) const;
   Tensor deg2rad_(SourceLocation at = SourceLocation::here()) const;
@@ -225,6 +232,8 @@ struct TensorMethods {
   Tensor kl_div(const Tensor& target, std::optional<bool> size_average = {}, std::optional<bool> reduce = {},
       std::string_view reduction = "mean", bool log_target = false, SourceLocation at = SourceLocation::here()) const;
   Tensor kron(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  std::tuple<Tensor, Tensor> kthvalue(Int k, Int dim = -1, bool keepdim = false, SourceLocation at =
+      SourceLocation::here()) const;
   Tensor l1_loss(const Tensor& target, std::optional<bool> size_average = {}, std::optional<bool> reduce = {},
       std::string_view reduction = "mean", const Tensor& weight = detail::no_tensor(), SourceLocation at =
       SourceLocation::here()) const;
@@ -242,6 +251,8 @@ struct TensorMethods {
   Tensor lgamma_(SourceLocation at = SourceLocation::here()) const;
   Tensor linear(const Tensor& weight, const Tensor& bias = detail::no_tensor(), SourceLocation at =
       SourceLocation::here()) const;
+  Tensor local_response_norm(Int size, Float alpha = 0.0001, Float beta = 0.75, Float k = 1.0, SourceLocation at =
+      SourceLocation::here()) const;
   Tensor log(SourceLocation at = SourceLocation::here()) const;
   Tensor log_(SourceLocation at = SourceLocation::here()) const;
   Tensor log10(SourceLocation at = SourceLocation::here()) const;
@@ -253,6 +264,7 @@ struct TensorMethods {
   Tensor log_softmax(Int dim, std::optional<Dtype> dtype = {}, SourceLocation at = SourceLocation::here()) const;
   Tensor logaddexp(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor logaddexp_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor logcumsumexp(Int dim, SourceLocation at = SourceLocation::here()) const;
   Tensor logical_and(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor logical_and_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor logical_not(SourceLocation at = SourceLocation::here()) const;
@@ -279,6 +291,7 @@ struct TensorMethods {
   Tensor maximum_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor mean(const Dims& dim = {}, bool keepdim = false, std::optional<Dtype> dtype = {}, SourceLocation at =
       SourceLocation::here()) const;
+  Tensor median(SourceLocation at = SourceLocation::here()) const;
   Tensor min(SourceLocation at = SourceLocation::here()) const;
   Tensor minimum(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor minimum_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
@@ -289,6 +302,7 @@ struct TensorMethods {
   Tensor mse_loss(const Tensor& target, std::optional<bool> size_average = {}, std::optional<bool> reduce = {},
       std::string_view reduction = "mean", const Tensor& weight = detail::no_tensor(), SourceLocation at =
       SourceLocation::here()) const;
+  Tensor msort(SourceLocation at = SourceLocation::here()) const;
   Tensor mul(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor mul_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor mv(const Tensor& vec, SourceLocation at = SourceLocation::here()) const;
@@ -296,6 +310,7 @@ struct TensorMethods {
       SourceLocation at = SourceLocation::here()) const;
   Tensor nan_to_num_(std::optional<Float> nan = {}, std::optional<Float> posinf = {}, std::optional<Float> neginf = {},
       SourceLocation at = SourceLocation::here()) const;
+  Tensor nanmedian(SourceLocation at = SourceLocation::here()) const;
   Tensor narrow(Int dim, Int start, Int length, SourceLocation at = SourceLocation::here()) const;
   Tensor ne(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor ne_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
@@ -307,6 +322,7 @@ struct TensorMethods {
   Tensor norm(Float p = 2.0, const Dims& dim = {}, bool keepdim = false, std::optional<Dtype> dtype = {}, SourceLocation
       at = SourceLocation::here()) const;
   Tensor normalize(Float p = 2.0, Int dim = 1, Float eps = 1e-12, SourceLocation at = SourceLocation::here()) const;
+  Tensor one_hot(Int num_classes = -1, SourceLocation at = SourceLocation::here()) const;
   Tensor outer(const Tensor& vec2, SourceLocation at = SourceLocation::here()) const;
   Tensor pad(const Dims& pad, std::string_view mode = "constant", std::optional<Float> value = {}, SourceLocation at =
       SourceLocation::here()) const;
@@ -350,6 +366,8 @@ struct TensorMethods {
       enable_gqa = false, SourceLocation at = SourceLocation::here()) const;
   Tensor scatter(Int dim, const Tensor& index, const Operand& src, SourceLocation at = SourceLocation::here()) const;
   Tensor scatter_add(Int dim, const Tensor& index, const Tensor& src, SourceLocation at = SourceLocation::here()) const;
+  Tensor searchsorted(const Operand& input, bool out_int32 = false, bool right = false, std::string_view side = {},
+      const Tensor& sorter = detail::no_tensor(), SourceLocation at = SourceLocation::here()) const;
   Tensor select(Int dim, Int index, SourceLocation at = SourceLocation::here()) const;
   Tensor select_scatter(const Tensor& src, Int dim, Int index, SourceLocation at = SourceLocation::here()) const;
   Tensor selu(bool inplace = false, SourceLocation at = SourceLocation::here()) const;
@@ -371,12 +389,15 @@ struct TensorMethods {
   Tensor smooth_l1_loss(const Tensor& target, std::optional<bool> size_average = {}, std::optional<bool> reduce = {},
       std::string_view reduction = "mean", Float beta = 1.0, SourceLocation at = SourceLocation::here()) const;
   Tensor softmax(Int dim, std::optional<Dtype> dtype = {}, SourceLocation at = SourceLocation::here()) const;
+  Tensor softmin(Int dim, std::optional<Dtype> dtype = {}, SourceLocation at = SourceLocation::here()) const;
   Tensor softplus(Float beta = 1.0, Float threshold = 20.0, SourceLocation at = SourceLocation::here()) const;
   Tensor softplus_(Float beta = 1.0, Float threshold = 20.0, SourceLocation at = SourceLocation::here()) const;
   Tensor softshrink(Float lambd = 0.5, SourceLocation at = SourceLocation::here()) const;
   Tensor softshrink_(Float lambd = 0.5, SourceLocation at = SourceLocation::here()) const;
   Tensor softsign(SourceLocation at = SourceLocation::here()) const;
   Tensor softsign_(SourceLocation at = SourceLocation::here()) const;
+  std::tuple<Tensor, Tensor> sort(Int dim = -1, bool descending = false, bool stable = false, SourceLocation at =
+      SourceLocation::here()) const;
   std::vector<Tensor> split(const Dims& split_size_or_sections, Int dim = 0, SourceLocation at = SourceLocation::here())
       const;
   std::vector<Tensor> split_with_sizes(const Dims& split_sizes, Int dim = 0, SourceLocation at = SourceLocation::here())
@@ -406,11 +427,15 @@ struct TensorMethods {
   Tensor tanh_(SourceLocation at = SourceLocation::here()) const;
   Tensor tanhshrink(SourceLocation at = SourceLocation::here()) const;
   Tensor tanhshrink_(SourceLocation at = SourceLocation::here()) const;
+  Tensor tensordot(const Tensor& b, const Dims& dims = {2}, const Dims& dims_b = {}, SourceLocation at =
+      SourceLocation::here()) const;
   Tensor threshold(Float threshold, Float value, bool inplace = false, SourceLocation at = SourceLocation::here())
       const;
   Tensor threshold_(Float threshold, Float value, bool inplace = false, SourceLocation at = SourceLocation::here())
       const;
   Tensor tile(const Dims& dims, SourceLocation at = SourceLocation::here()) const;
+  std::tuple<Tensor, Tensor> topk(Int k, Int dim = -1, bool largest = true, bool sorted = true, SourceLocation at =
+      SourceLocation::here()) const;
   Tensor trace(SourceLocation at = SourceLocation::here()) const;
   Tensor transpose(Int dim0, Int dim1, SourceLocation at = SourceLocation::here()) const;
   Tensor tril(Int diagonal = 0, SourceLocation at = SourceLocation::here()) const;
@@ -422,6 +447,7 @@ struct TensorMethods {
   Tensor trunc_(SourceLocation at = SourceLocation::here()) const;
   std::vector<Tensor> unbind(Int dim = 0, SourceLocation at = SourceLocation::here()) const;
   Tensor unflatten(Int dim, const Dims& sizes, SourceLocation at = SourceLocation::here()) const;
+  Tensor unfold(Int dimension, Int size, Int step, SourceLocation at = SourceLocation::here()) const;
   Tensor unsqueeze(Int dim, SourceLocation at = SourceLocation::here()) const;
   Tensor var(const Dims& dim = {}, std::optional<Int> correction = 1, bool keepdim = false, SourceLocation at =
       SourceLocation::here()) const;
@@ -437,6 +463,8 @@ struct TensorMethods {
   Tensor max(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   std::tuple<Tensor, Tensor> min(Int dim, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
   Tensor min(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  std::tuple<Tensor, Tensor> median(Int dim, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
+  std::tuple<Tensor, Tensor> nanmedian(Int dim, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
   Tensor copy_(const Operand& source, SourceLocation at = SourceLocation::here()) const;
   Tensor fill_(const Operand& value, SourceLocation at = SourceLocation::here()) const;
   Tensor zero_(SourceLocation at = SourceLocation::here()) const;

@@ -95,8 +95,8 @@ std::vector<Value> arguments_of(const Case& c, const std::map<std::string, Tenso
     const bool is_tuple = index.is(Node::Kind::object) && index.members[0].name == "tuple";
     if (!is_tuple) args[1] = Value(std::vector<Value>{args[1]});
   }
-  // The cases list the tensor that is differentiated first, which these two calls do not.
-  const bool swaps = c.operator_name == "where" || c.operator_name == "nn.functional.embedding";
+  // The cases list the tensor that is differentiated first, which these calls do not.
+  const bool swaps = c.operator_name == "where" || c.operator_name == "nn.functional.embedding" || c.operator_name == "einsum";
   if (swaps && args.size() >= 2) std::swap(args[0], args[1]);
   return args;
 }

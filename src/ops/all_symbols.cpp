@@ -11,9 +11,10 @@ namespace {
 constexpr SymbolList (*families[])() = {
     unary_symbols, unary_step_symbols, activation_symbols, piecewise_activation_symbols, special_function_symbols,
     arithmetic_symbols, pointwise_composition_symbols, comparison_symbols, select_symbols,
-    reduction_symbols, extremum_symbols, statistics_symbols, creation_symbols, random_symbols,
-    shape_symbols, views_symbols, strided_view_symbols, slicing_symbols, tiling_symbols, diagonal_symbols, joining_symbols,
-    indexing_symbols, index_writing_symbols, matrix_products_symbols, contraction_symbols,
+    reduction_symbols, extremum_symbols, statistics_symbols, cumulative_symbols, ordering_symbols, search_symbols,
+    creation_symbols, random_symbols, shape_symbols, views_symbols, strided_view_symbols, slicing_symbols, sliding_symbols,
+    tiling_symbols, diagonal_symbols, joining_symbols, indexing_symbols, index_writing_symbols, 
+    matrix_products_symbols, contraction_symbols, einsum_symbols,
     normalization_symbols, channel_normalization_symbols, softmax_symbols,
     losses_symbols, regression_loss_symbols, distance_symbols,
     attention_symbols, embedding_symbols, optimizer_symbols, structural_symbols,
@@ -68,7 +69,10 @@ const Symbol* find_declared_symbol(std::string_view name) {
       const std::string_view rest = name.substr(prefix.size());
       if (rest.find('.') != std::string_view::npos) continue;
       const Symbol* found = look_up(rest);
-      if (found && (prefix != "prims." || found->is_primitive())) return found;
+      if (!found || (prefix == "prims." && !found->is_primitive())) continue;
+      // What only a tensor's method is called is another operator: unfold.
+      const bool is_function = prefix.find("functional") == std::string_view::npos || !found->qualified_name().starts_with("torch.Tensor.");
+      if (is_function) return found;
     }
   return nullptr;
 }

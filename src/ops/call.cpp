@@ -19,6 +19,8 @@ struct Overloads {
 constexpr Overloads overloads[] = {
     {&max_symbol, {&prims_max_with_indices_symbol, &maximum_symbol}},
     {&min_symbol, {&prims_min_with_indices_symbol, &minimum_symbol}},
+    {&median_symbol, {&prims_median_with_indices_symbol}},
+    {&nanmedian_symbol, {&prims_nanmedian_with_indices_symbol}},
 };
 
 /// The number of letters to insert, remove or change to turn one word into the other.
@@ -80,6 +82,18 @@ void translate_unbiased(const Symbol& symbol, std::vector<Value>& args, std::map
   }
 }
 
+/// tensordot's dims as a pair of lists, which its record has as two arguments.
+void translate_tensordot(const Symbol& symbol, std::vector<Value>& args, std::map<std::string, Value>& kwargs) {
+  if (&symbol != &tensordot_symbol) return;
+  const auto named = kwargs.find("dims");
+  const Value dims = named != kwargs.end() ? named->second : args.size() == 3 ? args[2] : Value();
+  if (!dims.is_list() || dims.list().size() != 2 || !dims.list()[0].is_list() || !dims.list()[1].is_list()) return;
+  const std::vector<Value> both = dims.list();
+  if (named != kwargs.end()) named->second = both[0];
+  else args[2] = both[0];
+  kwargs["dims_b"] = both[1];
+}
+
 /// Takes requires_grad out of a creator's arguments.
 bool take_requires_grad(const Symbol& symbol, std::map<std::string, Value>& kwargs) {
   const auto parameters = symbol.signature.params();
@@ -113,6 +127,7 @@ Value call(std::string_view op, const std::vector<Value>& given, const std::map<
   std::vector<Value> args = given;
   std::map<std::string, Value> kwargs = named;
   translate_unbiased(*symbol, args, kwargs);
+  translate_tensordot(*symbol, args, kwargs);
   const bool requires_grad = take_requires_grad(*symbol, kwargs);
 
   CallArguments bound;
@@ -123,7 +138,7 @@ Value call(std::string_view op, const std::vector<Value>& given, const std::map<
       if (o.first != symbol) continue;
       for (const Symbol* other : o.others) {
         CallArguments attempt;
-        if (!attempt.bind(*other, args, kwargs)) continue;
+        if (!other || !attempt.bind(*other, args, kwargs)) continue;
         bound = std::move(attempt);
         symbol = other;
         found = true;

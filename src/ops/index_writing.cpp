@@ -41,6 +41,13 @@ void check_source(const Tensor& x, Int given_dim, const Tensor& index, const Ten
   require(source.shape() == wanted || (x.ndim() == 0 && source.numel() == 1), "source has shape ", source.shape(), ", expected ", wanted);
 }
 
+/// Places that may count from the end, as gather takes them.
+Tensor counted_from_start(const Tensor& places, Int size, SourceLocation at) {
+  const Tensor is_negative = lt(places, 0, at);
+  const Tensor wrapped = add(places, size, 1, at);
+  return where(is_negative, wrapped, places, at);
+}
+
 }  // namespace
 
 constinit const Symbol index_add_symbol{
@@ -143,7 +150,8 @@ constinit const Symbol take_along_dim_symbol{
       if (a[2].is_none()) {
         const Tensor flat = reshape(x, {-1}, at);
         const Tensor places = reshape(indices, {-1}, at);
-        return out.push_back(gather(flat, 0, places, at));
+        const Tensor from_start = counted_from_start(places, flat.size(0), at);
+        return out.push_back(gather(flat, 0, from_start, at));
       }
       require(x.ndim() == indices.ndim(), "input has ", x.ndim(), " dimensions, indices ", indices.ndim());
       const int64_t dim = normalize_dim(a[2].integer(), x.ndim());
@@ -155,7 +163,8 @@ constinit const Symbol take_along_dim_symbol{
       wide[dim] = x.size(static_cast<int>(dim));
       long_indices[dim] = indices.size(static_cast<int>(dim));
       const Tensor source = expand(x, wide, at);
-      const Tensor expanded = expand(indices, long_indices, at);
+      const Tensor from_start = counted_from_start(indices, wide[dim], at);
+      const Tensor expanded = expand(from_start, long_indices, at);
       out.push_back(gather(source, dim, expanded, at));
     },
 };

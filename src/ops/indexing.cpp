@@ -34,6 +34,17 @@ void check_within(const Shape& index, const Shape& bound, int64_t free_dim, cons
       require(inner[d] <= outer[d], "the index's shape ", index, " exceeds ", what, " ", bound, " in dimension ", d);
 }
 
+/// prims.index arguments that select along one dimension.
+std::vector<Tensor> along(int64_t dim, const Tensor& index) {
+  std::vector<Tensor> indices(dim + 1);
+  indices[dim] = index;
+  return indices;
+}
+
+std::vector<Tensor> tensors_of(const Argument& list) { return {list.tensors().begin(), list.tensors().end()}; }
+
+}  // namespace
+
 void infer_scatter(Arguments a, InferredTypes& out) {
   const Tensor &input = a[0].tensor(), &index = a[2].tensor();
   const int64_t dim = check_places(input, a[1].integer(), index);
@@ -48,8 +59,7 @@ void infer_scatter(Arguments a, InferredTypes& out) {
   out.push_back(like(input, input.shape()));
 }
 
-/// The cotangent of a scatter's source: what the result's cotangent has at the places, zero where the source was not read.
-Tensor source_cotangent(const Tensor& g, Int dim, const Tensor& index, const Shape& source) {
+Tensor scatter_source_cotangent(const Tensor& g, Int dim, const Tensor& index, const Shape& source) {
   const Tensor read = gather(g, dim, index);
   const Shape places = index.shape();
   if (places.size() != source.size() || places == source) return reshape(read, source);
@@ -58,17 +68,6 @@ Tensor source_cotangent(const Tensor& g, Int dim, const Tensor& index, const Sha
   for (size_t d = 0; d < source.size(); ++d) high.push_back(source[d] - places[d]);
   return prims::pad(read, low, high, 0.0);
 }
-
-/// prims.index arguments that select along one dimension.
-std::vector<Tensor> along(int64_t dim, const Tensor& index) {
-  std::vector<Tensor> indices(dim + 1);
-  indices[dim] = index;
-  return indices;
-}
-
-std::vector<Tensor> tensors_of(const Argument& list) { return {list.tensors().begin(), list.tensors().end()}; }
-
-}  // namespace
 
 constinit const Symbol index_select_symbol{
     .signature = "torch.index_select(Tensor input, int dim, Tensor index) -> Tensor",
@@ -123,7 +122,7 @@ constinit const Symbol scatter_symbol{
       const Tensor index = g.tensor(2);
       if (g.needs(0)) g.set(0, scatter(g.cotangent(), dim, index, 0));
       if (g.argument(3).is_tensor() && g.needs(3))
-        g.set(3, source_cotangent(g.cotangent(), dim, index, g.tensor(3).shape()));
+        g.set(3, scatter_source_cotangent(g.cotangent(), dim, index, g.tensor(3).shape()));
     },
 };
 
@@ -136,7 +135,7 @@ constinit const Symbol scatter_add_symbol{
       g.set(0, g.cotangent());
       if (g.needs(3)) {
         const Shape source = g.tensor(3).shape();
-        g.set(3, source_cotangent(g.cotangent(), g.argument(1).integer(), g.tensor(2), source));
+        g.set(3, scatter_source_cotangent(g.cotangent(), g.argument(1).integer(), g.tensor(2), source));
       }
     },
 };

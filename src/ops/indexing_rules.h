@@ -11,5 +11,9 @@ std::vector<Tensor> integer_indices(const Tensor& input, const std::vector<Tenso
 Tensor index_with(const Tensor& input, std::span<const Argument> indices, SourceLocation at);
 /// Whether the indices are only full slices and an ellipsis: x[indices…] is then the whole of x.
 bool is_whole(std::span<const Argument> indices);
+/// The shape rule of scatter(input, dim, index, source or number, …) and its kin.
+void infer_scatter(Arguments, InferredTypes&);
+/// The cotangent of a scatter's source: what the result's cotangent has at the places, zero where the source was not read.
+Tensor scatter_source_cotangent(const Tensor& g, Int dim, const Tensor& index, const Shape& source);
 
 }  // namespace fulgurite

@@ -110,6 +110,10 @@ Tensor argmin(const Tensor& input, std::optional<Int> dim, bool keepdim, SourceL
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
   return dispatch(argmin_symbol, arguments, at);
 }
+Tensor argsort(const Tensor& input, Int dim, bool descending, bool stable, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(descending), Argument(stable)};
+  return dispatch(argsort_symbol, arguments, at);
+}
 Tensor asin(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return dispatch(asin_symbol, arguments, at);
@@ -211,6 +215,10 @@ Tensor broadcast_to(const Tensor& input, const Dims& size, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(size)};
   return dispatch(broadcast_to_symbol, arguments, at);
 }
+Tensor bucketize(const Operand& input, const Tensor& boundaries, bool out_int32, bool right, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(boundaries), Argument(out_int32), Argument(right)};
+  return dispatch(bucketize_symbol, arguments, at);
+}
 Tensor cat(const std::vector<Tensor>& tensors, Int dim, SourceLocation at) {
   const Argument arguments[] = {Argument(tensors), Argument(dim)};
   return dispatch(cat_symbol, arguments, at);
@@ -293,6 +301,22 @@ Tensor count_nonzero(const Tensor& input, const Dims& dim, SourceLocation at) {
   const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim)};
   return dispatch(count_nonzero_symbol, arguments, at);
 }
+std::tuple<Tensor, Tensor> cummax(const Tensor& input, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim)};
+  Results results;
+  dispatch(cummax_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+std::tuple<Tensor, Tensor> cummin(const Tensor& input, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim)};
+  Results results;
+  dispatch(cummin_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor cumprod(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
+  return dispatch(cumprod_symbol, arguments, at);
+}
 Tensor cumsum(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
   return dispatch(cumsum_symbol, arguments, at);
@@ -343,37 +367,15 @@ Tensor dot(const Tensor& input, const Tensor& tensor, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(tensor)};
   return dispatch(dot_symbol, arguments, at);
 }
+Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands, SourceLocation at) {
+  const Argument arguments[] = {Argument(equation), Argument(operands)};
+  return dispatch(einsum_symbol, arguments, at);
+}
 Tensor empty(const Dims& size, const TensorOptions& options, SourceLocation at) {
   const Argument arguments[] = {Argument(size), Argument(options.dtype), options.device == Device() ? Argument() :
       Argument(options.device)};
   const Tensor result = dispatch(empty_symbol, arguments, at);
   return options.requires_grad ? result.requires_grad_() : result;
-}
-Tensor empty_like(const Tensor& input, const TensorOptions& options, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(options.dtype), options.device == Device() ? Argument() :
-      Argument(options.device)};
-  const Tensor result = dispatch(empty_like_symbol, arguments, at);
-  return options.requires_grad ? result.requires_grad_() : result;
-}
-Tensor eq(const Tensor& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(eq_symbol, arguments, at);
-}
-Tensor eq_(const Tensor& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return apply_in_place(eq_symbol, arguments, at);
-}
-Tensor erf(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(erf_symbol, arguments, at);
-}
-Tensor erf_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(erf_symbol, arguments, at);
-}
-Tensor erfc(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(erfc_symbol, arguments, at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,32 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor empty_like(const Tensor& input, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(empty_like_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor eq(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(eq_symbol, arguments, at);
+}
+Tensor eq_(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(eq_symbol, arguments, at);
+}
+Tensor erf(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(erf_symbol, arguments, at);
+}
+Tensor erf_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(erf_symbol, arguments, at);
+}
+Tensor erfc(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(erfc_symbol, arguments, at);
+}
 Tensor erfc_(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return apply_in_place(erfc_symbol, arguments, at);
@@ -221,6 +247,12 @@ Tensor kron(const Tensor& input, const Tensor& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return dispatch(kron_symbol, arguments, at);
 }
+std::tuple<Tensor, Tensor> kthvalue(const Tensor& input, Int k, Int dim, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(k), Argument(dim), Argument(keepdim)};
+  Results results;
+  dispatch(kthvalue_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
 Tensor le(const Tensor& input, const Operand& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return dispatch(le_symbol, arguments, at);
@@ -295,6 +327,10 @@ Tensor logaddexp_(const Tensor& input, const Tensor& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return apply_in_place(logaddexp_symbol, arguments, at);
 }
+Tensor logcumsumexp(const Tensor& input, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim)};
+  return dispatch(logcumsumexp_symbol, arguments, at);
+}
 Tensor logical_and(const Tensor& input, const Tensor& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return dispatch(logical_and_symbol, arguments, at);
@@ -338,43 +374,6 @@ Tensor logit_(const Tensor& input, std::optional<Float> eps, SourceLocation at) 
 Tensor logsumexp(const Tensor& input, const Dims& dim, bool keepdim, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
   return dispatch(logsumexp_symbol, arguments, at);
-}
-Tensor lt(const Tensor& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(lt_symbol, arguments, at);
-}
-Tensor lt_(const Tensor& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return apply_in_place(lt_symbol, arguments, at);
-}
-Tensor masked_fill(const Tensor& input, const Tensor& mask, const Operand& value, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(mask), Argument(value)};
-  return dispatch(masked_fill_symbol, arguments, at);
-}
-Tensor masked_fill_(const Tensor& input, const Tensor& mask, const Operand& value, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(mask), Argument(value)};
-  return apply_in_place(masked_fill_symbol, arguments, at);
-}
-Tensor matmul(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(matmul_symbol, arguments, at);
-}
-Tensor max(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(max_symbol, arguments, at);
-}
-Tensor maximum(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(maximum_symbol, arguments, at);
-}
-Tensor maximum_(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return apply_in_place(maximum_symbol, arguments, at);
-}
-Tensor mean(const Tensor& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(keepdim),
-      Argument(dtype)};
-  return dispatch(mean_symbol, arguments, at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,47 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor lt(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(lt_symbol, arguments, at);
+}
+Tensor lt_(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(lt_symbol, arguments, at);
+}
+Tensor masked_fill(const Tensor& input, const Tensor& mask, const Operand& value, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(mask), Argument(value)};
+  return dispatch(masked_fill_symbol, arguments, at);
+}
+Tensor masked_fill_(const Tensor& input, const Tensor& mask, const Operand& value, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(mask), Argument(value)};
+  return apply_in_place(masked_fill_symbol, arguments, at);
+}
+Tensor matmul(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(matmul_symbol, arguments, at);
+}
+Tensor max(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(max_symbol, arguments, at);
+}
+Tensor maximum(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(maximum_symbol, arguments, at);
+}
+Tensor maximum_(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(maximum_symbol, arguments, at);
+}
+Tensor mean(const Tensor& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(keepdim),
+      Argument(dtype)};
+  return dispatch(mean_symbol, arguments, at);
+}
+Tensor median(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(median_symbol, arguments, at);
+}
 std::vector<Tensor> meshgrid(const std::vector<Tensor>& tensors, std::string_view indexing, SourceLocation at) {
   const Argument arguments[] = {Argument(tensors), indexing.empty() ? Argument() : Argument(indexing)};
   Results results;
@@ -32,6 +73,10 @@ Tensor movedim(const Tensor& input, const Dims& source, const Dims& destination,
   const Argument arguments[] = {Argument(input), Argument(source), Argument(destination)};
   return dispatch(movedim_symbol, arguments, at);
 }
+Tensor msort(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(msort_symbol, arguments, at);
+}
 Tensor mul(const Operand& input, const Operand& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return dispatch(mul_symbol, arguments, at);
@@ -53,6 +98,10 @@ Tensor nan_to_num_(const Tensor& input, std::optional<Float> nan, std::optional<
     neginf, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(nan), Argument(posinf), Argument(neginf)};
   return apply_in_place(nan_to_num_symbol, arguments, at);
+}
+Tensor nanmedian(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(nanmedian_symbol, arguments, at);
 }
 Tensor narrow(const Tensor& input, Int dim, Int start, Int length, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(start), Argument(length)};
@@ -215,6 +264,12 @@ Tensor scatter_add(const Tensor& input, Int dim, const Tensor& index, const Tens
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src)};
   return dispatch(scatter_add_symbol, arguments, at);
 }
+Tensor searchsorted(const Tensor& sorted_sequence, const Operand& input, bool out_int32, bool right, std::string_view
+    side, const Tensor& sorter, SourceLocation at) {
+  const Argument arguments[] = {Argument(sorted_sequence), Argument(input), Argument(out_int32), Argument(right),
+      side.empty() ? Argument() : Argument(side), Argument(sorter)};
+  return dispatch(searchsorted_symbol, arguments, at);
+}
 Tensor select(const Tensor& input, Int dim, Int index, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(index)};
   return dispatch(select_symbol, arguments, at);
@@ -273,6 +328,12 @@ Tensor softmax(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceL
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
   return dispatch(softmax_symbol, arguments, at);
 }
+std::tuple<Tensor, Tensor> sort(const Tensor& input, Int dim, bool descending, bool stable, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(descending), Argument(stable)};
+  Results results;
+  dispatch(sort_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
 std::vector<Tensor> split(const Tensor& tensor, const Dims& split_size_or_sections, Int dim, SourceLocation at) {
   const Argument arguments[] = {Argument(tensor), Argument(split_size_or_sections), Argument(dim)};
   Results results;
@@ -313,67 +374,6 @@ Tensor std(const Tensor& input, const Dims& dim, std::optional<Int> correction, 
   const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(correction),
       Argument(keepdim)};
   return dispatch(std_symbol, arguments, at);
-}
-std::tuple<Tensor, Tensor> std_mean(const Tensor& input, const Dims& dim, std::optional<Int> correction, bool keepdim,
-    SourceLocation at) {
-  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(correction),
-      Argument(keepdim)};
-  Results results;
-  dispatch(std_mean_symbol, arguments, at, results);
-  return {results[0], results[1]};
-}
-Tensor sub(const Operand& input, const Operand& other, const Operand& alpha, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other), Argument(alpha)};
-  return dispatch(sub_symbol, arguments, at);
-}
-Tensor sub_(const Tensor& input, const Operand& other, const Operand& alpha, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other), Argument(alpha)};
-  return apply_in_place(sub_symbol, arguments, at);
-}
-Tensor sum(const Tensor& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(keepdim),
-      Argument(dtype)};
-  return dispatch(sum_symbol, arguments, at);
-}
-Tensor t(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(t_symbol, arguments, at);
-}
-Tensor take(const Tensor& input, const Tensor& index, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(index)};
-  return dispatch(take_symbol, arguments, at);
-}
-Tensor take_along_dim(const Tensor& input, const Tensor& indices, std::optional<Int> dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(indices), Argument(dim)};
-  return dispatch(take_along_dim_symbol, arguments, at);
-}
-Tensor tan(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(tan_symbol, arguments, at);
-}
-Tensor tan_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(tan_symbol, arguments, at);
-}
-Tensor tanh(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(tanh_symbol, arguments, at);
-}
-Tensor tanh_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(tanh_symbol, arguments, at);
-}
-Tensor tile(const Tensor& input, const Dims& dims, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dims)};
-  return dispatch(tile_symbol, arguments, at);
-}
-Tensor trace(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(trace_symbol, arguments, at);
-}
-Tensor transpose(const Tensor& input, Int dim0, Int dim1, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim0), Argument(dim1)};
-  return dispatch(transpose_symbol, arguments, at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,78 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+std::tuple<Tensor, Tensor> std_mean(const Tensor& input, const Dims& dim, std::optional<Int> correction, bool keepdim,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(correction),
+      Argument(keepdim)};
+  Results results;
+  dispatch(std_mean_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor sub(const Operand& input, const Operand& other, const Operand& alpha, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other), Argument(alpha)};
+  return dispatch(sub_symbol, arguments, at);
+}
+Tensor sub_(const Tensor& input, const Operand& other, const Operand& alpha, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other), Argument(alpha)};
+  return apply_in_place(sub_symbol, arguments, at);
+}
+Tensor sum(const Tensor& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(keepdim),
+      Argument(dtype)};
+  return dispatch(sum_symbol, arguments, at);
+}
+Tensor t(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(t_symbol, arguments, at);
+}
+Tensor take(const Tensor& input, const Tensor& index, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(index)};
+  return dispatch(take_symbol, arguments, at);
+}
+Tensor take_along_dim(const Tensor& input, const Tensor& indices, std::optional<Int> dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(indices), Argument(dim)};
+  return dispatch(take_along_dim_symbol, arguments, at);
+}
+Tensor tan(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(tan_symbol, arguments, at);
+}
+Tensor tan_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(tan_symbol, arguments, at);
+}
+Tensor tanh(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(tanh_symbol, arguments, at);
+}
+Tensor tanh_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(tanh_symbol, arguments, at);
+}
+Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims, const Dims& dims_b, SourceLocation at) {
+  const Argument arguments[] = {Argument(a), Argument(b), Argument(dims), dims_b.empty() ? Argument() :
+      Argument(dims_b)};
+  return dispatch(tensordot_symbol, arguments, at);
+}
+Tensor tile(const Tensor& input, const Dims& dims, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dims)};
+  return dispatch(tile_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> topk(const Tensor& input, Int k, Int dim, bool largest, bool sorted, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(k), Argument(dim), Argument(largest), Argument(sorted)};
+  Results results;
+  dispatch(topk_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor trace(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(trace_symbol, arguments, at);
+}
+Tensor transpose(const Tensor& input, Int dim0, Int dim1, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim0), Argument(dim1)};
+  return dispatch(transpose_symbol, arguments, at);
+}
 Tensor tril(const Tensor& input, Int diagonal, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(diagonal)};
   return dispatch(tril_symbol, arguments, at);
@@ -31,6 +103,10 @@ std::vector<Tensor> unbind(const Tensor& input, Int dim, SourceLocation at) {
 Tensor unflatten(const Tensor& input, Int dim, const Dims& sizes, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(sizes)};
   return dispatch(unflatten_symbol, arguments, at);
+}
+Tensor unfold(const Tensor& input, Int dimension, Int size, Int step, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dimension), Argument(size), Argument(step)};
+  return dispatch(tensor_unfold_symbol, arguments, at);
 }
 Tensor unsqueeze(const Tensor& input, Int dim, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim)};
@@ -256,6 +332,10 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias, Sou
   const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias)};
   return dispatch(linear_symbol, arguments, at);
 }
+Tensor local_response_norm(const Tensor& input, Int size, Float alpha, Float beta, Float k, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(size), Argument(alpha), Argument(beta), Argument(k)};
+  return dispatch(local_response_norm_symbol, arguments, at);
+}
 Tensor logsigmoid(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return dispatch(logsigmoid_symbol, arguments, at);
@@ -294,87 +374,6 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
 Tensor normalize(const Tensor& input, Float p, Int dim, Float eps, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(p), Argument(dim), Argument(eps)};
   return dispatch(normalize_symbol, arguments, at);
-}
-Tensor pad(const Tensor& input, const Dims& pad, std::string_view mode, std::optional<Float> value, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(pad), Argument(mode), Argument(value)};
-  return dispatch(pad_symbol, arguments, at);
-}
-Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, Float p, Float eps, bool keepdim, SourceLocation at) {
-  const Argument arguments[] = {Argument(x1), Argument(x2), Argument(p), Argument(eps), Argument(keepdim)};
-  return dispatch(pairwise_distance_symbol, arguments, at);
-}
-Tensor pixel_shuffle(const Tensor& input, Int upscale_factor, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(upscale_factor)};
-  return dispatch(pixel_shuffle_symbol, arguments, at);
-}
-Tensor pixel_unshuffle(const Tensor& input, Int downscale_factor, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(downscale_factor)};
-  return dispatch(pixel_unshuffle_symbol, arguments, at);
-}
-Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full, std::optional<bool>
-    size_average, Float eps, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(log_input), Argument(full),
-      Argument(size_average), Argument(eps), Argument(reduce), Argument(reduction)};
-  return dispatch(poisson_nll_loss_symbol, arguments, at);
-}
-Tensor prelu(const Tensor& input, const Tensor& weight, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(weight)};
-  return dispatch(prelu_symbol, arguments, at);
-}
-Tensor relu(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(relu_symbol, arguments, at);
-}
-Tensor relu_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(relu_symbol, arguments, at);
-}
-Tensor relu6(const Tensor& input, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(inplace)};
-  if (inplace) return apply_in_place(relu6_symbol, arguments, at);
-  return dispatch(relu6_symbol, arguments, at);
-}
-Tensor relu6_(const Tensor& input, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(inplace)};
-  return apply_in_place(relu6_symbol, arguments, at);
-}
-Tensor rms_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight, std::optional<Float> eps,
-    SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(normalized_shape), Argument(weight), Argument(eps)};
-  return dispatch(rms_norm_symbol, arguments, at);
-}
-Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor&
-    attn_mask, Float dropout_p, bool is_causal, std::optional<Float> scale, bool enable_gqa, SourceLocation at) {
-  const Argument arguments[] = {Argument(query), Argument(key), Argument(value), Argument(attn_mask),
-      Argument(dropout_p), Argument(is_causal), Argument(scale), Argument(enable_gqa)};
-  return dispatch(scaled_dot_product_attention_symbol, arguments, at);
-}
-Tensor selu(const Tensor& input, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(inplace)};
-  if (inplace) return apply_in_place(selu_symbol, arguments, at);
-  return dispatch(selu_symbol, arguments, at);
-}
-Tensor selu_(const Tensor& input, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(inplace)};
-  return apply_in_place(selu_symbol, arguments, at);
-}
-Tensor silu(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(silu_symbol, arguments, at);
-}
-Tensor silu_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(silu_symbol, arguments, at);
-}
-Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool>
-    reduce, std::string_view reduction, Float beta, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
-      Argument(reduction), Argument(beta)};
-  return dispatch(smooth_l1_loss_symbol, arguments, at);
-}
-Tensor softplus(const Tensor& input, Float beta, Float threshold, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(beta), Argument(threshold)};
-  return dispatch(softplus_symbol, arguments, at);
 }
 }  // namespace nn
 

@@ -7,6 +7,95 @@
 
 namespace fulgurite {
 namespace nn {
+Tensor one_hot(const Tensor& tensor, Int num_classes, SourceLocation at) {
+  const Argument arguments[] = {Argument(tensor), Argument(num_classes)};
+  return dispatch(one_hot_symbol, arguments, at);
+}
+Tensor pad(const Tensor& input, const Dims& pad, std::string_view mode, std::optional<Float> value, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(pad), Argument(mode), Argument(value)};
+  return dispatch(pad_symbol, arguments, at);
+}
+Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, Float p, Float eps, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(x1), Argument(x2), Argument(p), Argument(eps), Argument(keepdim)};
+  return dispatch(pairwise_distance_symbol, arguments, at);
+}
+Tensor pixel_shuffle(const Tensor& input, Int upscale_factor, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(upscale_factor)};
+  return dispatch(pixel_shuffle_symbol, arguments, at);
+}
+Tensor pixel_unshuffle(const Tensor& input, Int downscale_factor, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(downscale_factor)};
+  return dispatch(pixel_unshuffle_symbol, arguments, at);
+}
+Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full, std::optional<bool>
+    size_average, Float eps, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(log_input), Argument(full),
+      Argument(size_average), Argument(eps), Argument(reduce), Argument(reduction)};
+  return dispatch(poisson_nll_loss_symbol, arguments, at);
+}
+Tensor prelu(const Tensor& input, const Tensor& weight, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(weight)};
+  return dispatch(prelu_symbol, arguments, at);
+}
+Tensor relu(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(relu_symbol, arguments, at);
+}
+Tensor relu_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(relu_symbol, arguments, at);
+}
+Tensor relu6(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  if (inplace) return apply_in_place(relu6_symbol, arguments, at);
+  return dispatch(relu6_symbol, arguments, at);
+}
+Tensor relu6_(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  return apply_in_place(relu6_symbol, arguments, at);
+}
+Tensor rms_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight, std::optional<Float> eps,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(normalized_shape), Argument(weight), Argument(eps)};
+  return dispatch(rms_norm_symbol, arguments, at);
+}
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor&
+    attn_mask, Float dropout_p, bool is_causal, std::optional<Float> scale, bool enable_gqa, SourceLocation at) {
+  const Argument arguments[] = {Argument(query), Argument(key), Argument(value), Argument(attn_mask),
+      Argument(dropout_p), Argument(is_causal), Argument(scale), Argument(enable_gqa)};
+  return dispatch(scaled_dot_product_attention_symbol, arguments, at);
+}
+Tensor selu(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  if (inplace) return apply_in_place(selu_symbol, arguments, at);
+  return dispatch(selu_symbol, arguments, at);
+}
+Tensor selu_(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  return apply_in_place(selu_symbol, arguments, at);
+}
+Tensor silu(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(silu_symbol, arguments, at);
+}
+Tensor silu_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(silu_symbol, arguments, at);
+}
+Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool>
+    reduce, std::string_view reduction, Float beta, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
+      Argument(reduction), Argument(beta)};
+  return dispatch(smooth_l1_loss_symbol, arguments, at);
+}
+Tensor softmin(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
+  return dispatch(softmin_symbol, arguments, at);
+}
+Tensor softplus(const Tensor& input, Float beta, Float threshold, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(beta), Argument(threshold)};
+  return dispatch(softplus_symbol, arguments, at);
+}
 Tensor softplus_(const Tensor& input, Float beta, Float threshold, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(beta), Argument(threshold)};
   return apply_in_place(softplus_symbol, arguments, at);
@@ -125,6 +214,10 @@ std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& grad, const
   dispatch(prims_layer_norm_backward_symbol, arguments, at, results);
   return {results[0], results[1], results[2]};
 }
+Tensor linear_recurrence(const Tensor& input, const Tensor& factor, Int dim, bool reverse, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(factor), Argument(dim), Argument(reverse)};
+  return dispatch(prims_linear_recurrence_symbol, arguments, at);
+}
 Tensor log_softmax_backward(const Tensor& grad, const Tensor& output, Int dim, SourceLocation at) {
   const Argument arguments[] = {Argument(grad), Argument(output), Argument(dim)};
   return dispatch(prims_log_softmax_backward_symbol, arguments, at);
@@ -135,10 +228,22 @@ std::tuple<Tensor, Tensor> max_with_indices(const Tensor& input, Int dim, bool k
   dispatch(prims_max_with_indices_symbol, arguments, at, results);
   return {results[0], results[1]};
 }
+std::tuple<Tensor, Tensor> median_with_indices(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
+  Results results;
+  dispatch(prims_median_with_indices_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
 std::tuple<Tensor, Tensor> min_with_indices(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
   Results results;
   dispatch(prims_min_with_indices_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+std::tuple<Tensor, Tensor> nanmedian_with_indices(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
+  Results results;
+  dispatch(prims_nanmedian_with_indices_symbol, arguments, at, results);
   return {results[0], results[1]};
 }
 Tensor nll_loss_backward(const Tensor& grad, const Tensor& target, const Tensor& weight, Int classes, Int ignore_index,
@@ -150,6 +255,10 @@ Tensor nll_loss_backward(const Tensor& grad, const Tensor& target, const Tensor&
 Tensor normal(const Tensor& state, const Dims& size, Float mean, Float std, Dtype dtype, SourceLocation at) {
   const Argument arguments[] = {Argument(state), Argument(size), Argument(mean), Argument(std), Argument(dtype)};
   return dispatch(prims_normal_symbol, arguments, at);
+}
+Tensor one_hot(const Tensor& input, Int num_classes, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(num_classes)};
+  return dispatch(prims_one_hot_symbol, arguments, at);
 }
 Tensor pad(const Tensor& input, const Dims& low, const Dims& high, Float value, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(low), Argument(high), Argument(value)};
@@ -263,116 +372,8 @@ Tensor TensorMethods::argmax(std::optional<Int> dim, bool keepdim, SourceLocatio
 Tensor TensorMethods::argmin(std::optional<Int> dim, bool keepdim, SourceLocation at) const {
   return fulgurite::argmin(static_cast<const Tensor&>(*this), dim, keepdim, at);
 }
-Tensor TensorMethods::asin(SourceLocation at) const {
-  return fulgurite::asin(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::asin_(SourceLocation at) const {
-  return fulgurite::asin_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::asinh(SourceLocation at) const {
-  return fulgurite::asinh(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::asinh_(SourceLocation at) const {
-  return fulgurite::asinh_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::atan(SourceLocation at) const {
-  return fulgurite::atan(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::atan_(SourceLocation at) const {
-  return fulgurite::atan_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::atan2(const Tensor& other, SourceLocation at) const {
-  return fulgurite::atan2(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::atan2_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::atan2_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::atanh(SourceLocation at) const {
-  return fulgurite::atanh(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::atanh_(SourceLocation at) const {
-  return fulgurite::atanh_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::baddbmm(const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand& alpha,
-    SourceLocation at) const {
-  return fulgurite::baddbmm(static_cast<const Tensor&>(*this), batch1, batch2, beta, alpha, at);
-}
-Tensor TensorMethods::batch_norm(const Tensor& running_mean, const Tensor& running_var, const Tensor& weight, const
-    Tensor& bias, bool training, Float momentum, Float eps, SourceLocation at) const {
-  return fulgurite::nn::batch_norm(static_cast<const Tensor&>(*this), running_mean, running_var, weight, bias, training, momentum, eps, at);
-}
-Tensor TensorMethods::bilinear(const Tensor& input2, const Tensor& weight, const Tensor& bias, SourceLocation at) const
-    {
-  return fulgurite::nn::bilinear(static_cast<const Tensor&>(*this), input2, weight, bias, at);
-}
-Tensor TensorMethods::binary_cross_entropy(const Tensor& target, const Tensor& weight, std::optional<bool> size_average,
-    std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
-  return fulgurite::nn::binary_cross_entropy(static_cast<const Tensor&>(*this), target, weight, size_average, reduce, reduction, at);
-}
-Tensor TensorMethods::binary_cross_entropy_with_logits(const Tensor& target, const Tensor& weight, std::optional<bool>
-    size_average, std::optional<bool> reduce, std::string_view reduction, const Tensor& pos_weight, SourceLocation at)
-    const {
-  return fulgurite::nn::binary_cross_entropy_with_logits(static_cast<const Tensor&>(*this), target, weight, size_average, reduce, reduction, pos_weight, at);
-}
-Tensor TensorMethods::bitwise_and(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_and(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_and_(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_and_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_left_shift(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_left_shift(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_left_shift_(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_left_shift_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_not(SourceLocation at) const {
-  return fulgurite::bitwise_not(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::bitwise_not_(SourceLocation at) const {
-  return fulgurite::bitwise_not_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::bitwise_or(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_or(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_or_(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_or_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_right_shift(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_right_shift(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_right_shift_(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_right_shift_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_xor(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_xor(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_xor_(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_xor_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bmm(const Tensor& mat2, SourceLocation at) const {
-  return fulgurite::bmm(static_cast<const Tensor&>(*this), mat2, at);
-}
-Tensor TensorMethods::broadcast_to(const Dims& size, SourceLocation at) const {
-  return fulgurite::broadcast_to(static_cast<const Tensor&>(*this), size, at);
-}
-Tensor TensorMethods::ceil(SourceLocation at) const {
-  return fulgurite::ceil(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::ceil_(SourceLocation at) const {
-  return fulgurite::ceil_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::celu(Float alpha, bool inplace, SourceLocation at) const {
-  return fulgurite::nn::celu(static_cast<const Tensor&>(*this), alpha, inplace, at);
-}
-Tensor TensorMethods::celu_(Float alpha, bool inplace, SourceLocation at) const {
-  return fulgurite::nn::celu_(static_cast<const Tensor&>(*this), alpha, inplace, at);
-}
-std::vector<Tensor> TensorMethods::chunk(Int chunks, Int dim, SourceLocation at) const {
-  return fulgurite::chunk(static_cast<const Tensor&>(*this), chunks, dim, at);
-}
-Tensor TensorMethods::clamp(const Operand& min, const Operand& max, SourceLocation at) const {
-  return fulgurite::clamp(static_cast<const Tensor&>(*this), min, max, at);
+Tensor TensorMethods::argsort(Int dim, bool descending, bool stable, SourceLocation at) const {
+  return fulgurite::argsort(static_cast<const Tensor&>(*this), dim, descending, stable, at);
 }
 
 }  // namespace fulgurite

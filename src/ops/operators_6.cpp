@@ -6,6 +6,120 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor TensorMethods::asin(SourceLocation at) const {
+  return fulgurite::asin(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::asin_(SourceLocation at) const {
+  return fulgurite::asin_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::asinh(SourceLocation at) const {
+  return fulgurite::asinh(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::asinh_(SourceLocation at) const {
+  return fulgurite::asinh_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::atan(SourceLocation at) const {
+  return fulgurite::atan(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::atan_(SourceLocation at) const {
+  return fulgurite::atan_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::atan2(const Tensor& other, SourceLocation at) const {
+  return fulgurite::atan2(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::atan2_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::atan2_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::atanh(SourceLocation at) const {
+  return fulgurite::atanh(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::atanh_(SourceLocation at) const {
+  return fulgurite::atanh_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::baddbmm(const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand& alpha,
+    SourceLocation at) const {
+  return fulgurite::baddbmm(static_cast<const Tensor&>(*this), batch1, batch2, beta, alpha, at);
+}
+Tensor TensorMethods::batch_norm(const Tensor& running_mean, const Tensor& running_var, const Tensor& weight, const
+    Tensor& bias, bool training, Float momentum, Float eps, SourceLocation at) const {
+  return fulgurite::nn::batch_norm(static_cast<const Tensor&>(*this), running_mean, running_var, weight, bias, training, momentum, eps, at);
+}
+Tensor TensorMethods::bilinear(const Tensor& input2, const Tensor& weight, const Tensor& bias, SourceLocation at) const
+    {
+  return fulgurite::nn::bilinear(static_cast<const Tensor&>(*this), input2, weight, bias, at);
+}
+Tensor TensorMethods::binary_cross_entropy(const Tensor& target, const Tensor& weight, std::optional<bool> size_average,
+    std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
+  return fulgurite::nn::binary_cross_entropy(static_cast<const Tensor&>(*this), target, weight, size_average, reduce, reduction, at);
+}
+Tensor TensorMethods::binary_cross_entropy_with_logits(const Tensor& target, const Tensor& weight, std::optional<bool>
+    size_average, std::optional<bool> reduce, std::string_view reduction, const Tensor& pos_weight, SourceLocation at)
+    const {
+  return fulgurite::nn::binary_cross_entropy_with_logits(static_cast<const Tensor&>(*this), target, weight, size_average, reduce, reduction, pos_weight, at);
+}
+Tensor TensorMethods::bitwise_and(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_and(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_and_(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_and_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_left_shift(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_left_shift(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_left_shift_(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_left_shift_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_not(SourceLocation at) const {
+  return fulgurite::bitwise_not(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::bitwise_not_(SourceLocation at) const {
+  return fulgurite::bitwise_not_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::bitwise_or(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_or(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_or_(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_or_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_right_shift(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_right_shift(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_right_shift_(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_right_shift_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_xor(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_xor(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_xor_(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_xor_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bmm(const Tensor& mat2, SourceLocation at) const {
+  return fulgurite::bmm(static_cast<const Tensor&>(*this), mat2, at);
+}
+Tensor TensorMethods::broadcast_to(const Dims& size, SourceLocation at) const {
+  return fulgurite::broadcast_to(static_cast<const Tensor&>(*this), size, at);
+}
+Tensor TensorMethods::bucketize(const Tensor& boundaries, bool out_int32, bool right, SourceLocation at) const {
+  return fulgurite::bucketize(static_cast<const Tensor&>(*this), boundaries, out_int32, right, at);
+}
+Tensor TensorMethods::ceil(SourceLocation at) const {
+  return fulgurite::ceil(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::ceil_(SourceLocation at) const {
+  return fulgurite::ceil_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::celu(Float alpha, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::celu(static_cast<const Tensor&>(*this), alpha, inplace, at);
+}
+Tensor TensorMethods::celu_(Float alpha, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::celu_(static_cast<const Tensor&>(*this), alpha, inplace, at);
+}
+std::vector<Tensor> TensorMethods::chunk(Int chunks, Int dim, SourceLocation at) const {
+  return fulgurite::chunk(static_cast<const Tensor&>(*this), chunks, dim, at);
+}
+Tensor TensorMethods::clamp(const Operand& min, const Operand& max, SourceLocation at) const {
+  return fulgurite::clamp(static_cast<const Tensor&>(*this), min, max, at);
+}
 Tensor TensorMethods::clamp_(const Operand& min, const Operand& max, SourceLocation at) const {
   return fulgurite::clamp_(static_cast<const Tensor&>(*this), min, max, at);
 }
@@ -58,6 +172,15 @@ Tensor TensorMethods::cross_entropy(const Tensor& target, const Tensor& weight, 
     ignore_index, std::optional<bool> reduce, std::string_view reduction, Float label_smoothing, SourceLocation at)
     const {
   return fulgurite::nn::cross_entropy(static_cast<const Tensor&>(*this), target, weight, size_average, ignore_index, reduce, reduction, label_smoothing, at);
+}
+std::tuple<Tensor, Tensor> TensorMethods::cummax(Int dim, SourceLocation at) const {
+  return fulgurite::cummax(static_cast<const Tensor&>(*this), dim, at);
+}
+std::tuple<Tensor, Tensor> TensorMethods::cummin(Int dim, SourceLocation at) const {
+  return fulgurite::cummin(static_cast<const Tensor&>(*this), dim, at);
+}
+Tensor TensorMethods::cumprod(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::cumprod(static_cast<const Tensor&>(*this), dim, dtype, at);
 }
 Tensor TensorMethods::cumsum(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
   return fulgurite::cumsum(static_cast<const Tensor&>(*this), dim, dtype, at);
@@ -253,128 +376,6 @@ Tensor TensorMethods::hardtanh_(Float min_val, Float max_val, bool inplace, Sour
 }
 Tensor TensorMethods::heaviside(const Tensor& values, SourceLocation at) const {
   return fulgurite::heaviside(static_cast<const Tensor&>(*this), values, at);
-}
-Tensor TensorMethods::heaviside_(const Tensor& values, SourceLocation at) const {
-  return fulgurite::heaviside_(static_cast<const Tensor&>(*this), values, at);
-}
-Tensor TensorMethods::hinge_embedding_loss(const Tensor& target, Float margin, std::optional<bool> size_average,
-    std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
-  return fulgurite::nn::hinge_embedding_loss(static_cast<const Tensor&>(*this), target, margin, size_average, reduce, reduction, at);
-}
-Tensor TensorMethods::huber_loss(const Tensor& target, std::string_view reduction, Float delta, SourceLocation at) const
-    {
-  return fulgurite::nn::huber_loss(static_cast<const Tensor&>(*this), target, reduction, delta, at);
-}
-Tensor TensorMethods::hypot(const Tensor& other, SourceLocation at) const {
-  return fulgurite::hypot(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::hypot_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::hypot_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::index_add(Int dim, const Tensor& index, const Tensor& source, const Operand& alpha, SourceLocation
-    at) const {
-  return fulgurite::index_add(static_cast<const Tensor&>(*this), dim, index, source, alpha, at);
-}
-Tensor TensorMethods::index_copy(Int dim, const Tensor& index, const Tensor& source, SourceLocation at) const {
-  return fulgurite::index_copy(static_cast<const Tensor&>(*this), dim, index, source, at);
-}
-Tensor TensorMethods::index_fill(Int dim, const Tensor& index, const Operand& value, SourceLocation at) const {
-  return fulgurite::index_fill(static_cast<const Tensor&>(*this), dim, index, value, at);
-}
-Tensor TensorMethods::index_put(const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
-    SourceLocation at) const {
-  return fulgurite::index_put(static_cast<const Tensor&>(*this), indices, values, accumulate, at);
-}
-Tensor TensorMethods::index_select(Int dim, const Tensor& index, SourceLocation at) const {
-  return fulgurite::index_select(static_cast<const Tensor&>(*this), dim, index, at);
-}
-Tensor TensorMethods::inner(const Tensor& other, SourceLocation at) const {
-  return fulgurite::inner(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::instance_norm(const Tensor& running_mean, const Tensor& running_var, const Tensor& weight, const
-    Tensor& bias, bool use_input_stats, Float momentum, Float eps, SourceLocation at) const {
-  return fulgurite::nn::instance_norm(static_cast<const Tensor&>(*this), running_mean, running_var, weight, bias, use_input_stats, momentum, eps, at);
-}
-Tensor TensorMethods::isfinite(SourceLocation at) const {
-  return fulgurite::isfinite(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::isfinite_(SourceLocation at) const {
-  return fulgurite::isfinite_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::isinf(SourceLocation at) const {
-  return fulgurite::isinf(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::isinf_(SourceLocation at) const {
-  return fulgurite::isinf_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::isnan(SourceLocation at) const {
-  return fulgurite::isnan(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::isnan_(SourceLocation at) const {
-  return fulgurite::isnan_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::kl_div(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
-    std::string_view reduction, bool log_target, SourceLocation at) const {
-  return fulgurite::nn::kl_div(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, log_target, at);
-}
-Tensor TensorMethods::kron(const Tensor& other, SourceLocation at) const {
-  return fulgurite::kron(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::l1_loss(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
-    std::string_view reduction, const Tensor& weight, SourceLocation at) const {
-  return fulgurite::nn::l1_loss(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, weight, at);
-}
-Tensor TensorMethods::layer_norm(const Dims& normalized_shape, const Tensor& weight, const Tensor& bias, Float eps,
-    SourceLocation at) const {
-  return fulgurite::nn::layer_norm(static_cast<const Tensor&>(*this), normalized_shape, weight, bias, eps, at);
-}
-Tensor TensorMethods::le(const Operand& other, SourceLocation at) const {
-  return fulgurite::le(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::le_(const Operand& other, SourceLocation at) const {
-  return fulgurite::le_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::leaky_relu(Float negative_slope, bool inplace, SourceLocation at) const {
-  return fulgurite::nn::leaky_relu(static_cast<const Tensor&>(*this), negative_slope, inplace, at);
-}
-Tensor TensorMethods::leaky_relu_(Float negative_slope, bool inplace, SourceLocation at) const {
-  return fulgurite::nn::leaky_relu_(static_cast<const Tensor&>(*this), negative_slope, inplace, at);
-}
-Tensor TensorMethods::lerp(const Tensor& end, const Operand& weight, SourceLocation at) const {
-  return fulgurite::lerp(static_cast<const Tensor&>(*this), end, weight, at);
-}
-Tensor TensorMethods::lerp_(const Tensor& end, const Operand& weight, SourceLocation at) const {
-  return fulgurite::lerp_(static_cast<const Tensor&>(*this), end, weight, at);
-}
-Tensor TensorMethods::lgamma(SourceLocation at) const {
-  return fulgurite::lgamma(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::lgamma_(SourceLocation at) const {
-  return fulgurite::lgamma_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::linear(const Tensor& weight, const Tensor& bias, SourceLocation at) const {
-  return fulgurite::nn::linear(static_cast<const Tensor&>(*this), weight, bias, at);
-}
-Tensor TensorMethods::log(SourceLocation at) const {
-  return fulgurite::log(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log_(SourceLocation at) const {
-  return fulgurite::log_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log10(SourceLocation at) const {
-  return fulgurite::log10(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log10_(SourceLocation at) const {
-  return fulgurite::log10_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log1p(SourceLocation at) const {
-  return fulgurite::log1p(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log1p_(SourceLocation at) const {
-  return fulgurite::log1p_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log2(SourceLocation at) const {
-  return fulgurite::log2(static_cast<const Tensor&>(*this), at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,134 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor TensorMethods::heaviside_(const Tensor& values, SourceLocation at) const {
+  return fulgurite::heaviside_(static_cast<const Tensor&>(*this), values, at);
+}
+Tensor TensorMethods::hinge_embedding_loss(const Tensor& target, Float margin, std::optional<bool> size_average,
+    std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
+  return fulgurite::nn::hinge_embedding_loss(static_cast<const Tensor&>(*this), target, margin, size_average, reduce, reduction, at);
+}
+Tensor TensorMethods::huber_loss(const Tensor& target, std::string_view reduction, Float delta, SourceLocation at) const
+    {
+  return fulgurite::nn::huber_loss(static_cast<const Tensor&>(*this), target, reduction, delta, at);
+}
+Tensor TensorMethods::hypot(const Tensor& other, SourceLocation at) const {
+  return fulgurite::hypot(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::hypot_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::hypot_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::index_add(Int dim, const Tensor& index, const Tensor& source, const Operand& alpha, SourceLocation
+    at) const {
+  return fulgurite::index_add(static_cast<const Tensor&>(*this), dim, index, source, alpha, at);
+}
+Tensor TensorMethods::index_copy(Int dim, const Tensor& index, const Tensor& source, SourceLocation at) const {
+  return fulgurite::index_copy(static_cast<const Tensor&>(*this), dim, index, source, at);
+}
+Tensor TensorMethods::index_fill(Int dim, const Tensor& index, const Operand& value, SourceLocation at) const {
+  return fulgurite::index_fill(static_cast<const Tensor&>(*this), dim, index, value, at);
+}
+Tensor TensorMethods::index_put(const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
+    SourceLocation at) const {
+  return fulgurite::index_put(static_cast<const Tensor&>(*this), indices, values, accumulate, at);
+}
+Tensor TensorMethods::index_select(Int dim, const Tensor& index, SourceLocation at) const {
+  return fulgurite::index_select(static_cast<const Tensor&>(*this), dim, index, at);
+}
+Tensor TensorMethods::inner(const Tensor& other, SourceLocation at) const {
+  return fulgurite::inner(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::instance_norm(const Tensor& running_mean, const Tensor& running_var, const Tensor& weight, const
+    Tensor& bias, bool use_input_stats, Float momentum, Float eps, SourceLocation at) const {
+  return fulgurite::nn::instance_norm(static_cast<const Tensor&>(*this), running_mean, running_var, weight, bias, use_input_stats, momentum, eps, at);
+}
+Tensor TensorMethods::isfinite(SourceLocation at) const {
+  return fulgurite::isfinite(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::isfinite_(SourceLocation at) const {
+  return fulgurite::isfinite_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::isinf(SourceLocation at) const {
+  return fulgurite::isinf(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::isinf_(SourceLocation at) const {
+  return fulgurite::isinf_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::isnan(SourceLocation at) const {
+  return fulgurite::isnan(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::isnan_(SourceLocation at) const {
+  return fulgurite::isnan_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::kl_div(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
+    std::string_view reduction, bool log_target, SourceLocation at) const {
+  return fulgurite::nn::kl_div(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, log_target, at);
+}
+Tensor TensorMethods::kron(const Tensor& other, SourceLocation at) const {
+  return fulgurite::kron(static_cast<const Tensor&>(*this), other, at);
+}
+std::tuple<Tensor, Tensor> TensorMethods::kthvalue(Int k, Int dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::kthvalue(static_cast<const Tensor&>(*this), k, dim, keepdim, at);
+}
+Tensor TensorMethods::l1_loss(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
+    std::string_view reduction, const Tensor& weight, SourceLocation at) const {
+  return fulgurite::nn::l1_loss(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, weight, at);
+}
+Tensor TensorMethods::layer_norm(const Dims& normalized_shape, const Tensor& weight, const Tensor& bias, Float eps,
+    SourceLocation at) const {
+  return fulgurite::nn::layer_norm(static_cast<const Tensor&>(*this), normalized_shape, weight, bias, eps, at);
+}
+Tensor TensorMethods::le(const Operand& other, SourceLocation at) const {
+  return fulgurite::le(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::le_(const Operand& other, SourceLocation at) const {
+  return fulgurite::le_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::leaky_relu(Float negative_slope, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::leaky_relu(static_cast<const Tensor&>(*this), negative_slope, inplace, at);
+}
+Tensor TensorMethods::leaky_relu_(Float negative_slope, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::leaky_relu_(static_cast<const Tensor&>(*this), negative_slope, inplace, at);
+}
+Tensor TensorMethods::lerp(const Tensor& end, const Operand& weight, SourceLocation at) const {
+  return fulgurite::lerp(static_cast<const Tensor&>(*this), end, weight, at);
+}
+Tensor TensorMethods::lerp_(const Tensor& end, const Operand& weight, SourceLocation at) const {
+  return fulgurite::lerp_(static_cast<const Tensor&>(*this), end, weight, at);
+}
+Tensor TensorMethods::lgamma(SourceLocation at) const {
+  return fulgurite::lgamma(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::lgamma_(SourceLocation at) const {
+  return fulgurite::lgamma_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::linear(const Tensor& weight, const Tensor& bias, SourceLocation at) const {
+  return fulgurite::nn::linear(static_cast<const Tensor&>(*this), weight, bias, at);
+}
+Tensor TensorMethods::local_response_norm(Int size, Float alpha, Float beta, Float k, SourceLocation at) const {
+  return fulgurite::nn::local_response_norm(static_cast<const Tensor&>(*this), size, alpha, beta, k, at);
+}
+Tensor TensorMethods::log(SourceLocation at) const {
+  return fulgurite::log(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log_(SourceLocation at) const {
+  return fulgurite::log_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log10(SourceLocation at) const {
+  return fulgurite::log10(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log10_(SourceLocation at) const {
+  return fulgurite::log10_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log1p(SourceLocation at) const {
+  return fulgurite::log1p(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log1p_(SourceLocation at) const {
+  return fulgurite::log1p_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log2(SourceLocation at) const {
+  return fulgurite::log2(static_cast<const Tensor&>(*this), at);
+}
 Tensor TensorMethods::log2_(SourceLocation at) const {
   return fulgurite::log2_(static_cast<const Tensor&>(*this), at);
 }
@@ -17,6 +145,9 @@ Tensor TensorMethods::logaddexp(const Tensor& other, SourceLocation at) const {
 }
 Tensor TensorMethods::logaddexp_(const Tensor& other, SourceLocation at) const {
   return fulgurite::logaddexp_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logcumsumexp(Int dim, SourceLocation at) const {
+  return fulgurite::logcumsumexp(static_cast<const Tensor&>(*this), dim, at);
 }
 Tensor TensorMethods::logical_and(const Tensor& other, SourceLocation at) const {
   return fulgurite::logical_and(static_cast<const Tensor&>(*this), other, at);
@@ -88,6 +219,9 @@ Tensor TensorMethods::maximum_(const Tensor& other, SourceLocation at) const {
 Tensor TensorMethods::mean(const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) const {
   return fulgurite::mean(static_cast<const Tensor&>(*this), dim, keepdim, dtype, at);
 }
+Tensor TensorMethods::median(SourceLocation at) const {
+  return fulgurite::median(static_cast<const Tensor&>(*this), at);
+}
 Tensor TensorMethods::min(SourceLocation at) const {
   return fulgurite::min(static_cast<const Tensor&>(*this), at);
 }
@@ -113,6 +247,9 @@ Tensor TensorMethods::mse_loss(const Tensor& target, std::optional<bool> size_av
     std::string_view reduction, const Tensor& weight, SourceLocation at) const {
   return fulgurite::nn::mse_loss(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, weight, at);
 }
+Tensor TensorMethods::msort(SourceLocation at) const {
+  return fulgurite::msort(static_cast<const Tensor&>(*this), at);
+}
 Tensor TensorMethods::mul(const Operand& other, SourceLocation at) const {
   return fulgurite::mul(static_cast<const Tensor&>(*this), other, at);
 }
@@ -129,6 +266,9 @@ Tensor TensorMethods::nan_to_num(std::optional<Float> nan, std::optional<Float> 
 Tensor TensorMethods::nan_to_num_(std::optional<Float> nan, std::optional<Float> posinf, std::optional<Float> neginf,
     SourceLocation at) const {
   return fulgurite::nan_to_num_(static_cast<const Tensor&>(*this), nan, posinf, neginf, at);
+}
+Tensor TensorMethods::nanmedian(SourceLocation at) const {
+  return fulgurite::nanmedian(static_cast<const Tensor&>(*this), at);
 }
 Tensor TensorMethods::narrow(Int dim, Int start, Int length, SourceLocation at) const {
   return fulgurite::narrow(static_cast<const Tensor&>(*this), dim, start, length, at);
@@ -155,6 +295,9 @@ Tensor TensorMethods::norm(Float p, const Dims& dim, bool keepdim, std::optional
 }
 Tensor TensorMethods::normalize(Float p, Int dim, Float eps, SourceLocation at) const {
   return fulgurite::nn::normalize(static_cast<const Tensor&>(*this), p, dim, eps, at);
+}
+Tensor TensorMethods::one_hot(Int num_classes, SourceLocation at) const {
+  return fulgurite::nn::one_hot(static_cast<const Tensor&>(*this), num_classes, at);
 }
 Tensor TensorMethods::outer(const Tensor& vec2, SourceLocation at) const {
   return fulgurite::outer(static_cast<const Tensor&>(*this), vec2, at);
@@ -232,149 +375,6 @@ Tensor TensorMethods::reshape(const Dims& shape, SourceLocation at) const {
 }
 Tensor TensorMethods::reshape_as(const Tensor& other, SourceLocation at) const {
   return fulgurite::reshape_as(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::rms_norm(const Dims& normalized_shape, const Tensor& weight, std::optional<Float> eps,
-    SourceLocation at) const {
-  return fulgurite::nn::rms_norm(static_cast<const Tensor&>(*this), normalized_shape, weight, eps, at);
-}
-Tensor TensorMethods::roll(const Dims& shifts, const Dims& dims, SourceLocation at) const {
-  return fulgurite::roll(static_cast<const Tensor&>(*this), shifts, dims, at);
-}
-Tensor TensorMethods::round(SourceLocation at) const {
-  return fulgurite::round(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::round_(SourceLocation at) const {
-  return fulgurite::round_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::rsqrt(SourceLocation at) const {
-  return fulgurite::rsqrt(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::rsqrt_(SourceLocation at) const {
-  return fulgurite::rsqrt_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::scaled_dot_product_attention(const Tensor& key, const Tensor& value, const Tensor& attn_mask,
-    Float dropout_p, bool is_causal, std::optional<Float> scale, bool enable_gqa, SourceLocation at) const {
-  return fulgurite::nn::scaled_dot_product_attention(static_cast<const Tensor&>(*this), key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, at);
-}
-Tensor TensorMethods::scatter(Int dim, const Tensor& index, const Operand& src, SourceLocation at) const {
-  return fulgurite::scatter(static_cast<const Tensor&>(*this), dim, index, src, at);
-}
-Tensor TensorMethods::scatter_add(Int dim, const Tensor& index, const Tensor& src, SourceLocation at) const {
-  return fulgurite::scatter_add(static_cast<const Tensor&>(*this), dim, index, src, at);
-}
-Tensor TensorMethods::select(Int dim, Int index, SourceLocation at) const {
-  return fulgurite::select(static_cast<const Tensor&>(*this), dim, index, at);
-}
-Tensor TensorMethods::select_scatter(const Tensor& src, Int dim, Int index, SourceLocation at) const {
-  return fulgurite::select_scatter(static_cast<const Tensor&>(*this), src, dim, index, at);
-}
-Tensor TensorMethods::selu(bool inplace, SourceLocation at) const {
-  return fulgurite::nn::selu(static_cast<const Tensor&>(*this), inplace, at);
-}
-Tensor TensorMethods::selu_(bool inplace, SourceLocation at) const {
-  return fulgurite::nn::selu_(static_cast<const Tensor&>(*this), inplace, at);
-}
-Tensor TensorMethods::sigmoid(SourceLocation at) const {
-  return fulgurite::sigmoid(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sigmoid_(SourceLocation at) const {
-  return fulgurite::sigmoid_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sign(SourceLocation at) const {
-  return fulgurite::sign(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sign_(SourceLocation at) const {
-  return fulgurite::sign_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::signbit(SourceLocation at) const {
-  return fulgurite::signbit(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::signbit_(SourceLocation at) const {
-  return fulgurite::signbit_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::silu(SourceLocation at) const {
-  return fulgurite::nn::silu(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::silu_(SourceLocation at) const {
-  return fulgurite::nn::silu_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sin(SourceLocation at) const {
-  return fulgurite::sin(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sin_(SourceLocation at) const {
-  return fulgurite::sin_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sinh(SourceLocation at) const {
-  return fulgurite::sinh(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sinh_(SourceLocation at) const {
-  return fulgurite::sinh_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::slice_scatter(const Tensor& src, Int dim, std::optional<Int> start, std::optional<Int> end, Int
-    step, SourceLocation at) const {
-  return fulgurite::slice_scatter(static_cast<const Tensor&>(*this), src, dim, start, end, step, at);
-}
-Tensor TensorMethods::smooth_l1_loss(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
-    std::string_view reduction, Float beta, SourceLocation at) const {
-  return fulgurite::nn::smooth_l1_loss(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, beta, at);
-}
-Tensor TensorMethods::softmax(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::softmax(static_cast<const Tensor&>(*this), dim, dtype, at);
-}
-Tensor TensorMethods::softplus(Float beta, Float threshold, SourceLocation at) const {
-  return fulgurite::nn::softplus(static_cast<const Tensor&>(*this), beta, threshold, at);
-}
-Tensor TensorMethods::softplus_(Float beta, Float threshold, SourceLocation at) const {
-  return fulgurite::nn::softplus_(static_cast<const Tensor&>(*this), beta, threshold, at);
-}
-Tensor TensorMethods::softshrink(Float lambd, SourceLocation at) const {
-  return fulgurite::nn::softshrink(static_cast<const Tensor&>(*this), lambd, at);
-}
-Tensor TensorMethods::softshrink_(Float lambd, SourceLocation at) const {
-  return fulgurite::nn::softshrink_(static_cast<const Tensor&>(*this), lambd, at);
-}
-Tensor TensorMethods::softsign(SourceLocation at) const {
-  return fulgurite::nn::softsign(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::softsign_(SourceLocation at) const {
-  return fulgurite::nn::softsign_(static_cast<const Tensor&>(*this), at);
-}
-std::vector<Tensor> TensorMethods::split(const Dims& split_size_or_sections, Int dim, SourceLocation at) const {
-  return fulgurite::split(static_cast<const Tensor&>(*this), split_size_or_sections, dim, at);
-}
-std::vector<Tensor> TensorMethods::split_with_sizes(const Dims& split_sizes, Int dim, SourceLocation at) const {
-  return fulgurite::split_with_sizes(static_cast<const Tensor&>(*this), split_sizes, dim, at);
-}
-Tensor TensorMethods::sqrt(SourceLocation at) const {
-  return fulgurite::sqrt(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sqrt_(SourceLocation at) const {
-  return fulgurite::sqrt_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::square(SourceLocation at) const {
-  return fulgurite::square(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::square_(SourceLocation at) const {
-  return fulgurite::square_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::squeeze(const Dims& dim, SourceLocation at) const {
-  return fulgurite::squeeze(static_cast<const Tensor&>(*this), dim, at);
-}
-Tensor TensorMethods::std(const Dims& dim, std::optional<Int> correction, bool keepdim, SourceLocation at) const {
-  return fulgurite::std(static_cast<const Tensor&>(*this), dim, correction, keepdim, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::std_mean(const Dims& dim, std::optional<Int> correction, bool keepdim,
-    SourceLocation at) const {
-  return fulgurite::std_mean(static_cast<const Tensor&>(*this), dim, correction, keepdim, at);
-}
-Tensor TensorMethods::sub(const Operand& other, const Operand& alpha, SourceLocation at) const {
-  return fulgurite::sub(static_cast<const Tensor&>(*this), other, alpha, at);
-}
-Tensor TensorMethods::sub_(const Operand& other, const Operand& alpha, SourceLocation at) const {
-  return fulgurite::sub_(static_cast<const Tensor&>(*this), other, alpha, at);
-}
-Tensor TensorMethods::sum(const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::sum(static_cast<const Tensor&>(*this), dim, keepdim, dtype, at);
 }
 
 }  // namespace fulgurite

@@ -86,6 +86,16 @@ constinit const Symbol log_softmax_symbol{
     },
 };
 
+constinit const Symbol softmin_symbol{
+    .signature = "torch.nn.functional.softmin(Tensor input, int dim, *, Dtype? dtype=None) -> Tensor",
+    .documentation = "softmax of -x: the smaller an element, the larger its share.",
+    .decompose = [](Arguments a, Results& out, SourceLocation at) {
+      const Tensor negated = neg(a[0].tensor(), at);
+      out.push_back(softmax(negated, a[1].integer(), a[2].optional_dtype(), at));
+    },
+    .python = "torch.nn.functional.softmin({0}, {1}, dtype={2})",
+};
+
 constinit const Symbol prims_softmax_backward_symbol{
     .signature = "prims.softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor",
     .documentation = "The cotangent of softmax's input: (grad - sum(grad * output)) * output.",
@@ -121,7 +131,7 @@ constinit const Symbol prims_log_softmax_backward_symbol{
 };
 
 std::span<const Symbol* const> softmax_symbols() {
-  static constexpr const Symbol* all[] = {&softmax_symbol, &log_softmax_symbol, &prims_softmax_backward_symbol,
+  static constexpr const Symbol* all[] = {&softmax_symbol, &log_softmax_symbol, &softmin_symbol, &prims_softmax_backward_symbol,
                                           &prims_log_softmax_backward_symbol};
   return all;
 }

@@ -113,6 +113,7 @@ TEST("every operator gives the same bits with one, two and three threads") {
 prims.as_strided
 prims.integer_tensor
 prims.normal
+prims.one_hot
 prims.random_integers
 prims.random_state
 prims.uniform
@@ -125,6 +126,7 @@ torch.empty_like
 torch.eye
 torch.full
 torch.linspace
+torch.nn.functional.one_hot
 torch.ones
 torch.rand
 torch.randint

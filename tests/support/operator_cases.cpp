@@ -80,6 +80,7 @@ const std::vector<OperatorCase>& operator_cases() {
     add_neural_cases(all);
     add_creation_cases(all);
     add_composition_cases(all);
+    add_ordering_cases(all);
     add_kink_cases(all);
     add_composition_kink_cases(all);
     std::map<const Symbol*, int> numbers;

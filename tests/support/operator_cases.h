@@ -55,6 +55,7 @@ void add_indexing_cases(std::vector<OperatorCase>&);
 void add_neural_cases(std::vector<OperatorCase>&);
 void add_creation_cases(std::vector<OperatorCase>&);
 void add_composition_cases(std::vector<OperatorCase>&);
+void add_ordering_cases(std::vector<OperatorCase>&);
 void add_kink_cases(std::vector<OperatorCase>&);
 void add_composition_kink_cases(std::vector<OperatorCase>&);
 

@@ -44,7 +44,7 @@ class PlacesAlong {
         for (int64_t row = begin; row < end; ++row, position.advance()) {
           const Index* const numbers = indices + position.offsets[0];
           const auto place = [&](int64_t j) {
-            return checked_place(static_cast<int64_t>(numbers[j * step]), size_) * stride_;
+            return counted_place(static_cast<int64_t>(numbers[j * step]), size_) * stride_;
           };
           f(position.offsets[1], position.offsets[2], loop_.strides[1].back(), loop_.strides[2].back(), place, count);
         }
