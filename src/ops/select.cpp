@@ -3,6 +3,7 @@
 
 #include "ops/families.h"
 #include "ops/pointwise_rules.h"
+#include "ops/precision.h"
 #include "ops/symbols.h"
 
 namespace fulgurite {
@@ -219,12 +220,26 @@ constinit const Symbol lerp_symbol{
     .traits = {.pointwise = true},
 };
 
+namespace {
+
+/// tensor1 and tensor2 of addcmul and addcdiv in the result's dtype, which all three decide together: input may have no dimensions.
+std::pair<Tensor, Tensor> factors(InferRule infer, Arguments a, SourceLocation at) {
+  InferredTypes types;
+  infer(a, types);
+  const Tensor first = as_dtype(a[1].tensor(), types[0].dtype, at);
+  const Tensor second = as_dtype(a[2].tensor(), types[0].dtype, at);
+  return {first, second};
+}
+
+}  // namespace
+
 constinit const Symbol addcmul_symbol{
     .signature = "torch.addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Operand value=1) -> Tensor",
     .documentation = "input + value * tensor1 * tensor2.",
     .infer = infer_three,
     .decompose = [](Arguments a, Results& results, SourceLocation at) {
-      const Tensor product = mul(a[1].tensor(), a[2].tensor(), at);
+      const auto [first, second] = factors(infer_three, a, at);
+      const Tensor product = mul(first, second, at);
       results.push_back(add(a[0].tensor(), product, a[3].operand(at), at));
     },
     .scalar = "{0} + {3} * {1} * {2}",
@@ -236,8 +251,8 @@ constinit const Symbol addcdiv_symbol{
     .documentation = "input + value * tensor1 / tensor2, of floating tensors.",
     .infer = infer_addcdiv,
     .decompose = [](Arguments a, Results& results, SourceLocation at) {
-      check(infer_addcdiv, a);
-      const Tensor quotient = div(a[1].tensor(), a[2].tensor(), {}, at);
+      const auto [first, second] = factors(infer_addcdiv, a, at);
+      const Tensor quotient = div(first, second, {}, at);
       results.push_back(add(a[0].tensor(), quotient, a[3].operand(at), at));
     },
     .scalar = "{0} + {3} * {1} / {2}",

@@ -1,5 +1,7 @@
 // Views, and in-place writes through them, in a trace where every value is made once: a write makes new values of the tensor that was
 // viewed, and views of it are recorded again when they are next read.
+#include <algorithm>
+#include <optional>
 #include <unordered_set>
 
 #include <fulgurite/error.h>

@@ -258,7 +258,7 @@ std::string check(const RandomCall& drawn) {
   if (compiled.is_fault) return text::cat("jitted: ", compiled.fault);
   // A trace cannot know what depends on elements, and says so.
   if (!compiled.error.empty()) {
-    const bool is_limit = compiled.error.find("trace") != std::string::npos;
+    const bool is_limit = compiled.error.find("inside a trace") != std::string::npos;
     return eager.error.empty() && !is_limit ? text::cat("jitted alone it fails: ", compiled.error) : std::string();
   }
   // Traces do not know strides.

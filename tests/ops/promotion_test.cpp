@@ -60,6 +60,16 @@ TEST("a tensor without dimensions counts only where its category is higher") {
     }
 }
 
+TEST("a composite of three tensors promotes all of them together, in traces too") {
+  const Tensor whole = zeros({}, {.dtype = Dtype::f64}), flags = ones({2}, {.dtype = Dtype::boolean}), number = ones({}, {.dtype = Dtype::i32});
+  const auto product = [](Tensor a, Tensor b, Tensor c) { return addcmul(a, b, c); };
+  const auto quotient = [](Tensor a, Tensor b, Tensor c) { return addcdiv(a, b, c); };
+  expect(product(whole, flags, number).dtype() == Dtype::f64);
+  expect(jit(product)(whole, flags, number).dtype() == Dtype::f64);
+  expect(quotient(whole, flags, number).dtype() == Dtype::f64);
+  expect(jit(quotient)(whole, flags, number).dtype() == Dtype::f64);
+}
+
 TEST("numbers count by category alone") {
   for (const Dtype dtype : all_dtypes)
     for (const Shape& shape : {Shape{2}, Shape{}}) {
