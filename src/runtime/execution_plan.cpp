@@ -10,6 +10,7 @@
 #include "ops/symbols.h"
 #include "runtime/memory_plan.h"
 #include "support/text.h"
+#include "tensor/tensor_without_memory.h"
 #include "tracing/argument_pack.h"
 
 namespace fulgurite {
@@ -309,13 +310,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
 ExecutionPlan make_execution_plan(const Trace& trace) { return PlanBuilder(trace).build(); }
 
 Tensor geometry_only(const Slot& slot) {
-  TensorImplRef impl(new TensorImpl);
-  impl->sizes = slot.sizes;
-  impl->strides = slot.strides;
-  impl->offset = slot.offset;
-  impl->dtype = slot.dtype;
-  update_contiguity(*impl);
-  return Tensor(std::move(impl));
+  return tensor_without_memory(slot.sizes, slot.strides, slot.offset, slot.dtype);
 }
 
 }  // namespace fulgurite

@@ -8,6 +8,7 @@
 #include <fulgurite/symbol.h>
 
 #include "ops/symbols.h"
+#include "tensor/tensor_without_memory.h"
 #include "tracing/argument_pack.h"
 #include "tracing/tracer.h"
 
@@ -35,13 +36,7 @@ class ViewCall final : public ArgumentPack::Resolver {
 };
 
 Tensor without_memory(const ViewGeometry& geometry, Dtype dtype) {
-  TensorImplRef impl(new TensorImpl);
-  impl->sizes = geometry.sizes;
-  impl->strides = geometry.strides;
-  impl->offset = geometry.offset;
-  impl->dtype = dtype;
-  update_contiguity(*impl);
-  return Tensor(std::move(impl));
+  return tensor_without_memory(geometry.sizes, geometry.strides, geometry.offset, dtype);
 }
 
 }  // namespace
