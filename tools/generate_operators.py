@@ -59,7 +59,7 @@ class Parameter:
     def declared(self, with_default):
         """The C++ parameter."""
         base = {"Tensor": "const Tensor&", "Operand": "const Operand&", "Tensor[]": "const std::vector<Tensor>&", "int": "Int",
-                "int[]": "const Dims&", "float": "Float", "bool": "bool", "str": "std::string_view", "Dtype": "Dtype",
+                "int[]": "const Dims&", "float": "Float", "float[]": "const Numbers&", "bool": "bool", "str": "std::string_view", "Padding": "const Padding&", "Dtype": "Dtype",
                 "Device": "Device"}[self.type]
         if self.optional and self.type in ("int", "float", "bool", "Dtype", "Device"):
             base = f"std::optional<{base}>"
@@ -76,7 +76,7 @@ class Parameter:
             if self.default in ("0", "1"):
                 return "detail::zero_operand()" if self.default == "0" else "detail::one_operand()"
             fail(f"an Operand's default may be None, 0 or 1, not {self.default}")
-        if self.type == "int[]":
+        if self.type in ("int[]", "Padding"):
             return "{" + self.default.strip("[]()").rstrip(",") + "}"
         if self.type == "bool":
             return {"True": "true", "False": "false"}[self.default]
@@ -90,7 +90,7 @@ class Parameter:
 
     def argument(self):
         """The C++ expression of its Argument."""
-        if self.optional and self.type in ("int[]", "str"):
+        if self.optional and self.type in ("int[]", "float[]", "str"):
             return f"{self.cpp_name}.empty() ? Argument() : Argument({self.cpp_name})"
         return f"Argument({self.cpp_name})"
 
@@ -206,7 +206,7 @@ def parse_signature(text, where):
         if part == "*":
             keyword_only = True
             continue
-        p = re.fullmatch(r"(Tensor\[\]|Tensor|Operand|int\[\]|int|float|bool|str|Dtype|Device|Index\[\])(\??) +(\w+)(?: *= *(.*))?", part)
+        p = re.fullmatch(r"(Tensor\[\]|Tensor|Operand|int\[\]|int|float\[\]|float|bool|str|Padding|Dtype|Device|Index\[\])(\??) +(\w+)(?: *= *(.*))?", part)
         if not p:
             fail(f"{where}: cannot read the parameter {part!r}")
         parameters.append(Parameter(p[1], p[2] == "?", p[3], p[4], keyword_only))

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <fulgurite/convolution_layers.h>
 #include <fulgurite/detail/walk.h>
 #include <fulgurite/operators.h>
 #include <fulgurite/tensor.h>

@@ -116,6 +116,8 @@ Tensor cat(const std::vector<Tensor>& tensors, Int dim = 0, SourceLocation at = 
 /// The smallest integer not below each element. (torch.ceil)
 Tensor ceil(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor ceil_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// The channels of groups by turns: channel i of group j becomes channel i * groups + j. (torch.channel_shuffle)
+Tensor channel_shuffle(const Tensor& input, Int groups, SourceLocation at = SourceLocation::here());
 /// At most `chunks` views of equal size (the last may be smaller) that follow one another along a dimension.
 /// (torch.chunk)
 std::vector<Tensor> chunk(const Tensor& input, Int chunks, Int dim = 0, SourceLocation at = SourceLocation::here());
@@ -632,6 +634,51 @@ Tensor zero_(const Tensor& input, SourceLocation at = SourceLocation::here());
 
 namespace nn {
 
+/// The means of as many nearly equal windows of sequences as asked for; -1 (in Python None) keeps a size.
+/// (torch.nn.functional.adaptive_avg_pool1d)
+Tensor adaptive_avg_pool1d(const Tensor& input, const Dims& output_size, SourceLocation at = SourceLocation::here());
+/// The means of as many nearly equal windows of images as asked for; -1 (in Python None) keeps a size.
+/// (torch.nn.functional.adaptive_avg_pool2d)
+Tensor adaptive_avg_pool2d(const Tensor& input, const Dims& output_size, SourceLocation at = SourceLocation::here());
+/// The means of as many nearly equal windows of volumes as asked for; -1 (in Python None) keeps a size.
+/// (torch.nn.functional.adaptive_avg_pool3d)
+Tensor adaptive_avg_pool3d(const Tensor& input, const Dims& output_size, SourceLocation at = SourceLocation::here());
+/// The largest elements of as many nearly equal windows of sequences as asked for; -1 (in Python None) keeps a size.
+/// (torch.nn.functional.adaptive_max_pool1d)
+Tensor adaptive_max_pool1d(const Tensor& input, const Dims& output_size, SourceLocation at = SourceLocation::here());
+/// adaptive_max_pool1d, and the number of each largest element among the elements of a channel.
+/// (torch.nn.functional.adaptive_max_pool1d_with_indices)
+std::tuple<Tensor, Tensor> adaptive_max_pool1d_with_indices(const Tensor& input, const Dims& output_size, SourceLocation
+    at = SourceLocation::here());
+/// The largest elements of as many nearly equal windows of images as asked for; -1 (in Python None) keeps a size.
+/// (torch.nn.functional.adaptive_max_pool2d)
+Tensor adaptive_max_pool2d(const Tensor& input, const Dims& output_size, SourceLocation at = SourceLocation::here());
+/// adaptive_max_pool2d, and the number of each largest element among the elements of a channel.
+/// (torch.nn.functional.adaptive_max_pool2d_with_indices)
+std::tuple<Tensor, Tensor> adaptive_max_pool2d_with_indices(const Tensor& input, const Dims& output_size, SourceLocation
+    at = SourceLocation::here());
+/// The largest elements of as many nearly equal windows of volumes as asked for; -1 (in Python None) keeps a size.
+/// (torch.nn.functional.adaptive_max_pool3d)
+Tensor adaptive_max_pool3d(const Tensor& input, const Dims& output_size, SourceLocation at = SourceLocation::here());
+/// adaptive_max_pool3d, and the number of each largest element among the elements of a channel.
+/// (torch.nn.functional.adaptive_max_pool3d_with_indices)
+std::tuple<Tensor, Tensor> adaptive_max_pool3d_with_indices(const Tensor& input, const Dims& output_size, SourceLocation
+    at = SourceLocation::here());
+/// The grid for grid_sample of affine maps [batch, 2, 3] or [batch, 3, 4], for results of a size.
+/// (torch.nn.functional.affine_grid)
+Tensor affine_grid(const Tensor& theta, const Dims& size, std::optional<bool> align_corners = {}, SourceLocation at =
+    SourceLocation::here());
+/// The mean of each window of sequences. (torch.nn.functional.avg_pool1d)
+Tensor avg_pool1d(const Tensor& input, const Dims& kernel_size, const Dims& stride = {}, const Dims& padding = {0}, bool
+    ceil_mode = false, bool count_include_pad = true, SourceLocation at = SourceLocation::here());
+/// The mean of each window of images. (torch.nn.functional.avg_pool2d)
+Tensor avg_pool2d(const Tensor& input, const Dims& kernel_size, const Dims& stride = {}, const Dims& padding = {0}, bool
+    ceil_mode = false, bool count_include_pad = true, std::optional<Int> divisor_override = {}, SourceLocation at =
+    SourceLocation::here());
+/// The mean of each window of volumes. (torch.nn.functional.avg_pool3d)
+Tensor avg_pool3d(const Tensor& input, const Dims& kernel_size, const Dims& stride = {}, const Dims& padding = {0}, bool
+    ceil_mode = false, bool count_include_pad = true, std::optional<Int> divisor_override = {}, SourceLocation at =
+    SourceLocation::here());
 /// Brings each channel to mean 0 and variance 1, over the batch in training (advancing the running statistics in
 /// place), else by the running statistics; then applies weight and bias. (torch.nn.functional.batch_norm)
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight =
@@ -654,6 +701,36 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
 /// x where it is positive, else alpha * (exp(x / alpha) - 1). (torch.nn.functional.celu)
 Tensor celu(const Tensor& input, Float alpha = 1.0, bool inplace = false, SourceLocation at = SourceLocation::here());
 Tensor celu_(const Tensor& input, Float alpha = 1.0, bool inplace = false, SourceLocation at = SourceLocation::here());
+/// Convolution of sequences [batch, channels, length], the batch left out or not; padding may be "same" or "valid".
+/// (torch.nn.functional.conv1d)
+Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias = detail::no_tensor(), const Dims& stride =
+    {1}, const Padding& padding = {0}, const Dims& dilation = {1}, Int groups = 1, SourceLocation at =
+    SourceLocation::here());
+/// Convolution of images [batch, channels, height, width], the batch left out or not; padding may be "same" or "valid".
+/// (torch.nn.functional.conv2d)
+Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias = detail::no_tensor(), const Dims& stride =
+    {1}, const Padding& padding = {0}, const Dims& dilation = {1}, Int groups = 1, SourceLocation at =
+    SourceLocation::here());
+/// Convolution of volumes [batch, channels, depth, height, width], the batch left out or not; padding may be "same" or
+/// "valid". (torch.nn.functional.conv3d)
+Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias = detail::no_tensor(), const Dims& stride =
+    {1}, const Padding& padding = {0}, const Dims& dilation = {1}, Int groups = 1, SourceLocation at =
+    SourceLocation::here());
+/// The transposed map of conv1d: each number of the input spreads a kernel over the result.
+/// (torch.nn.functional.conv_transpose1d)
+Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const Tensor& bias = detail::no_tensor(), const Dims&
+    stride = {1}, const Dims& padding = {0}, const Dims& output_padding = {0}, Int groups = 1, const Dims& dilation =
+    {1}, SourceLocation at = SourceLocation::here());
+/// The transposed map of conv2d: each number of the input spreads a kernel over the result.
+/// (torch.nn.functional.conv_transpose2d)
+Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Tensor& bias = detail::no_tensor(), const Dims&
+    stride = {1}, const Dims& padding = {0}, const Dims& output_padding = {0}, Int groups = 1, const Dims& dilation =
+    {1}, SourceLocation at = SourceLocation::here());
+/// The transposed map of conv3d: each number of the input spreads a kernel over the result.
+/// (torch.nn.functional.conv_transpose3d)
+Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const Tensor& bias = detail::no_tensor(), const Dims&
+    stride = {1}, const Dims& padding = {0}, const Dims& output_padding = {0}, Int groups = 1, const Dims& dilation =
+    {1}, SourceLocation at = SourceLocation::here());
 /// The inner product along a dimension over the product of the norms, each at least eps.
 /// (torch.nn.functional.cosine_similarity)
 Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, Int dim = 1, Float eps = 1e-8, SourceLocation at =
@@ -674,6 +751,9 @@ Tensor elu_(const Tensor& input, Float alpha = 1.0, bool inplace = false, Source
 Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<Int> padding_idx = {}, std::optional<Float>
     max_norm = {}, Float norm_type = 2.0, bool scale_grad_by_freq = false, bool sparse = false, SourceLocation at =
     SourceLocation::here());
+/// The sums of columns that are windows of images of output_size. (torch.nn.functional.fold)
+Tensor fold(const Tensor& input, const Dims& output_size, const Dims& kernel_size, const Dims& dilation = {1}, const
+    Dims& padding = {0}, const Dims& stride = {1}, SourceLocation at = SourceLocation::here());
 /// Minus the log-likelihood of targets that are normal around input with variances var, each at least eps.
 /// (torch.nn.functional.gaussian_nll_loss)
 Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, bool full = false, Float eps =
@@ -683,6 +763,10 @@ Tensor gelu(const Tensor& input, std::string_view approximate = "none", SourceLo
 Tensor gelu_(const Tensor& input, std::string_view approximate = "none", SourceLocation at = SourceLocation::here());
 /// The first half along dim times the sigmoid of the second. (torch.nn.functional.glu)
 Tensor glu(const Tensor& input, Int dim = -1, SourceLocation at = SourceLocation::here());
+/// What images or volumes have at the places of a grid, given from -1 to 1, last dimension first; modes bilinear,
+/// nearest, bicubic; outside zeros, border or reflection. (torch.nn.functional.grid_sample)
+Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mode = "bilinear", std::string_view
+    padding_mode = "zeros", std::optional<bool> align_corners = {}, SourceLocation at = SourceLocation::here());
 /// Brings each group of channels of each sample to mean 0 and variance 1, then applies weight and bias by channel.
 /// (torch.nn.functional.group_norm)
 Tensor group_norm(const Tensor& input, Int num_groups, const Tensor& weight = detail::no_tensor(), const Tensor& bias =
@@ -714,6 +798,11 @@ Tensor huber_loss(const Tensor& input, const Tensor& target, std::string_view re
 Tensor instance_norm(const Tensor& input, const Tensor& running_mean = detail::no_tensor(), const Tensor& running_var =
     detail::no_tensor(), const Tensor& weight = detail::no_tensor(), const Tensor& bias = detail::no_tensor(), bool
     use_input_stats = true, Float momentum = 0.1, Float eps = 1e-05, SourceLocation at = SourceLocation::here());
+/// Resizes the spatial dimensions to a size or by a factor; modes nearest, nearest-exact, area, linear, bilinear,
+/// bicubic, trilinear. (torch.nn.functional.interpolate)
+Tensor interpolate(const Tensor& input, const Dims& size = {}, const Numbers& scale_factor = {}, std::string_view mode =
+    "nearest", std::optional<bool> align_corners = {}, std::optional<bool> recompute_scale_factor = {}, bool antialias =
+    false, SourceLocation at = SourceLocation::here());
 /// The divergence of the target's distribution from the one whose logarithm is input; "batchmean" divides by the first
 /// size. (torch.nn.functional.kl_div)
 Tensor kl_div(const Tensor& input, const Tensor& target, std::optional<bool> size_average = {}, std::optional<bool>
@@ -746,6 +835,33 @@ Tensor logsigmoid_(const Tensor& input, SourceLocation at = SourceLocation::here
 Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, Float margin = 0.0,
     std::optional<bool> size_average = {}, std::optional<bool> reduce = {}, std::string_view reduction = "mean",
     SourceLocation at = SourceLocation::here());
+/// The largest element of each window of sequences; with return_indices see max_pool1d_with_indices.
+/// (torch.nn.functional.max_pool1d)
+Tensor max_pool1d(const Tensor& input, const Dims& kernel_size, const Dims& stride = {}, const Dims& padding = {0},
+    const Dims& dilation = {1}, bool ceil_mode = false, SourceLocation at = SourceLocation::here());
+/// The largest element of each window of sequences, and its number among the elements of a channel.
+/// (torch.nn.functional.max_pool1d_with_indices)
+std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Tensor& input, const Dims& kernel_size, const Dims& stride =
+    {}, const Dims& padding = {0}, const Dims& dilation = {1}, bool ceil_mode = false, SourceLocation at =
+    SourceLocation::here());
+/// The largest element of each window of images; with return_indices see max_pool2d_with_indices.
+/// (torch.nn.functional.max_pool2d)
+Tensor max_pool2d(const Tensor& input, const Dims& kernel_size, const Dims& stride = {}, const Dims& padding = {0},
+    const Dims& dilation = {1}, bool ceil_mode = false, SourceLocation at = SourceLocation::here());
+/// The largest element of each window of images, and its number among the elements of a channel.
+/// (torch.nn.functional.max_pool2d_with_indices)
+std::tuple<Tensor, Tensor> max_pool2d_with_indices(const Tensor& input, const Dims& kernel_size, const Dims& stride =
+    {}, const Dims& padding = {0}, const Dims& dilation = {1}, bool ceil_mode = false, SourceLocation at =
+    SourceLocation::here());
+/// The largest element of each window of volumes; with return_indices see max_pool3d_with_indices.
+/// (torch.nn.functional.max_pool3d)
+Tensor max_pool3d(const Tensor& input, const Dims& kernel_size, const Dims& stride = {}, const Dims& padding = {0},
+    const Dims& dilation = {1}, bool ceil_mode = false, SourceLocation at = SourceLocation::here());
+/// The largest element of each window of volumes, and its number among the elements of a channel.
+/// (torch.nn.functional.max_pool3d_with_indices)
+std::tuple<Tensor, Tensor> max_pool3d_with_indices(const Tensor& input, const Dims& kernel_size, const Dims& stride =
+    {}, const Dims& padding = {0}, const Dims& dilation = {1}, bool ceil_mode = false, SourceLocation at =
+    SourceLocation::here());
 /// x * tanh(softplus(x)). (torch.nn.functional.mish)
 Tensor mish(const Tensor& input, bool inplace = false, SourceLocation at = SourceLocation::here());
 Tensor mish_(const Tensor& input, bool inplace = false, SourceLocation at = SourceLocation::here());
@@ -835,6 +951,9 @@ Tensor threshold_(const Tensor& input, Float threshold, Float value, bool inplac
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, Float margin = 1.0,
     Float p = 2.0, Float eps = 1e-6, bool swap = false, std::optional<bool> size_average = {}, std::optional<bool>
     reduce = {}, std::string_view reduction = "mean", SourceLocation at = SourceLocation::here());
+/// The windows of images as columns: [batch, channels * kernel's elements, windows]. (torch.nn.functional.unfold)
+Tensor unfold(const Tensor& input, const Dims& kernel_size, const Dims& dilation = {1}, const Dims& padding = {0}, const
+    Dims& stride = {1}, SourceLocation at = SourceLocation::here());
 using fulgurite::softmax;
 using fulgurite::log_softmax;
 
@@ -857,11 +976,34 @@ namespace prims {
 std::tuple<Tensor, Tensor, Tensor> adamw(const Tensor& parameter, const Tensor& gradient, const Tensor& first_moment,
     const Tensor& second_moment, const Tensor& step, const Tensor& learning_rate, Float beta1, Float beta2, Float eps,
     Float weight_decay, SourceLocation at = SourceLocation::here());
+/// The means of as many nearly equal windows as asked for.
+Tensor adaptive_avg_pool(const Tensor& input, const Dims& output_size, SourceLocation at = SourceLocation::here());
+/// Each number divided and spread over its window of an input of this size: the cotangent of prims.adaptive_avg_pool's
+/// input.
+Tensor adaptive_avg_pool_backward(const Tensor& grad, const Dims& size, SourceLocation at = SourceLocation::here());
+/// The largest elements of as many nearly equal windows as asked for, and their numbers as of prims.max_pool.
+std::tuple<Tensor, Tensor> adaptive_max_pool(const Tensor& input, const Dims& output_size, SourceLocation at =
+    SourceLocation::here());
 /// A view of a contiguous tensor's memory with any sizes and strides, from its element storage_offset on.
 Tensor as_strided(const Tensor& input, const Dims& size, const Dims& stride, Int storage_offset = 0, SourceLocation at =
     SourceLocation::here());
+/// The mean of each window.
+Tensor avg_pool(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode,
+    bool count_include_pad, std::optional<Int> divisor_override, SourceLocation at = SourceLocation::here());
+/// Each number divided and spread over its window of an input of this size: the cotangent of prims.avg_pool's input.
+Tensor avg_pool_backward(const Tensor& grad, const Dims& size, const Dims& kernel_size, const Dims& stride, const Dims&
+    padding, bool ceil_mode, bool count_include_pad, std::optional<Int> divisor_override, SourceLocation at =
+    SourceLocation::here());
 /// The elements converted to another dtype; floating ones are cut toward zero for integers.
 Tensor convert_element_type(const Tensor& input, Dtype dtype, SourceLocation at = SourceLocation::here());
+/// Each window of the input [batch, channels, sizes…] times the weight [rows, channels / groups, kernel…], summed;
+/// transposed, the map whose matrix is the transposed one.
+Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride, const Dims&
+    padding, const Dims& dilation, bool transposed, const Dims& output_padding, Int groups, SourceLocation at =
+    SourceLocation::here());
+/// The cotangent of a convolution's weight from those of its result: what each number of the kernel was multiplied by.
+Tensor convolution_weight(const Tensor& grad, const Tensor& input, const Dims& kernel_size, const Dims& stride, const
+    Dims& padding, const Dims& dilation, Int groups, SourceLocation at = SourceLocation::here());
 /// Writes source into destination's memory. The sizes and dtypes are equal.
 Tensor copy_(const Tensor& source, const Tensor& destination, SourceLocation at = SourceLocation::here());
 /// The cotangent of an embedding's weight: the rows of grad added up by index, in order; -1: no padding index.
@@ -892,6 +1034,9 @@ Tensor linear_recurrence(const Tensor& input, const Tensor& factor, Int dim, boo
 /// The cotangent of log_softmax's input: grad - exp(output) * sum(grad).
 Tensor log_softmax_backward(const Tensor& grad, const Tensor& output, Int dim, SourceLocation at =
     SourceLocation::here());
+/// The largest element of each window, and its number among the elements of the spatial dimensions.
+std::tuple<Tensor, Tensor> max_pool(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims&
+    padding, const Dims& dilation, bool ceil_mode, SourceLocation at = SourceLocation::here());
 /// torch.max along a dimension: the largest elements and the indices of the first of them.
 std::tuple<Tensor, Tensor> max_with_indices(const Tensor& input, Int dim, bool keepdim = false, SourceLocation at =
     SourceLocation::here());

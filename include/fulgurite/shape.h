@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <iosfwd>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fulgurite/number.h>
@@ -90,6 +91,45 @@ class Dims : public Shape {
   template <CppInteger T>
   Dims(T dim) : Shape({Int(dim)}) {}
   Dims(Int dim) : Shape({dim}) {}
+};
+
+/// How a convolution pads: by sizes, or as "same" (the result has the input's sizes) or "valid" (not at all) say.
+class Padding {
+ public:
+  Padding() = default;
+  Padding(std::initializer_list<Int> sizes) : sizes_(sizes) {}
+  Padding(const Dims& sizes) : sizes_(sizes) {}
+  template <CppInteger T>
+  Padding(T size) : sizes_(size) {}
+  Padding(Int size) : sizes_(size) {}
+  Padding(const char* name) : name_(name) {}
+  Padding(std::string_view name) : name_(name) {}
+
+  const Dims& sizes() const { return sizes_; }
+  /// "" where sizes are given.
+  std::string_view name() const { return name_; }
+
+ private:
+  Dims sizes_;
+  std::string_view name_;
+};
+
+/// A parameter that takes one number or several: `interpolate(x, {}, 2.0)`, `interpolate(x, {}, {2.0, 1.5})`.
+class Numbers {
+ public:
+  Numbers() = default;
+  Numbers(std::initializer_list<Float> numbers) : numbers_(numbers) {}
+  Numbers(const std::vector<double>& numbers) : numbers_(numbers.begin(), numbers.end()) {}
+  template <CppNumber T>
+  Numbers(T number) : numbers_{Float(number)} {}
+  Numbers(Float number) : numbers_{number} {}
+
+  bool empty() const { return numbers_.empty(); }
+  size_t size() const { return numbers_.size(); }
+  const Float* data() const { return numbers_.data(); }
+
+ private:
+  std::vector<Float> numbers_;
 };
 
 }  // namespace fulgurite

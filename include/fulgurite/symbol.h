@@ -18,7 +18,7 @@ class Tensor;
 
 /// One parameter of an operator, as its signature spells it.
 struct Parameter {
-  enum class Type : uint8_t { tensor, operand, tensors, integer, integers, floating, boolean, string, dtype, device, indices };
+  enum class Type : uint8_t { tensor, operand, tensors, integer, integers, floating, floatings, boolean, string, padding, dtype, device, indices };
   std::string_view name{};
   Type type = Type::tensor;
   bool optional = false;           // "Tensor?": none is allowed
@@ -27,8 +27,8 @@ struct Parameter {
 };
 
 /// The parsed form of "torch.sum(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor".
-/// Parameter types: Tensor, Operand (a tensor or a number), Tensor[], int, int[], float, bool, str, Dtype, Device, Index[];
-/// `?` after a type allows None. Results: Tensor, Tensor[], or (Tensor, Tensor, …).
+/// Parameter types: Tensor, Operand (a tensor or a number), Tensor[], int, int[], float, float[], bool, str, Padding (int[] or str), Dtype,
+/// Device, Index[]; `?` after a type allows None. Results: Tensor, Tensor[], or (Tensor, Tensor, …).
 /// A misspelled signature does not compile.
 struct Signature {
   static constexpr int max_parameters = 16;
@@ -145,11 +145,11 @@ struct SignatureReader {
     using Type = Parameter::Type;
     constexpr std::pair<std::string_view, Type> types[] = {
         {"Tensor[]", Type::tensors}, {"Tensor", Type::tensor}, {"Operand", Type::operand}, {"int[]", Type::integers},
-        {"int", Type::integer},      {"float", Type::floating}, {"bool", Type::boolean},   {"str", Type::string},
+        {"int", Type::integer},      {"float[]", Type::floatings}, {"float", Type::floating}, {"bool", Type::boolean}, {"str", Type::string}, {"Padding", Type::padding},
         {"Dtype", Type::dtype},      {"Device", Type::device},  {"Index[]", Type::indices}};
     for (const auto& [spelling, type] : types)
       if (take(spelling)) return type;
-    throw "a parameter's type is not one of Tensor, Operand, Tensor[], int, int[], float, bool, str, Dtype, Device, Index[]";
+    throw "a parameter's type is not one of Tensor, Operand, Tensor[], int, int[], float, float[], bool, str, Padding, Dtype, Device, Index[]";
   }
 };
 

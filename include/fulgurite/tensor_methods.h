@@ -31,6 +31,18 @@ struct TensorMethods {
   Tensor acos_(SourceLocation at = SourceLocation::here()) const;
   Tensor acosh(SourceLocation at = SourceLocation::here()) const;
   Tensor acosh_(SourceLocation at = SourceLocation::here()) const;
+  Tensor adaptive_avg_pool1d(const Dims& output_size, SourceLocation at = SourceLocation::here()) const;
+  Tensor adaptive_avg_pool2d(const Dims& output_size, SourceLocation at = SourceLocation::here()) const;
+  Tensor adaptive_avg_pool3d(const Dims& output_size, SourceLocation at = SourceLocation::here()) const;
+  Tensor adaptive_max_pool1d(const Dims& output_size, SourceLocation at = SourceLocation::here()) const;
+  std::tuple<Tensor, Tensor> adaptive_max_pool1d_with_indices(const Dims& output_size, SourceLocation at =
+      SourceLocation::here()) const;
+  Tensor adaptive_max_pool2d(const Dims& output_size, SourceLocation at = SourceLocation::here()) const;
+  std::tuple<Tensor, Tensor> adaptive_max_pool2d_with_indices(const Dims& output_size, SourceLocation at =
+      SourceLocation::here()) const;
+  Tensor adaptive_max_pool3d(const Dims& output_size, SourceLocation at = SourceLocation::here()) const;
+  std::tuple<Tensor, Tensor> adaptive_max_pool3d_with_indices(const Dims& output_size, SourceLocation at =
+      SourceLocation::here()) const;
   Tensor add(const Operand& other, const Operand& alpha = detail::one_operand(), SourceLocation at =
       SourceLocation::here()) const;
   Tensor add_(const Operand& other, const Operand& alpha = detail::one_operand(), SourceLocation at =
@@ -49,6 +61,8 @@ struct TensorMethods {
       = detail::one_operand(), SourceLocation at = SourceLocation::here()) const;
   Tensor addmv(const Tensor& mat, const Tensor& vec, const Operand& beta = detail::one_operand(), const Operand& alpha =
       detail::one_operand(), SourceLocation at = SourceLocation::here()) const;
+  Tensor affine_grid(const Dims& size, std::optional<bool> align_corners = {}, SourceLocation at =
+      SourceLocation::here()) const;
   Tensor all(const Dims& dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
   Tensor amax(const Dims& dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
   Tensor amin(const Dims& dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
@@ -67,6 +81,14 @@ struct TensorMethods {
   Tensor atan2_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor atanh(SourceLocation at = SourceLocation::here()) const;
   Tensor atanh_(SourceLocation at = SourceLocation::here()) const;
+  Tensor avg_pool1d(const Dims& kernel_size, const Dims& stride = {}, const Dims& padding = {0}, bool ceil_mode = false,
+      bool count_include_pad = true, SourceLocation at = SourceLocation::here()) const;
+  Tensor avg_pool2d(const Dims& kernel_size, const Dims& stride = {}, const Dims& padding = {0}, bool ceil_mode = false,
+      bool count_include_pad = true, std::optional<Int> divisor_override = {}, SourceLocation at =
+      SourceLocation::here()) const;
+  Tensor avg_pool3d(const Dims& kernel_size, const Dims& stride = {}, const Dims& padding = {0}, bool ceil_mode = false,
+      bool count_include_pad = true, std::optional<Int> divisor_override = {}, SourceLocation at =
+      SourceLocation::here()) const;
   Tensor baddbmm(const Tensor& batch1, const Tensor& batch2, const Operand& beta = detail::one_operand(), const Operand&
       alpha = detail::one_operand(), SourceLocation at = SourceLocation::here()) const;
   Tensor batch_norm(const Tensor& running_mean, const Tensor& running_var, const Tensor& weight = detail::no_tensor(),
@@ -100,6 +122,7 @@ struct TensorMethods {
   Tensor ceil_(SourceLocation at = SourceLocation::here()) const;
   Tensor celu(Float alpha = 1.0, bool inplace = false, SourceLocation at = SourceLocation::here()) const;
   Tensor celu_(Float alpha = 1.0, bool inplace = false, SourceLocation at = SourceLocation::here()) const;
+  Tensor channel_shuffle(Int groups, SourceLocation at = SourceLocation::here()) const;
   std::vector<Tensor> chunk(Int chunks, Int dim = 0, SourceLocation at = SourceLocation::here()) const;
   Tensor clamp(const Operand& min = detail::no_operand(), const Operand& max = detail::no_operand(), SourceLocation at =
       SourceLocation::here()) const;
@@ -113,6 +136,21 @@ struct TensorMethods {
   Tensor constant_pad_nd(const Dims& pad, const Operand& value = detail::zero_operand(), SourceLocation at =
       SourceLocation::here()) const;
   Tensor contiguous(SourceLocation at = SourceLocation::here()) const;
+  Tensor conv1d(const Tensor& weight, const Tensor& bias = detail::no_tensor(), const Dims& stride = {1}, const Padding&
+      padding = {0}, const Dims& dilation = {1}, Int groups = 1, SourceLocation at = SourceLocation::here()) const;
+  Tensor conv2d(const Tensor& weight, const Tensor& bias = detail::no_tensor(), const Dims& stride = {1}, const Padding&
+      padding = {0}, const Dims& dilation = {1}, Int groups = 1, SourceLocation at = SourceLocation::here()) const;
+  Tensor conv3d(const Tensor& weight, const Tensor& bias = detail::no_tensor(), const Dims& stride = {1}, const Padding&
+      padding = {0}, const Dims& dilation = {1}, Int groups = 1, SourceLocation at = SourceLocation::here()) const;
+  Tensor conv_transpose1d(const Tensor& weight, const Tensor& bias = detail::no_tensor(), const Dims& stride = {1},
+      const Dims& padding = {0}, const Dims& output_padding = {0}, Int groups = 1, const Dims& dilation = {1},
+      SourceLocation at = SourceLocation::here()) const;
+  Tensor conv_transpose2d(const Tensor& weight, const Tensor& bias = detail::no_tensor(), const Dims& stride = {1},
+      const Dims& padding = {0}, const Dims& output_padding = {0}, Int groups = 1, const Dims& dilation = {1},
+      SourceLocation at = SourceLocation::here()) const;
+  Tensor conv_transpose3d(const Tensor& weight, const Tensor& bias = detail::no_tensor(), const Dims& stride = {1},
+      const Dims& padding = {0}, const Dims& output_padding = {0}, Int groups = 1, const Dims& dilation = {1},
+      SourceLocation at = SourceLocation::here()) const;
   Tensor copysign(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor copysign_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor cos(SourceLocation at = SourceLocation::here()) const;
@@ -176,6 +214,8 @@ struct TensorMethods {
   Tensor fmin_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor fmod(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor fmod_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor fold(const Dims& output_size, const Dims& kernel_size, const Dims& dilation = {1}, const Dims& padding = {0},
+      const Dims& stride = {1}, SourceLocation at = SourceLocation::here()) const;
   Tensor frac(SourceLocation at = SourceLocation::here()) const;
   Tensor frac_(SourceLocation at = SourceLocation::here()) const;
   Tensor gather(Int dim, const Tensor& index, SourceLocation at = SourceLocation::here()) const;
@@ -186,6 +226,8 @@ struct TensorMethods {
   Tensor gelu(std::string_view approximate = "none", SourceLocation at = SourceLocation::here()) const;
   Tensor gelu_(std::string_view approximate = "none", SourceLocation at = SourceLocation::here()) const;
   Tensor glu(Int dim = -1, SourceLocation at = SourceLocation::here()) const;
+  Tensor grid_sample(const Tensor& grid, std::string_view mode = "bilinear", std::string_view padding_mode = "zeros",
+      std::optional<bool> align_corners = {}, SourceLocation at = SourceLocation::here()) const;
   Tensor group_norm(Int num_groups, const Tensor& weight = detail::no_tensor(), const Tensor& bias =
       detail::no_tensor(), Float eps = 1e-05, SourceLocation at = SourceLocation::here()) const;
   Tensor gt(const Operand& other, SourceLocation at = SourceLocation::here()) const;
@@ -223,6 +265,9 @@ struct TensorMethods {
       detail::no_tensor(), const Tensor& weight = detail::no_tensor(), const Tensor& bias = detail::no_tensor(), bool
       use_input_stats = true, Float momentum = 0.1, Float eps = 1e-05, SourceLocation at = SourceLocation::here())
       const;
+  Tensor interpolate(const Dims& size = {}, const Numbers& scale_factor = {}, std::string_view mode = "nearest",
+      std::optional<bool> align_corners = {}, std::optional<bool> recompute_scale_factor = {}, bool antialias = false,
+      SourceLocation at = SourceLocation::here()) const;
   Tensor isfinite(SourceLocation at = SourceLocation::here()) const;
   Tensor isfinite_(SourceLocation at = SourceLocation::here()) const;
   Tensor isinf(SourceLocation at = SourceLocation::here()) const;
@@ -287,6 +332,21 @@ struct TensorMethods {
   Tensor masked_fill_(const Tensor& mask, const Operand& value, SourceLocation at = SourceLocation::here()) const;
   Tensor matmul(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor max(SourceLocation at = SourceLocation::here()) const;
+  Tensor max_pool1d(const Dims& kernel_size, const Dims& stride = {}, const Dims& padding = {0}, const Dims& dilation =
+      {1}, bool ceil_mode = false, SourceLocation at = SourceLocation::here()) const;
+  std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Dims& kernel_size, const Dims& stride = {}, const Dims&
+      padding = {0}, const Dims& dilation = {1}, bool ceil_mode = false, SourceLocation at = SourceLocation::here())
+      const;
+  Tensor max_pool2d(const Dims& kernel_size, const Dims& stride = {}, const Dims& padding = {0}, const Dims& dilation =
+      {1}, bool ceil_mode = false, SourceLocation at = SourceLocation::here()) const;
+  std::tuple<Tensor, Tensor> max_pool2d_with_indices(const Dims& kernel_size, const Dims& stride = {}, const Dims&
+      padding = {0}, const Dims& dilation = {1}, bool ceil_mode = false, SourceLocation at = SourceLocation::here())
+      const;
+  Tensor max_pool3d(const Dims& kernel_size, const Dims& stride = {}, const Dims& padding = {0}, const Dims& dilation =
+      {1}, bool ceil_mode = false, SourceLocation at = SourceLocation::here()) const;
+  std::tuple<Tensor, Tensor> max_pool3d_with_indices(const Dims& kernel_size, const Dims& stride = {}, const Dims&
+      padding = {0}, const Dims& dilation = {1}, bool ceil_mode = false, SourceLocation at = SourceLocation::here())
+      const;
   Tensor maximum(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor maximum_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor mean(const Dims& dim = {}, bool keepdim = false, std::optional<Dtype> dtype = {}, SourceLocation at =

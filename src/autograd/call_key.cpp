@@ -64,6 +64,12 @@ void add(Words& words, const Argument& argument) {
       words.push_back(argument.integers().size());
       for (const Int number : argument.integers()) words.push_back(static_cast<uint64_t>(number.hint()));
       break;
+    case Kind::floatings: {
+      const auto numbers = argument.floatings();
+      words.push_back(numbers.size());
+      for (const Float number : numbers) words.push_back(std::bit_cast<uint64_t>(number.hint()));
+      break;
+    }
     case Kind::list:
       words.push_back(argument.list().size());
       for (const Argument& item : argument.list()) add(words, item);

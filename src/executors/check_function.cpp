@@ -38,6 +38,8 @@ const char* type_name(Parameter::Type type) {
     case Parameter::Type::integer: return "int";
     case Parameter::Type::integers: return "int[]";
     case Parameter::Type::floating: return "float";
+    case Parameter::Type::floatings: return "float[]";
+    case Parameter::Type::padding: return "Padding";
     case Parameter::Type::boolean: return "bool";
     case Parameter::Type::string: return "str";
     case Parameter::Type::dtype: return "Dtype";
@@ -61,6 +63,8 @@ bool matches(const Parameter& parameter, ArgumentType type) {
     case Parameter::Type::string: return type == ArgumentType::string;
     case Parameter::Type::dtype: return type == ArgumentType::dtype;
     case Parameter::Type::device: return type == ArgumentType::device;
+    case Parameter::Type::floatings:
+    case Parameter::Type::padding:
     case Parameter::Type::indices: return false;
   }
   return false;

@@ -50,7 +50,7 @@ struct Executor {
 
 /// eager: the kernels of eager mode, for every primitive and for the composites that deserve one. Never refuses a primitive.
 const Executor& eager_executor();
-/// onednn: matrix products.
+/// onednn: matrix products and convolutions.
 const Executor& onednn_executor();
 
 const Implementation* find_eager_implementation(const Symbol&);

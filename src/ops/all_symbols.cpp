@@ -17,6 +17,7 @@ constexpr SymbolList (*families[])() = {
     matrix_products_symbols, contraction_symbols, einsum_symbols,
     normalization_symbols, channel_normalization_symbols, softmax_symbols,
     losses_symbols, regression_loss_symbols, distance_symbols,
+    convolution_symbols, pooling_symbols, pooling_function_symbols, folding_symbols, interpolation_symbols, grid_sampling_symbols,
     attention_symbols, embedding_symbols, optimizer_symbols, structural_symbols,
 };
 

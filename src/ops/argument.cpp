@@ -53,6 +53,18 @@ std::span<const Int> Argument::integers() const {
   return {};
 }
 
+SmallVector<Float, 3> Argument::floatings() const {
+  SmallVector<Float, 3> out;
+  if (is_number()) out.push_back(floating());
+  if (kind_ == Kind::floatings)
+    for (size_t i = 0; i < floatings_.size; ++i) out.push_back(floatings_.data[i]);
+  if (kind_ == Kind::integers)
+    for (const Int n : integers()) out.push_back(n);
+  if (kind_ == Kind::list)
+    for (const Argument& item : list()) out.push_back(item.floating());
+  return out;
+}
+
 Operand Argument::operand(SourceLocation at) const {
   switch (kind_) {
     case Kind::none: return {};

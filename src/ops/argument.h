@@ -12,7 +12,9 @@ namespace fulgurite {
 /// An argument of an operator call on its way to an interpreter: a view, nothing owned, made on the stack.
 class Argument {
  public:
-  enum class Kind : uint8_t { none, tensor, integer, floating, boolean, string, dtype, device, tensors, integers, list, slice, ellipsis };
+  enum class Kind : uint8_t {
+    none, tensor, integer, floating, boolean, string, dtype, device, tensors, integers, floatings, list, slice, ellipsis
+  };
   constexpr Argument() : integer_() {}
   Argument(const Tensor& t) : kind_(t.defined() ? Kind::tensor : Kind::none), tensor_(&t) {}
   Argument(Int n) : kind_(Kind::integer), integer_(n) {}
@@ -26,6 +28,12 @@ class Argument {
   Argument(const std::vector<Tensor>& t) : kind_(Kind::tensors), tensors_{t.data(), t.size()} {}
   Argument(std::span<const Int> n) : kind_(Kind::integers), integers_{n.data(), n.size()} {}
   Argument(const Shape& n) : kind_(Kind::integers), integers_{n.data(), n.size()} {}
+  Argument(std::span<const Float> n) : kind_(Kind::floatings), floatings_{n.data(), n.size()} {}
+  Argument(const Numbers& n) : kind_(Kind::floatings), floatings_{n.data(), n.size()} {}
+  Argument(const Padding& p) : integer_() {
+    if (p.name().empty()) *this = Argument(p.sizes());
+    else *this = Argument(p.name());
+  }
   Argument(std::span<const Argument> a) : kind_(Kind::list), list_{a.data(), a.size()} {}
   Argument(const Slice& s) : kind_(Kind::slice), slice_(&s) {}
   Argument(EllipsisType) : kind_(Kind::ellipsis), integer_() {}
@@ -49,6 +57,7 @@ class Argument {
   bool is_number() const { return kind_ == Kind::integer || kind_ == Kind::floating || kind_ == Kind::boolean; }
   bool is_integer() const { return kind_ == Kind::integer; }
   bool is_floating() const { return kind_ == Kind::floating; }
+  bool is_string() const { return kind_ == Kind::string; }
   bool is_boolean() const { return kind_ == Kind::boolean; }
 
   // Checked where a signature leaves two kinds open (Operand: a tensor or a number); else the signature has been checked before rules
@@ -69,6 +78,8 @@ class Argument {
   /// Of none: empty. A single integer counts as a list of one.
   std::span<const Int> integers() const;
   Shape shape() const { const auto n = integers(); return Shape(n.data(), n.size()); }
+  /// Of none: empty. A number, or a list of integers or of both kinds, counts as a list of floating numbers.
+  SmallVector<Float, 3> floatings() const;
   std::span<const Argument> list() const { return {list_.data, list_.size}; }
   const Slice& slice() const { return *slice_; }
   /// What an operand was, to pass it on to an operator.
@@ -82,6 +93,7 @@ class Argument {
   struct Text { const char* data; size_t size; };
   struct TensorSpan { const Tensor* data; size_t size; };
   struct IntSpan { const Int* data; size_t size; };
+  struct FloatSpan { const Float* data; size_t size; };
   struct List { const Argument* data; size_t size; };
   Kind kind_ = Kind::none;
   union {
@@ -94,6 +106,7 @@ class Argument {
     Device device_;
     TensorSpan tensors_;
     IntSpan integers_;
+    FloatSpan floatings_;
     List list_;
     const Slice* slice_;
   };

@@ -5,6 +5,7 @@
 
 #include "ops/call_arguments.h"
 #include "ops/in_place.h"
+#include "ops/pooling_calls.h"
 #include "ops/symbols.h"
 
 namespace fulgurite {
@@ -128,6 +129,7 @@ Value call(std::string_view op, const std::vector<Value>& given, const std::map<
   std::map<std::string, Value> kwargs = named;
   translate_unbiased(*symbol, args, kwargs);
   translate_tensordot(*symbol, args, kwargs);
+  symbol = translate_pooling(symbol, args, kwargs);
   const bool requires_grad = take_requires_grad(*symbol, kwargs);
 
   CallArguments bound;

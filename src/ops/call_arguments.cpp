@@ -34,8 +34,10 @@ const char* wanted_text(Parameter::Type type) {
     case Parameter::Type::integer: return "an integer";
     case Parameter::Type::integers: return "an integer or a list of integers";
     case Parameter::Type::floating: return "a number";
+    case Parameter::Type::floatings: return "a number or a list of numbers";
     case Parameter::Type::boolean: return "a bool";
     case Parameter::Type::string: return "a string";
+    case Parameter::Type::padding: return "an integer, a list of integers or a string";
     case Parameter::Type::dtype: return "a dtype";
     case Parameter::Type::device: return "a device";
     case Parameter::Type::indices: return "an index or a list of indexes";
@@ -100,6 +102,12 @@ bool CallArguments::convert(const Parameter& parameter, const Value& value, Argu
       if (!value.is_int()) return false;
       out = Argument(value.integer());
       return true;
+    case Type::padding:
+      if (value.is_string()) {
+        out = Argument(std::string_view(strings_.emplace_back(value.string())));
+        return true;
+      }
+      [[fallthrough]];
     case Type::integers: {
       std::vector<Int> items;
       if (value.is_int()) items.push_back(value.integer());
@@ -112,6 +120,16 @@ bool CallArguments::convert(const Parameter& parameter, const Value& value, Argu
       if (!value.is_int() && !value.is_float()) return false;
       out = Argument(value.floating());
       return true;
+    case Type::floatings: {
+      std::vector<Float>& items = floating_lists_.emplace_back();
+      const std::vector<Value> numbers = value.is_list() ? value.list() : std::vector<Value>{value};
+      for (const Value& item : numbers) {
+        if (!item.is_int() && !item.is_float()) return false;
+        items.push_back(item.floating());
+      }
+      out = Argument(std::span<const Float>(items));
+      return true;
+    }
     case Type::boolean:
       if (!value.is_bool()) return false;
       out = Argument(value.boolean());
@@ -154,6 +172,7 @@ Argument CallArguments::default_of(const Parameter& parameter) {
       if (spelled.find_first_of(".e") == std::string_view::npos)
         return Argument(Int(static_cast<int64_t>(std::strtoll(number.c_str(), nullptr, 10))));
       return Argument(Float(std::strtod(number.c_str(), nullptr)));
+    case Type::padding:
     case Type::integers: {
       std::vector<Int> items;
       for (const char* at = number.c_str(); *at != '\0';) {

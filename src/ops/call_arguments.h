@@ -28,6 +28,7 @@ class CallArguments {
   std::deque<Tensor> tensors_;
   std::deque<std::vector<Tensor>> tensor_lists_;
   std::deque<std::vector<Int>> integer_lists_;
+  std::deque<std::vector<Float>> floating_lists_;
   std::deque<std::vector<Argument>> lists_;
   std::deque<std::string> strings_;
   std::deque<Slice> slices_;

@@ -26,6 +26,8 @@ std::string argument_text(const Argument& a) {
           "[", text::join(a.tensors(), [](const Tensor& t) { return t.defined() ? type_text(t) : "None"; }), "]");
     case Argument::Kind::integers:
       return text::cat("[", text::join(a.integers(), [](Int n) { return text::cat(n.hint()); }), "]");
+    case Argument::Kind::floatings:
+      return text::cat("[", text::join(a.floatings(), [](Float n) { return text::cat(n.hint()); }), "]");
     case Argument::Kind::list: return text::cat("[", text::join(a.list(), argument_text), "]");
   }
   return "";

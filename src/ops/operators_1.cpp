@@ -231,6 +231,10 @@ Tensor ceil_(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return apply_in_place(ceil_symbol, arguments, at);
 }
+Tensor channel_shuffle(const Tensor& input, Int groups, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(groups)};
+  return dispatch(channel_shuffle_symbol, arguments, at);
+}
 std::vector<Tensor> chunk(const Tensor& input, Int chunks, Int dim, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(chunks), Argument(dim)};
   Results results;
@@ -370,12 +374,6 @@ Tensor dot(const Tensor& input, const Tensor& tensor, SourceLocation at) {
 Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands, SourceLocation at) {
   const Argument arguments[] = {Argument(equation), Argument(operands)};
   return dispatch(einsum_symbol, arguments, at);
-}
-Tensor empty(const Dims& size, const TensorOptions& options, SourceLocation at) {
-  const Argument arguments[] = {Argument(size), Argument(options.dtype), options.device == Device() ? Argument() :
-      Argument(options.device)};
-  const Tensor result = dispatch(empty_symbol, arguments, at);
-  return options.requires_grad ? result.requires_grad_() : result;
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,12 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor empty(const Dims& size, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(size), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(empty_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
 Tensor empty_like(const Tensor& input, const TensorOptions& options, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(options.dtype), options.device == Device() ? Argument() :
       Argument(options.device)};
@@ -370,10 +376,6 @@ Tensor logit(const Tensor& input, std::optional<Float> eps, SourceLocation at) {
 Tensor logit_(const Tensor& input, std::optional<Float> eps, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(eps)};
   return apply_in_place(logit_symbol, arguments, at);
-}
-Tensor logsumexp(const Tensor& input, const Dims& dim, bool keepdim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
-  return dispatch(logsumexp_symbol, arguments, at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,10 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor logsumexp(const Tensor& input, const Dims& dim, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
+  return dispatch(logsumexp_symbol, arguments, at);
+}
 Tensor lt(const Tensor& input, const Operand& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return dispatch(lt_symbol, arguments, at);
@@ -369,11 +373,6 @@ Tensor squeeze(const Tensor& input, const Dims& dim, SourceLocation at) {
 Tensor stack(const std::vector<Tensor>& tensors, Int dim, SourceLocation at) {
   const Argument arguments[] = {Argument(tensors), Argument(dim)};
   return dispatch(stack_symbol, arguments, at);
-}
-Tensor std(const Tensor& input, const Dims& dim, std::optional<Int> correction, bool keepdim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(correction),
-      Argument(keepdim)};
-  return dispatch(std_symbol, arguments, at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,11 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor std(const Tensor& input, const Dims& dim, std::optional<Int> correction, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(correction),
+      Argument(keepdim)};
+  return dispatch(std_symbol, arguments, at);
+}
 std::tuple<Tensor, Tensor> std_mean(const Tensor& input, const Dims& dim, std::optional<Int> correction, bool keepdim,
     SourceLocation at) {
   const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(correction),
@@ -162,6 +167,73 @@ Tensor zeros_like(const Tensor& input, const TensorOptions& options, SourceLocat
   return options.requires_grad ? result.requires_grad_() : result;
 }
 namespace nn {
+Tensor adaptive_avg_pool1d(const Tensor& input, const Dims& output_size, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(output_size)};
+  return dispatch(adaptive_avg_pool1d_symbol, arguments, at);
+}
+Tensor adaptive_avg_pool2d(const Tensor& input, const Dims& output_size, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(output_size)};
+  return dispatch(adaptive_avg_pool2d_symbol, arguments, at);
+}
+Tensor adaptive_avg_pool3d(const Tensor& input, const Dims& output_size, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(output_size)};
+  return dispatch(adaptive_avg_pool3d_symbol, arguments, at);
+}
+Tensor adaptive_max_pool1d(const Tensor& input, const Dims& output_size, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(output_size)};
+  return dispatch(adaptive_max_pool1d_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> adaptive_max_pool1d_with_indices(const Tensor& input, const Dims& output_size, SourceLocation
+    at) {
+  const Argument arguments[] = {Argument(input), Argument(output_size)};
+  Results results;
+  dispatch(adaptive_max_pool1d_with_indices_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor adaptive_max_pool2d(const Tensor& input, const Dims& output_size, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(output_size)};
+  return dispatch(adaptive_max_pool2d_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> adaptive_max_pool2d_with_indices(const Tensor& input, const Dims& output_size, SourceLocation
+    at) {
+  const Argument arguments[] = {Argument(input), Argument(output_size)};
+  Results results;
+  dispatch(adaptive_max_pool2d_with_indices_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor adaptive_max_pool3d(const Tensor& input, const Dims& output_size, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(output_size)};
+  return dispatch(adaptive_max_pool3d_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> adaptive_max_pool3d_with_indices(const Tensor& input, const Dims& output_size, SourceLocation
+    at) {
+  const Argument arguments[] = {Argument(input), Argument(output_size)};
+  Results results;
+  dispatch(adaptive_max_pool3d_with_indices_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor affine_grid(const Tensor& theta, const Dims& size, std::optional<bool> align_corners, SourceLocation at) {
+  const Argument arguments[] = {Argument(theta), Argument(size), Argument(align_corners)};
+  return dispatch(affine_grid_symbol, arguments, at);
+}
+Tensor avg_pool1d(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode,
+    bool count_include_pad, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
+      Argument(padding), Argument(ceil_mode), Argument(count_include_pad)};
+  return dispatch(avg_pool1d_symbol, arguments, at);
+}
+Tensor avg_pool2d(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode,
+    bool count_include_pad, std::optional<Int> divisor_override, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
+      Argument(padding), Argument(ceil_mode), Argument(count_include_pad), Argument(divisor_override)};
+  return dispatch(avg_pool2d_symbol, arguments, at);
+}
+Tensor avg_pool3d(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode,
+    bool count_include_pad, std::optional<Int> divisor_override, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
+      Argument(padding), Argument(ceil_mode), Argument(count_include_pad), Argument(divisor_override)};
+  return dispatch(avg_pool3d_symbol, arguments, at);
+}
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
     const Tensor& bias, bool training, Float momentum, Float eps, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(running_mean), Argument(running_var), Argument(weight),
@@ -195,6 +267,42 @@ Tensor celu_(const Tensor& input, Float alpha, bool inplace, SourceLocation at) 
   const Argument arguments[] = {Argument(input), Argument(alpha), Argument(inplace)};
   return apply_in_place(celu_symbol, arguments, at);
 }
+Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride, const Padding& padding,
+    const Dims& dilation, Int groups, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias), Argument(stride), Argument(padding),
+      Argument(dilation), Argument(groups)};
+  return dispatch(conv1d_symbol, arguments, at);
+}
+Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride, const Padding& padding,
+    const Dims& dilation, Int groups, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias), Argument(stride), Argument(padding),
+      Argument(dilation), Argument(groups)};
+  return dispatch(conv2d_symbol, arguments, at);
+}
+Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride, const Padding& padding,
+    const Dims& dilation, Int groups, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias), Argument(stride), Argument(padding),
+      Argument(dilation), Argument(groups)};
+  return dispatch(conv3d_symbol, arguments, at);
+}
+Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride, const Dims&
+    padding, const Dims& output_padding, Int groups, const Dims& dilation, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias), Argument(stride), Argument(padding),
+      Argument(output_padding), Argument(groups), Argument(dilation)};
+  return dispatch(conv_transpose1d_symbol, arguments, at);
+}
+Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride, const Dims&
+    padding, const Dims& output_padding, Int groups, const Dims& dilation, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias), Argument(stride), Argument(padding),
+      Argument(output_padding), Argument(groups), Argument(dilation)};
+  return dispatch(conv_transpose2d_symbol, arguments, at);
+}
+Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride, const Dims&
+    padding, const Dims& output_padding, Int groups, const Dims& dilation, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias), Argument(stride), Argument(padding),
+      Argument(output_padding), Argument(groups), Argument(dilation)};
+  return dispatch(conv_transpose3d_symbol, arguments, at);
+}
 Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, Int dim, Float eps, SourceLocation at) {
   const Argument arguments[] = {Argument(x1), Argument(x2), Argument(dim), Argument(eps)};
   return dispatch(cosine_similarity_symbol, arguments, at);
@@ -226,6 +334,12 @@ Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<Int> p
       Argument(norm_type), Argument(scale_grad_by_freq), Argument(sparse)};
   return dispatch(embedding_symbol, arguments, at);
 }
+Tensor fold(const Tensor& input, const Dims& output_size, const Dims& kernel_size, const Dims& dilation, const Dims&
+    padding, const Dims& stride, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(output_size), Argument(kernel_size), Argument(dilation),
+      Argument(padding), Argument(stride)};
+  return dispatch(fold_symbol, arguments, at);
+}
 Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, bool full, Float eps,
     std::string_view reduction, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(target), Argument(var), Argument(full), Argument(eps),
@@ -244,6 +358,12 @@ Tensor glu(const Tensor& input, Int dim, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim)};
   return dispatch(glu_symbol, arguments, at);
 }
+Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mode, std::string_view padding_mode,
+    std::optional<bool> align_corners, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(grid), Argument(mode), Argument(padding_mode),
+      Argument(align_corners)};
+  return dispatch(grid_sample_symbol, arguments, at);
+}
 Tensor group_norm(const Tensor& input, Int num_groups, const Tensor& weight, const Tensor& bias, Float eps,
     SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(num_groups), Argument(weight), Argument(bias), Argument(eps)};
@@ -256,124 +376,6 @@ Tensor hardshrink(const Tensor& input, Float lambd, SourceLocation at) {
 Tensor hardshrink_(const Tensor& input, Float lambd, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(lambd)};
   return apply_in_place(hardshrink_symbol, arguments, at);
-}
-Tensor hardsigmoid(const Tensor& input, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(inplace)};
-  if (inplace) return apply_in_place(hardsigmoid_symbol, arguments, at);
-  return dispatch(hardsigmoid_symbol, arguments, at);
-}
-Tensor hardsigmoid_(const Tensor& input, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(inplace)};
-  return apply_in_place(hardsigmoid_symbol, arguments, at);
-}
-Tensor hardswish(const Tensor& input, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(inplace)};
-  if (inplace) return apply_in_place(hardswish_symbol, arguments, at);
-  return dispatch(hardswish_symbol, arguments, at);
-}
-Tensor hardswish_(const Tensor& input, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(inplace)};
-  return apply_in_place(hardswish_symbol, arguments, at);
-}
-Tensor hardtanh(const Tensor& input, Float min_val, Float max_val, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(min_val), Argument(max_val), Argument(inplace)};
-  if (inplace) return apply_in_place(hardtanh_symbol, arguments, at);
-  return dispatch(hardtanh_symbol, arguments, at);
-}
-Tensor hardtanh_(const Tensor& input, Float min_val, Float max_val, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(min_val), Argument(max_val), Argument(inplace)};
-  return apply_in_place(hardtanh_symbol, arguments, at);
-}
-Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, Float margin, std::optional<bool> size_average,
-    std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(margin), Argument(size_average),
-      Argument(reduce), Argument(reduction)};
-  return dispatch(hinge_embedding_loss_symbol, arguments, at);
-}
-Tensor huber_loss(const Tensor& input, const Tensor& target, std::string_view reduction, Float delta, SourceLocation at)
-    {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(reduction), Argument(delta)};
-  return dispatch(huber_loss_symbol, arguments, at);
-}
-Tensor instance_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
-    const Tensor& bias, bool use_input_stats, Float momentum, Float eps, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(running_mean), Argument(running_var), Argument(weight),
-      Argument(bias), Argument(use_input_stats), Argument(momentum), Argument(eps)};
-  return dispatch(instance_norm_symbol, arguments, at);
-}
-Tensor kl_div(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
-    std::string_view reduction, bool log_target, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
-      Argument(reduction), Argument(log_target)};
-  return dispatch(kl_div_symbol, arguments, at);
-}
-Tensor l1_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
-    std::string_view reduction, const Tensor& weight, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
-      Argument(reduction), Argument(weight)};
-  return dispatch(l1_loss_symbol, arguments, at);
-}
-Tensor layer_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight, const Tensor& bias, Float
-    eps, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(normalized_shape), Argument(weight), Argument(bias),
-      Argument(eps)};
-  return dispatch(layer_norm_symbol, arguments, at);
-}
-Tensor leaky_relu(const Tensor& input, Float negative_slope, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(negative_slope), Argument(inplace)};
-  if (inplace) return apply_in_place(leaky_relu_symbol, arguments, at);
-  return dispatch(leaky_relu_symbol, arguments, at);
-}
-Tensor leaky_relu_(const Tensor& input, Float negative_slope, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(negative_slope), Argument(inplace)};
-  return apply_in_place(leaky_relu_symbol, arguments, at);
-}
-Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias)};
-  return dispatch(linear_symbol, arguments, at);
-}
-Tensor local_response_norm(const Tensor& input, Int size, Float alpha, Float beta, Float k, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(size), Argument(alpha), Argument(beta), Argument(k)};
-  return dispatch(local_response_norm_symbol, arguments, at);
-}
-Tensor logsigmoid(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(logsigmoid_symbol, arguments, at);
-}
-Tensor logsigmoid_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(logsigmoid_symbol, arguments, at);
-}
-Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, Float margin,
-    std::optional<bool> size_average, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
-  const Argument arguments[] = {Argument(input1), Argument(input2), Argument(target), Argument(margin),
-      Argument(size_average), Argument(reduce), Argument(reduction)};
-  return dispatch(margin_ranking_loss_symbol, arguments, at);
-}
-Tensor mish(const Tensor& input, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(inplace)};
-  if (inplace) return apply_in_place(mish_symbol, arguments, at);
-  return dispatch(mish_symbol, arguments, at);
-}
-Tensor mish_(const Tensor& input, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(inplace)};
-  return apply_in_place(mish_symbol, arguments, at);
-}
-Tensor mse_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
-    std::string_view reduction, const Tensor& weight, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
-      Argument(reduction), Argument(weight)};
-  return dispatch(mse_loss_symbol, arguments, at);
-}
-Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight, std::optional<bool> size_average, Int
-    ignore_index, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(weight), Argument(size_average),
-      Argument(ignore_index), Argument(reduce), Argument(reduction)};
-  return dispatch(nll_loss_symbol, arguments, at);
-}
-Tensor normalize(const Tensor& input, Float p, Int dim, Float eps, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(p), Argument(dim), Argument(eps)};
-  return dispatch(normalize_symbol, arguments, at);
 }
 }  // namespace nn
 

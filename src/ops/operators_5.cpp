@@ -7,6 +7,173 @@
 
 namespace fulgurite {
 namespace nn {
+Tensor hardsigmoid(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  if (inplace) return apply_in_place(hardsigmoid_symbol, arguments, at);
+  return dispatch(hardsigmoid_symbol, arguments, at);
+}
+Tensor hardsigmoid_(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  return apply_in_place(hardsigmoid_symbol, arguments, at);
+}
+Tensor hardswish(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  if (inplace) return apply_in_place(hardswish_symbol, arguments, at);
+  return dispatch(hardswish_symbol, arguments, at);
+}
+Tensor hardswish_(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  return apply_in_place(hardswish_symbol, arguments, at);
+}
+Tensor hardtanh(const Tensor& input, Float min_val, Float max_val, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(min_val), Argument(max_val), Argument(inplace)};
+  if (inplace) return apply_in_place(hardtanh_symbol, arguments, at);
+  return dispatch(hardtanh_symbol, arguments, at);
+}
+Tensor hardtanh_(const Tensor& input, Float min_val, Float max_val, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(min_val), Argument(max_val), Argument(inplace)};
+  return apply_in_place(hardtanh_symbol, arguments, at);
+}
+Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, Float margin, std::optional<bool> size_average,
+    std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(margin), Argument(size_average),
+      Argument(reduce), Argument(reduction)};
+  return dispatch(hinge_embedding_loss_symbol, arguments, at);
+}
+Tensor huber_loss(const Tensor& input, const Tensor& target, std::string_view reduction, Float delta, SourceLocation at)
+    {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(reduction), Argument(delta)};
+  return dispatch(huber_loss_symbol, arguments, at);
+}
+Tensor instance_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
+    const Tensor& bias, bool use_input_stats, Float momentum, Float eps, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(running_mean), Argument(running_var), Argument(weight),
+      Argument(bias), Argument(use_input_stats), Argument(momentum), Argument(eps)};
+  return dispatch(instance_norm_symbol, arguments, at);
+}
+Tensor interpolate(const Tensor& input, const Dims& size, const Numbers& scale_factor, std::string_view mode,
+    std::optional<bool> align_corners, std::optional<bool> recompute_scale_factor, bool antialias, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), size.empty() ? Argument() : Argument(size), scale_factor.empty() ?
+      Argument() : Argument(scale_factor), Argument(mode), Argument(align_corners), Argument(recompute_scale_factor),
+      Argument(antialias)};
+  return dispatch(interpolate_symbol, arguments, at);
+}
+Tensor kl_div(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
+    std::string_view reduction, bool log_target, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
+      Argument(reduction), Argument(log_target)};
+  return dispatch(kl_div_symbol, arguments, at);
+}
+Tensor l1_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
+    std::string_view reduction, const Tensor& weight, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
+      Argument(reduction), Argument(weight)};
+  return dispatch(l1_loss_symbol, arguments, at);
+}
+Tensor layer_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight, const Tensor& bias, Float
+    eps, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(normalized_shape), Argument(weight), Argument(bias),
+      Argument(eps)};
+  return dispatch(layer_norm_symbol, arguments, at);
+}
+Tensor leaky_relu(const Tensor& input, Float negative_slope, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(negative_slope), Argument(inplace)};
+  if (inplace) return apply_in_place(leaky_relu_symbol, arguments, at);
+  return dispatch(leaky_relu_symbol, arguments, at);
+}
+Tensor leaky_relu_(const Tensor& input, Float negative_slope, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(negative_slope), Argument(inplace)};
+  return apply_in_place(leaky_relu_symbol, arguments, at);
+}
+Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias)};
+  return dispatch(linear_symbol, arguments, at);
+}
+Tensor local_response_norm(const Tensor& input, Int size, Float alpha, Float beta, Float k, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(size), Argument(alpha), Argument(beta), Argument(k)};
+  return dispatch(local_response_norm_symbol, arguments, at);
+}
+Tensor logsigmoid(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(logsigmoid_symbol, arguments, at);
+}
+Tensor logsigmoid_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(logsigmoid_symbol, arguments, at);
+}
+Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, Float margin,
+    std::optional<bool> size_average, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
+  const Argument arguments[] = {Argument(input1), Argument(input2), Argument(target), Argument(margin),
+      Argument(size_average), Argument(reduce), Argument(reduction)};
+  return dispatch(margin_ranking_loss_symbol, arguments, at);
+}
+Tensor max_pool1d(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims&
+    dilation, bool ceil_mode, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
+      Argument(padding), Argument(dilation), Argument(ceil_mode)};
+  return dispatch(max_pool1d_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Tensor& input, const Dims& kernel_size, const Dims& stride,
+    const Dims& padding, const Dims& dilation, bool ceil_mode, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
+      Argument(padding), Argument(dilation), Argument(ceil_mode)};
+  Results results;
+  dispatch(max_pool1d_with_indices_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor max_pool2d(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims&
+    dilation, bool ceil_mode, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
+      Argument(padding), Argument(dilation), Argument(ceil_mode)};
+  return dispatch(max_pool2d_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> max_pool2d_with_indices(const Tensor& input, const Dims& kernel_size, const Dims& stride,
+    const Dims& padding, const Dims& dilation, bool ceil_mode, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
+      Argument(padding), Argument(dilation), Argument(ceil_mode)};
+  Results results;
+  dispatch(max_pool2d_with_indices_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor max_pool3d(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims&
+    dilation, bool ceil_mode, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
+      Argument(padding), Argument(dilation), Argument(ceil_mode)};
+  return dispatch(max_pool3d_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> max_pool3d_with_indices(const Tensor& input, const Dims& kernel_size, const Dims& stride,
+    const Dims& padding, const Dims& dilation, bool ceil_mode, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
+      Argument(padding), Argument(dilation), Argument(ceil_mode)};
+  Results results;
+  dispatch(max_pool3d_with_indices_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor mish(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  if (inplace) return apply_in_place(mish_symbol, arguments, at);
+  return dispatch(mish_symbol, arguments, at);
+}
+Tensor mish_(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  return apply_in_place(mish_symbol, arguments, at);
+}
+Tensor mse_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
+    std::string_view reduction, const Tensor& weight, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
+      Argument(reduction), Argument(weight)};
+  return dispatch(mse_loss_symbol, arguments, at);
+}
+Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight, std::optional<bool> size_average, Int
+    ignore_index, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(weight), Argument(size_average),
+      Argument(ignore_index), Argument(reduce), Argument(reduction)};
+  return dispatch(nll_loss_symbol, arguments, at);
+}
+Tensor normalize(const Tensor& input, Float p, Int dim, Float eps, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(p), Argument(dim), Argument(eps)};
+  return dispatch(normalize_symbol, arguments, at);
+}
 Tensor one_hot(const Tensor& tensor, Int num_classes, SourceLocation at) {
   const Argument arguments[] = {Argument(tensor), Argument(num_classes)};
   return dispatch(one_hot_symbol, arguments, at);
@@ -140,6 +307,12 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
       Argument(eps), Argument(swap), Argument(size_average), Argument(reduce), Argument(reduction)};
   return dispatch(triplet_margin_loss_symbol, arguments, at);
 }
+Tensor unfold(const Tensor& input, const Dims& kernel_size, const Dims& dilation, const Dims& padding, const Dims&
+    stride, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(kernel_size), Argument(dilation), Argument(padding),
+      Argument(stride)};
+  return dispatch(unfold_symbol, arguments, at);
+}
 }  // namespace nn
 namespace linalg {
 Tensor multi_dot(const std::vector<Tensor>& tensors, SourceLocation at) {
@@ -164,216 +337,46 @@ std::tuple<Tensor, Tensor, Tensor> adamw(const Tensor& parameter, const Tensor& 
   dispatch(prims_adamw_symbol, arguments, at, results);
   return {results[0], results[1], results[2]};
 }
+Tensor adaptive_avg_pool(const Tensor& input, const Dims& output_size, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(output_size)};
+  return dispatch(prims_adaptive_avg_pool_symbol, arguments, at);
+}
+Tensor adaptive_avg_pool_backward(const Tensor& grad, const Dims& size, SourceLocation at) {
+  const Argument arguments[] = {Argument(grad), Argument(size)};
+  return dispatch(prims_adaptive_avg_pool_backward_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> adaptive_max_pool(const Tensor& input, const Dims& output_size, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(output_size)};
+  Results results;
+  dispatch(prims_adaptive_max_pool_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
 Tensor as_strided(const Tensor& input, const Dims& size, const Dims& stride, Int storage_offset, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(size), Argument(stride), Argument(storage_offset)};
   return dispatch(prims_as_strided_symbol, arguments, at);
+}
+Tensor avg_pool(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode,
+    bool count_include_pad, std::optional<Int> divisor_override, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(kernel_size), Argument(stride), Argument(padding),
+      Argument(ceil_mode), Argument(count_include_pad), Argument(divisor_override)};
+  return dispatch(prims_avg_pool_symbol, arguments, at);
+}
+Tensor avg_pool_backward(const Tensor& grad, const Dims& size, const Dims& kernel_size, const Dims& stride, const Dims&
+    padding, bool ceil_mode, bool count_include_pad, std::optional<Int> divisor_override, SourceLocation at) {
+  const Argument arguments[] = {Argument(grad), Argument(size), Argument(kernel_size), Argument(stride),
+      Argument(padding), Argument(ceil_mode), Argument(count_include_pad), Argument(divisor_override)};
+  return dispatch(prims_avg_pool_backward_symbol, arguments, at);
 }
 Tensor convert_element_type(const Tensor& input, Dtype dtype, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dtype)};
   return dispatch(prims_convert_element_type_symbol, arguments, at);
 }
-Tensor copy_(const Tensor& source, const Tensor& destination, SourceLocation at) {
-  const Argument arguments[] = {Argument(source), Argument(destination)};
-  return dispatch(prims_copy__symbol, arguments, at);
-}
-Tensor embedding_backward(const Tensor& grad, const Tensor& indices, Int num_embeddings, Int padding_idx, SourceLocation
-    at) {
-  const Argument arguments[] = {Argument(grad), Argument(indices), Argument(num_embeddings), Argument(padding_idx)};
-  return dispatch(prims_embedding_backward_symbol, arguments, at);
-}
-Tensor gelu_backward(const Tensor& grad, const Tensor& input, std::string_view approximate, SourceLocation at) {
-  const Argument arguments[] = {Argument(grad), Argument(input), Argument(approximate)};
-  return dispatch(prims_gelu_backward_symbol, arguments, at);
-}
-Tensor index(const Tensor& input, const std::vector<Tensor>& indices, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(indices)};
-  return dispatch(prims_index_symbol, arguments, at);
-}
-Tensor index_put(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
-    SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(indices), Argument(values), Argument(accumulate)};
-  return dispatch(prims_index_put_symbol, arguments, at);
-}
-Tensor integer_tensor(const Dims& values, SourceLocation at) {
-  const Argument arguments[] = {Argument(values)};
-  return dispatch(prims_integer_tensor_symbol, arguments, at);
-}
-std::tuple<Tensor, Tensor, Tensor> layer_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight,
-    const Tensor& bias, Float eps, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(normalized_shape), Argument(weight), Argument(bias),
-      Argument(eps)};
-  Results results;
-  dispatch(prims_layer_norm_symbol, arguments, at, results);
-  return {results[0], results[1], results[2]};
-}
-std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& mean,
-    const Tensor& rstd, const Tensor& weight, const Dims& normalized_shape, SourceLocation at) {
-  const Argument arguments[] = {Argument(grad), Argument(input), Argument(mean), Argument(rstd), Argument(weight),
-      Argument(normalized_shape)};
-  Results results;
-  dispatch(prims_layer_norm_backward_symbol, arguments, at, results);
-  return {results[0], results[1], results[2]};
-}
-Tensor linear_recurrence(const Tensor& input, const Tensor& factor, Int dim, bool reverse, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(factor), Argument(dim), Argument(reverse)};
-  return dispatch(prims_linear_recurrence_symbol, arguments, at);
-}
-Tensor log_softmax_backward(const Tensor& grad, const Tensor& output, Int dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(grad), Argument(output), Argument(dim)};
-  return dispatch(prims_log_softmax_backward_symbol, arguments, at);
-}
-std::tuple<Tensor, Tensor> max_with_indices(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
-  Results results;
-  dispatch(prims_max_with_indices_symbol, arguments, at, results);
-  return {results[0], results[1]};
-}
-std::tuple<Tensor, Tensor> median_with_indices(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
-  Results results;
-  dispatch(prims_median_with_indices_symbol, arguments, at, results);
-  return {results[0], results[1]};
-}
-std::tuple<Tensor, Tensor> min_with_indices(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
-  Results results;
-  dispatch(prims_min_with_indices_symbol, arguments, at, results);
-  return {results[0], results[1]};
-}
-std::tuple<Tensor, Tensor> nanmedian_with_indices(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
-  Results results;
-  dispatch(prims_nanmedian_with_indices_symbol, arguments, at, results);
-  return {results[0], results[1]};
-}
-Tensor nll_loss_backward(const Tensor& grad, const Tensor& target, const Tensor& weight, Int classes, Int ignore_index,
-    std::string_view reduction, SourceLocation at) {
-  const Argument arguments[] = {Argument(grad), Argument(target), Argument(weight), Argument(classes),
-      Argument(ignore_index), Argument(reduction)};
-  return dispatch(prims_nll_loss_backward_symbol, arguments, at);
-}
-Tensor normal(const Tensor& state, const Dims& size, Float mean, Float std, Dtype dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(state), Argument(size), Argument(mean), Argument(std), Argument(dtype)};
-  return dispatch(prims_normal_symbol, arguments, at);
-}
-Tensor one_hot(const Tensor& input, Int num_classes, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(num_classes)};
-  return dispatch(prims_one_hot_symbol, arguments, at);
-}
-Tensor pad(const Tensor& input, const Dims& low, const Dims& high, Float value, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(low), Argument(high), Argument(value)};
-  return dispatch(prims_pad_symbol, arguments, at);
-}
-Tensor random_integers(const Tensor& state, const Dims& size, Int low, Int high, Dtype dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(state), Argument(size), Argument(low), Argument(high), Argument(dtype)};
-  return dispatch(prims_random_integers_symbol, arguments, at);
-}
-Tensor random_state(Int increment, SourceLocation at) {
-  const Argument arguments[] = {Argument(increment)};
-  return dispatch(prims_random_state_symbol, arguments, at);
-}
-std::tuple<Tensor, Tensor> scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
-    const Tensor& mask, bool is_causal, Float scale, SourceLocation at) {
-  const Argument arguments[] = {Argument(query), Argument(key), Argument(value), Argument(mask), Argument(is_causal),
-      Argument(scale)};
-  Results results;
-  dispatch(prims_scaled_dot_product_attention_symbol, arguments, at, results);
-  return {results[0], results[1]};
-}
-std::tuple<Tensor, Tensor, Tensor> scaled_dot_product_attention_backward(const Tensor& grad, const Tensor& query, const
-    Tensor& key, const Tensor& value, const Tensor& mask, bool is_causal, Float scale, SourceLocation at) {
-  const Argument arguments[] = {Argument(grad), Argument(query), Argument(key), Argument(value), Argument(mask),
-      Argument(is_causal), Argument(scale)};
-  Results results;
-  dispatch(prims_scaled_dot_product_attention_backward_symbol, arguments, at, results);
-  return {results[0], results[1], results[2]};
-}
-Tensor slice(const Tensor& input, Int dim, std::optional<Int> start, std::optional<Int> end, Int step, SourceLocation
-    at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(start), Argument(end), Argument(step)};
-  return dispatch(prims_slice_symbol, arguments, at);
-}
-Tensor softmax_backward(const Tensor& grad, const Tensor& output, Int dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(grad), Argument(output), Argument(dim)};
-  return dispatch(prims_softmax_backward_symbol, arguments, at);
-}
-Tensor uniform(const Tensor& state, const Dims& size, Float low, Float high, Dtype dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(state), Argument(size), Argument(low), Argument(high), Argument(dtype)};
-  return dispatch(prims_uniform_symbol, arguments, at);
+Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride, const Dims&
+    padding, const Dims& dilation, bool transposed, const Dims& output_padding, Int groups, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias), Argument(stride), Argument(padding),
+      Argument(dilation), Argument(transposed), Argument(output_padding), Argument(groups)};
+  return dispatch(prims_convolution_symbol, arguments, at);
 }
 }  // namespace prims
-Tensor TensorMethods::abs(SourceLocation at) const {
-  return fulgurite::abs(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::abs_(SourceLocation at) const {
-  return fulgurite::abs_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::acos(SourceLocation at) const {
-  return fulgurite::acos(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::acos_(SourceLocation at) const {
-  return fulgurite::acos_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::acosh(SourceLocation at) const {
-  return fulgurite::acosh(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::acosh_(SourceLocation at) const {
-  return fulgurite::acosh_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::add(const Operand& other, const Operand& alpha, SourceLocation at) const {
-  return fulgurite::add(static_cast<const Tensor&>(*this), other, alpha, at);
-}
-Tensor TensorMethods::add_(const Operand& other, const Operand& alpha, SourceLocation at) const {
-  return fulgurite::add_(static_cast<const Tensor&>(*this), other, alpha, at);
-}
-Tensor TensorMethods::addbmm(const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand& alpha,
-    SourceLocation at) const {
-  return fulgurite::addbmm(static_cast<const Tensor&>(*this), batch1, batch2, beta, alpha, at);
-}
-Tensor TensorMethods::addcdiv(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
-    const {
-  return fulgurite::addcdiv(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
-}
-Tensor TensorMethods::addcdiv_(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
-    const {
-  return fulgurite::addcdiv_(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
-}
-Tensor TensorMethods::addcmul(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
-    const {
-  return fulgurite::addcmul(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
-}
-Tensor TensorMethods::addcmul_(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
-    const {
-  return fulgurite::addcmul_(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
-}
-Tensor TensorMethods::addmm(const Tensor& mat1, const Tensor& mat2, const Operand& beta, const Operand& alpha,
-    SourceLocation at) const {
-  return fulgurite::addmm(static_cast<const Tensor&>(*this), mat1, mat2, beta, alpha, at);
-}
-Tensor TensorMethods::addmv(const Tensor& mat, const Tensor& vec, const Operand& beta, const Operand& alpha,
-    SourceLocation at) const {
-  return fulgurite::addmv(static_cast<const Tensor&>(*this), mat, vec, beta, alpha, at);
-}
-Tensor TensorMethods::all(const Dims& dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::all(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::amax(const Dims& dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::amax(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::amin(const Dims& dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::amin(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::any(const Dims& dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::any(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::argmax(std::optional<Int> dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::argmax(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::argmin(std::optional<Int> dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::argmin(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::argsort(Int dim, bool descending, bool stable, SourceLocation at) const {
-  return fulgurite::argsort(static_cast<const Tensor&>(*this), dim, descending, stable, at);
-}
 
 }  // namespace fulgurite

@@ -6,6 +6,334 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+std::tuple<Tensor, Tensor> TensorMethods::kthvalue(Int k, Int dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::kthvalue(static_cast<const Tensor&>(*this), k, dim, keepdim, at);
+}
+Tensor TensorMethods::l1_loss(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
+    std::string_view reduction, const Tensor& weight, SourceLocation at) const {
+  return fulgurite::nn::l1_loss(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, weight, at);
+}
+Tensor TensorMethods::layer_norm(const Dims& normalized_shape, const Tensor& weight, const Tensor& bias, Float eps,
+    SourceLocation at) const {
+  return fulgurite::nn::layer_norm(static_cast<const Tensor&>(*this), normalized_shape, weight, bias, eps, at);
+}
+Tensor TensorMethods::le(const Operand& other, SourceLocation at) const {
+  return fulgurite::le(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::le_(const Operand& other, SourceLocation at) const {
+  return fulgurite::le_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::leaky_relu(Float negative_slope, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::leaky_relu(static_cast<const Tensor&>(*this), negative_slope, inplace, at);
+}
+Tensor TensorMethods::leaky_relu_(Float negative_slope, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::leaky_relu_(static_cast<const Tensor&>(*this), negative_slope, inplace, at);
+}
+Tensor TensorMethods::lerp(const Tensor& end, const Operand& weight, SourceLocation at) const {
+  return fulgurite::lerp(static_cast<const Tensor&>(*this), end, weight, at);
+}
+Tensor TensorMethods::lerp_(const Tensor& end, const Operand& weight, SourceLocation at) const {
+  return fulgurite::lerp_(static_cast<const Tensor&>(*this), end, weight, at);
+}
+Tensor TensorMethods::lgamma(SourceLocation at) const {
+  return fulgurite::lgamma(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::lgamma_(SourceLocation at) const {
+  return fulgurite::lgamma_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::linear(const Tensor& weight, const Tensor& bias, SourceLocation at) const {
+  return fulgurite::nn::linear(static_cast<const Tensor&>(*this), weight, bias, at);
+}
+Tensor TensorMethods::local_response_norm(Int size, Float alpha, Float beta, Float k, SourceLocation at) const {
+  return fulgurite::nn::local_response_norm(static_cast<const Tensor&>(*this), size, alpha, beta, k, at);
+}
+Tensor TensorMethods::log(SourceLocation at) const {
+  return fulgurite::log(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log_(SourceLocation at) const {
+  return fulgurite::log_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log10(SourceLocation at) const {
+  return fulgurite::log10(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log10_(SourceLocation at) const {
+  return fulgurite::log10_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log1p(SourceLocation at) const {
+  return fulgurite::log1p(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log1p_(SourceLocation at) const {
+  return fulgurite::log1p_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log2(SourceLocation at) const {
+  return fulgurite::log2(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log2_(SourceLocation at) const {
+  return fulgurite::log2_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log_softmax(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::log_softmax(static_cast<const Tensor&>(*this), dim, dtype, at);
+}
+Tensor TensorMethods::logaddexp(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logaddexp(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logaddexp_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logaddexp_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logcumsumexp(Int dim, SourceLocation at) const {
+  return fulgurite::logcumsumexp(static_cast<const Tensor&>(*this), dim, at);
+}
+Tensor TensorMethods::logical_and(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logical_and(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logical_and_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logical_and_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logical_not(SourceLocation at) const {
+  return fulgurite::logical_not(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::logical_not_(SourceLocation at) const {
+  return fulgurite::logical_not_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::logical_or(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logical_or(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logical_or_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logical_or_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logical_xor(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logical_xor(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logical_xor_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logical_xor_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logit(std::optional<Float> eps, SourceLocation at) const {
+  return fulgurite::logit(static_cast<const Tensor&>(*this), eps, at);
+}
+Tensor TensorMethods::logit_(std::optional<Float> eps, SourceLocation at) const {
+  return fulgurite::logit_(static_cast<const Tensor&>(*this), eps, at);
+}
+Tensor TensorMethods::logsigmoid(SourceLocation at) const {
+  return fulgurite::nn::logsigmoid(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::logsigmoid_(SourceLocation at) const {
+  return fulgurite::nn::logsigmoid_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::logsumexp(const Dims& dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::logsumexp(static_cast<const Tensor&>(*this), dim, keepdim, at);
+}
+Tensor TensorMethods::lt(const Operand& other, SourceLocation at) const {
+  return fulgurite::lt(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::lt_(const Operand& other, SourceLocation at) const {
+  return fulgurite::lt_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::margin_ranking_loss(const Tensor& input2, const Tensor& target, Float margin, std::optional<bool>
+    size_average, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
+  return fulgurite::nn::margin_ranking_loss(static_cast<const Tensor&>(*this), input2, target, margin, size_average, reduce, reduction, at);
+}
+Tensor TensorMethods::masked_fill(const Tensor& mask, const Operand& value, SourceLocation at) const {
+  return fulgurite::masked_fill(static_cast<const Tensor&>(*this), mask, value, at);
+}
+Tensor TensorMethods::masked_fill_(const Tensor& mask, const Operand& value, SourceLocation at) const {
+  return fulgurite::masked_fill_(static_cast<const Tensor&>(*this), mask, value, at);
+}
+Tensor TensorMethods::matmul(const Tensor& other, SourceLocation at) const {
+  return fulgurite::matmul(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::max(SourceLocation at) const {
+  return fulgurite::max(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::max_pool1d(const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims& dilation,
+    bool ceil_mode, SourceLocation at) const {
+  return fulgurite::nn::max_pool1d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
+}
+std::tuple<Tensor, Tensor> TensorMethods::max_pool1d_with_indices(const Dims& kernel_size, const Dims& stride, const
+    Dims& padding, const Dims& dilation, bool ceil_mode, SourceLocation at) const {
+  return fulgurite::nn::max_pool1d_with_indices(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
+}
+Tensor TensorMethods::max_pool2d(const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims& dilation,
+    bool ceil_mode, SourceLocation at) const {
+  return fulgurite::nn::max_pool2d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
+}
+std::tuple<Tensor, Tensor> TensorMethods::max_pool2d_with_indices(const Dims& kernel_size, const Dims& stride, const
+    Dims& padding, const Dims& dilation, bool ceil_mode, SourceLocation at) const {
+  return fulgurite::nn::max_pool2d_with_indices(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
+}
+Tensor TensorMethods::max_pool3d(const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims& dilation,
+    bool ceil_mode, SourceLocation at) const {
+  return fulgurite::nn::max_pool3d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
+}
+std::tuple<Tensor, Tensor> TensorMethods::max_pool3d_with_indices(const Dims& kernel_size, const Dims& stride, const
+    Dims& padding, const Dims& dilation, bool ceil_mode, SourceLocation at) const {
+  return fulgurite::nn::max_pool3d_with_indices(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
+}
+Tensor TensorMethods::maximum(const Tensor& other, SourceLocation at) const {
+  return fulgurite::maximum(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::maximum_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::maximum_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::mean(const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::mean(static_cast<const Tensor&>(*this), dim, keepdim, dtype, at);
+}
+Tensor TensorMethods::median(SourceLocation at) const {
+  return fulgurite::median(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::min(SourceLocation at) const {
+  return fulgurite::min(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::minimum(const Tensor& other, SourceLocation at) const {
+  return fulgurite::minimum(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::minimum_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::minimum_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::mish(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::mish(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::mish_(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::mish_(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::mm(const Tensor& mat2, SourceLocation at) const {
+  return fulgurite::mm(static_cast<const Tensor&>(*this), mat2, at);
+}
+Tensor TensorMethods::movedim(const Dims& source, const Dims& destination, SourceLocation at) const {
+  return fulgurite::movedim(static_cast<const Tensor&>(*this), source, destination, at);
+}
+Tensor TensorMethods::mse_loss(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
+    std::string_view reduction, const Tensor& weight, SourceLocation at) const {
+  return fulgurite::nn::mse_loss(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, weight, at);
+}
+Tensor TensorMethods::msort(SourceLocation at) const {
+  return fulgurite::msort(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::mul(const Operand& other, SourceLocation at) const {
+  return fulgurite::mul(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::mul_(const Operand& other, SourceLocation at) const {
+  return fulgurite::mul_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::mv(const Tensor& vec, SourceLocation at) const {
+  return fulgurite::mv(static_cast<const Tensor&>(*this), vec, at);
+}
+Tensor TensorMethods::nan_to_num(std::optional<Float> nan, std::optional<Float> posinf, std::optional<Float> neginf,
+    SourceLocation at) const {
+  return fulgurite::nan_to_num(static_cast<const Tensor&>(*this), nan, posinf, neginf, at);
+}
+Tensor TensorMethods::nan_to_num_(std::optional<Float> nan, std::optional<Float> posinf, std::optional<Float> neginf,
+    SourceLocation at) const {
+  return fulgurite::nan_to_num_(static_cast<const Tensor&>(*this), nan, posinf, neginf, at);
+}
+Tensor TensorMethods::nanmedian(SourceLocation at) const {
+  return fulgurite::nanmedian(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::narrow(Int dim, Int start, Int length, SourceLocation at) const {
+  return fulgurite::narrow(static_cast<const Tensor&>(*this), dim, start, length, at);
+}
+Tensor TensorMethods::ne(const Operand& other, SourceLocation at) const {
+  return fulgurite::ne(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::ne_(const Operand& other, SourceLocation at) const {
+  return fulgurite::ne_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::neg(SourceLocation at) const {
+  return fulgurite::neg(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::neg_(SourceLocation at) const {
+  return fulgurite::neg_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::nll_loss(const Tensor& target, const Tensor& weight, std::optional<bool> size_average, Int
+    ignore_index, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
+  return fulgurite::nn::nll_loss(static_cast<const Tensor&>(*this), target, weight, size_average, ignore_index, reduce, reduction, at);
+}
+Tensor TensorMethods::norm(Float p, const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) const
+    {
+  return fulgurite::norm(static_cast<const Tensor&>(*this), p, dim, keepdim, dtype, at);
+}
+Tensor TensorMethods::normalize(Float p, Int dim, Float eps, SourceLocation at) const {
+  return fulgurite::nn::normalize(static_cast<const Tensor&>(*this), p, dim, eps, at);
+}
+Tensor TensorMethods::one_hot(Int num_classes, SourceLocation at) const {
+  return fulgurite::nn::one_hot(static_cast<const Tensor&>(*this), num_classes, at);
+}
+Tensor TensorMethods::outer(const Tensor& vec2, SourceLocation at) const {
+  return fulgurite::outer(static_cast<const Tensor&>(*this), vec2, at);
+}
+Tensor TensorMethods::pad(const Dims& pad, std::string_view mode, std::optional<Float> value, SourceLocation at) const {
+  return fulgurite::nn::pad(static_cast<const Tensor&>(*this), pad, mode, value, at);
+}
+Tensor TensorMethods::pairwise_distance(const Tensor& x2, Float p, Float eps, bool keepdim, SourceLocation at) const {
+  return fulgurite::nn::pairwise_distance(static_cast<const Tensor&>(*this), x2, p, eps, keepdim, at);
+}
+Tensor TensorMethods::permute(const Dims& dims, SourceLocation at) const {
+  return fulgurite::permute(static_cast<const Tensor&>(*this), dims, at);
+}
+Tensor TensorMethods::pixel_shuffle(Int upscale_factor, SourceLocation at) const {
+  return fulgurite::nn::pixel_shuffle(static_cast<const Tensor&>(*this), upscale_factor, at);
+}
+Tensor TensorMethods::pixel_unshuffle(Int downscale_factor, SourceLocation at) const {
+  return fulgurite::nn::pixel_unshuffle(static_cast<const Tensor&>(*this), downscale_factor, at);
+}
+Tensor TensorMethods::poisson_nll_loss(const Tensor& target, bool log_input, bool full, std::optional<bool>
+    size_average, Float eps, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
+  return fulgurite::nn::poisson_nll_loss(static_cast<const Tensor&>(*this), target, log_input, full, size_average, eps, reduce, reduction, at);
+}
+Tensor TensorMethods::pow(const Operand& exponent, SourceLocation at) const {
+  return fulgurite::pow(static_cast<const Tensor&>(*this), exponent, at);
+}
+Tensor TensorMethods::pow_(const Operand& exponent, SourceLocation at) const {
+  return fulgurite::pow_(static_cast<const Tensor&>(*this), exponent, at);
+}
+Tensor TensorMethods::prelu(const Tensor& weight, SourceLocation at) const {
+  return fulgurite::nn::prelu(static_cast<const Tensor&>(*this), weight, at);
+}
+Tensor TensorMethods::prod(std::optional<Int> dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::prod(static_cast<const Tensor&>(*this), dim, keepdim, dtype, at);
+}
+Tensor TensorMethods::rad2deg(SourceLocation at) const {
+  return fulgurite::rad2deg(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::rad2deg_(SourceLocation at) const {
+  return fulgurite::rad2deg_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::reciprocal(SourceLocation at) const {
+  return fulgurite::reciprocal(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::reciprocal_(SourceLocation at) const {
+  return fulgurite::reciprocal_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::relu(SourceLocation at) const {
+  return fulgurite::nn::relu(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::relu_(SourceLocation at) const {
+  return fulgurite::nn::relu_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::relu6(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::relu6(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::relu6_(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::relu6_(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::remainder(const Operand& other, SourceLocation at) const {
+  return fulgurite::remainder(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::remainder_(const Operand& other, SourceLocation at) const {
+  return fulgurite::remainder_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::repeat(const Dims& repeats, SourceLocation at) const {
+  return fulgurite::repeat(static_cast<const Tensor&>(*this), repeats, at);
+}
+Tensor TensorMethods::repeat_interleave(const Operand& repeats, std::optional<Int> dim, std::optional<Int> output_size,
+    SourceLocation at) const {
+  return fulgurite::repeat_interleave(static_cast<const Tensor&>(*this), repeats, dim, output_size, at);
+}
+Tensor TensorMethods::reshape(const Dims& shape, SourceLocation at) const {
+  return fulgurite::reshape(static_cast<const Tensor&>(*this), shape, at);
+}
+Tensor TensorMethods::reshape_as(const Tensor& other, SourceLocation at) const {
+  return fulgurite::reshape_as(static_cast<const Tensor&>(*this), other, at);
+}
 Tensor TensorMethods::rms_norm(const Dims& normalized_shape, const Tensor& weight, std::optional<Float> eps,
     SourceLocation at) const {
   return fulgurite::nn::rms_norm(static_cast<const Tensor&>(*this), normalized_shape, weight, eps, at);
@@ -47,262 +375,6 @@ Tensor TensorMethods::select_scatter(const Tensor& src, Int dim, Int index, Sour
 }
 Tensor TensorMethods::selu(bool inplace, SourceLocation at) const {
   return fulgurite::nn::selu(static_cast<const Tensor&>(*this), inplace, at);
-}
-Tensor TensorMethods::selu_(bool inplace, SourceLocation at) const {
-  return fulgurite::nn::selu_(static_cast<const Tensor&>(*this), inplace, at);
-}
-Tensor TensorMethods::sigmoid(SourceLocation at) const {
-  return fulgurite::sigmoid(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sigmoid_(SourceLocation at) const {
-  return fulgurite::sigmoid_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sign(SourceLocation at) const {
-  return fulgurite::sign(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sign_(SourceLocation at) const {
-  return fulgurite::sign_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::signbit(SourceLocation at) const {
-  return fulgurite::signbit(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::signbit_(SourceLocation at) const {
-  return fulgurite::signbit_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::silu(SourceLocation at) const {
-  return fulgurite::nn::silu(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::silu_(SourceLocation at) const {
-  return fulgurite::nn::silu_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sin(SourceLocation at) const {
-  return fulgurite::sin(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sin_(SourceLocation at) const {
-  return fulgurite::sin_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sinh(SourceLocation at) const {
-  return fulgurite::sinh(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sinh_(SourceLocation at) const {
-  return fulgurite::sinh_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::slice_scatter(const Tensor& src, Int dim, std::optional<Int> start, std::optional<Int> end, Int
-    step, SourceLocation at) const {
-  return fulgurite::slice_scatter(static_cast<const Tensor&>(*this), src, dim, start, end, step, at);
-}
-Tensor TensorMethods::smooth_l1_loss(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
-    std::string_view reduction, Float beta, SourceLocation at) const {
-  return fulgurite::nn::smooth_l1_loss(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, beta, at);
-}
-Tensor TensorMethods::softmax(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::softmax(static_cast<const Tensor&>(*this), dim, dtype, at);
-}
-Tensor TensorMethods::softmin(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::nn::softmin(static_cast<const Tensor&>(*this), dim, dtype, at);
-}
-Tensor TensorMethods::softplus(Float beta, Float threshold, SourceLocation at) const {
-  return fulgurite::nn::softplus(static_cast<const Tensor&>(*this), beta, threshold, at);
-}
-Tensor TensorMethods::softplus_(Float beta, Float threshold, SourceLocation at) const {
-  return fulgurite::nn::softplus_(static_cast<const Tensor&>(*this), beta, threshold, at);
-}
-Tensor TensorMethods::softshrink(Float lambd, SourceLocation at) const {
-  return fulgurite::nn::softshrink(static_cast<const Tensor&>(*this), lambd, at);
-}
-Tensor TensorMethods::softshrink_(Float lambd, SourceLocation at) const {
-  return fulgurite::nn::softshrink_(static_cast<const Tensor&>(*this), lambd, at);
-}
-Tensor TensorMethods::softsign(SourceLocation at) const {
-  return fulgurite::nn::softsign(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::softsign_(SourceLocation at) const {
-  return fulgurite::nn::softsign_(static_cast<const Tensor&>(*this), at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::sort(Int dim, bool descending, bool stable, SourceLocation at) const {
-  return fulgurite::sort(static_cast<const Tensor&>(*this), dim, descending, stable, at);
-}
-std::vector<Tensor> TensorMethods::split(const Dims& split_size_or_sections, Int dim, SourceLocation at) const {
-  return fulgurite::split(static_cast<const Tensor&>(*this), split_size_or_sections, dim, at);
-}
-std::vector<Tensor> TensorMethods::split_with_sizes(const Dims& split_sizes, Int dim, SourceLocation at) const {
-  return fulgurite::split_with_sizes(static_cast<const Tensor&>(*this), split_sizes, dim, at);
-}
-Tensor TensorMethods::sqrt(SourceLocation at) const {
-  return fulgurite::sqrt(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sqrt_(SourceLocation at) const {
-  return fulgurite::sqrt_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::square(SourceLocation at) const {
-  return fulgurite::square(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::square_(SourceLocation at) const {
-  return fulgurite::square_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::squeeze(const Dims& dim, SourceLocation at) const {
-  return fulgurite::squeeze(static_cast<const Tensor&>(*this), dim, at);
-}
-Tensor TensorMethods::std(const Dims& dim, std::optional<Int> correction, bool keepdim, SourceLocation at) const {
-  return fulgurite::std(static_cast<const Tensor&>(*this), dim, correction, keepdim, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::std_mean(const Dims& dim, std::optional<Int> correction, bool keepdim,
-    SourceLocation at) const {
-  return fulgurite::std_mean(static_cast<const Tensor&>(*this), dim, correction, keepdim, at);
-}
-Tensor TensorMethods::sub(const Operand& other, const Operand& alpha, SourceLocation at) const {
-  return fulgurite::sub(static_cast<const Tensor&>(*this), other, alpha, at);
-}
-Tensor TensorMethods::sub_(const Operand& other, const Operand& alpha, SourceLocation at) const {
-  return fulgurite::sub_(static_cast<const Tensor&>(*this), other, alpha, at);
-}
-Tensor TensorMethods::sum(const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::sum(static_cast<const Tensor&>(*this), dim, keepdim, dtype, at);
-}
-Tensor TensorMethods::t(SourceLocation at) const {
-  return fulgurite::t(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::take(const Tensor& index, SourceLocation at) const {
-  return fulgurite::take(static_cast<const Tensor&>(*this), index, at);
-}
-Tensor TensorMethods::take_along_dim(const Tensor& indices, std::optional<Int> dim, SourceLocation at) const {
-  return fulgurite::take_along_dim(static_cast<const Tensor&>(*this), indices, dim, at);
-}
-Tensor TensorMethods::tan(SourceLocation at) const {
-  return fulgurite::tan(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::tan_(SourceLocation at) const {
-  return fulgurite::tan_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::tanh(SourceLocation at) const {
-  return fulgurite::tanh(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::tanh_(SourceLocation at) const {
-  return fulgurite::tanh_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::tanhshrink(SourceLocation at) const {
-  return fulgurite::nn::tanhshrink(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::tanhshrink_(SourceLocation at) const {
-  return fulgurite::nn::tanhshrink_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::tensordot(const Tensor& b, const Dims& dims, const Dims& dims_b, SourceLocation at) const {
-  return fulgurite::tensordot(static_cast<const Tensor&>(*this), b, dims, dims_b, at);
-}
-Tensor TensorMethods::threshold(Float threshold, Float value, bool inplace, SourceLocation at) const {
-  return fulgurite::nn::threshold(static_cast<const Tensor&>(*this), threshold, value, inplace, at);
-}
-Tensor TensorMethods::threshold_(Float threshold, Float value, bool inplace, SourceLocation at) const {
-  return fulgurite::nn::threshold_(static_cast<const Tensor&>(*this), threshold, value, inplace, at);
-}
-Tensor TensorMethods::tile(const Dims& dims, SourceLocation at) const {
-  return fulgurite::tile(static_cast<const Tensor&>(*this), dims, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::topk(Int k, Int dim, bool largest, bool sorted, SourceLocation at) const {
-  return fulgurite::topk(static_cast<const Tensor&>(*this), k, dim, largest, sorted, at);
-}
-Tensor TensorMethods::trace(SourceLocation at) const {
-  return fulgurite::trace(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::transpose(Int dim0, Int dim1, SourceLocation at) const {
-  return fulgurite::transpose(static_cast<const Tensor&>(*this), dim0, dim1, at);
-}
-Tensor TensorMethods::tril(Int diagonal, SourceLocation at) const {
-  return fulgurite::tril(static_cast<const Tensor&>(*this), diagonal, at);
-}
-Tensor TensorMethods::triplet_margin_loss(const Tensor& positive, const Tensor& negative, Float margin, Float p, Float
-    eps, bool swap, std::optional<bool> size_average, std::optional<bool> reduce, std::string_view reduction,
-    SourceLocation at) const {
-  return fulgurite::nn::triplet_margin_loss(static_cast<const Tensor&>(*this), positive, negative, margin, p, eps, swap, size_average, reduce, reduction, at);
-}
-Tensor TensorMethods::triu(Int diagonal, SourceLocation at) const {
-  return fulgurite::triu(static_cast<const Tensor&>(*this), diagonal, at);
-}
-Tensor TensorMethods::trunc(SourceLocation at) const {
-  return fulgurite::trunc(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::trunc_(SourceLocation at) const {
-  return fulgurite::trunc_(static_cast<const Tensor&>(*this), at);
-}
-std::vector<Tensor> TensorMethods::unbind(Int dim, SourceLocation at) const {
-  return fulgurite::unbind(static_cast<const Tensor&>(*this), dim, at);
-}
-Tensor TensorMethods::unflatten(Int dim, const Dims& sizes, SourceLocation at) const {
-  return fulgurite::unflatten(static_cast<const Tensor&>(*this), dim, sizes, at);
-}
-Tensor TensorMethods::unfold(Int dimension, Int size, Int step, SourceLocation at) const {
-  return fulgurite::unfold(static_cast<const Tensor&>(*this), dimension, size, step, at);
-}
-Tensor TensorMethods::unsqueeze(Int dim, SourceLocation at) const {
-  return fulgurite::unsqueeze(static_cast<const Tensor&>(*this), dim, at);
-}
-Tensor TensorMethods::var(const Dims& dim, std::optional<Int> correction, bool keepdim, SourceLocation at) const {
-  return fulgurite::var(static_cast<const Tensor&>(*this), dim, correction, keepdim, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::var_mean(const Dims& dim, std::optional<Int> correction, bool keepdim,
-    SourceLocation at) const {
-  return fulgurite::var_mean(static_cast<const Tensor&>(*this), dim, correction, keepdim, at);
-}
-Tensor TensorMethods::vector_norm(Float ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation
-    at) const {
-  return fulgurite::linalg::vector_norm(static_cast<const Tensor&>(*this), ord, dim, keepdim, dtype, at);
-}
-Tensor TensorMethods::view(const Dims& size, SourceLocation at) const {
-  return fulgurite::view(static_cast<const Tensor&>(*this), size, at);
-}
-Tensor TensorMethods::view_as(const Tensor& other, SourceLocation at) const {
-  return fulgurite::view_as(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::xlogy(const Operand& other, SourceLocation at) const {
-  return fulgurite::xlogy(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::xlogy_(const Operand& other, SourceLocation at) const {
-  return fulgurite::xlogy_(static_cast<const Tensor&>(*this), other, at);
-}
-std::tuple<Tensor, Tensor> max(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
-  return fulgurite::prims::max_with_indices(input, dim, keepdim, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::max(Int dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::prims::max_with_indices(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor max(const Tensor& input, const Tensor& other, SourceLocation at) {
-  return fulgurite::maximum(input, other, at);
-}
-Tensor TensorMethods::max(const Tensor& other, SourceLocation at) const {
-  return fulgurite::maximum(static_cast<const Tensor&>(*this), other, at);
-}
-std::tuple<Tensor, Tensor> min(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
-  return fulgurite::prims::min_with_indices(input, dim, keepdim, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::min(Int dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::prims::min_with_indices(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor min(const Tensor& input, const Tensor& other, SourceLocation at) {
-  return fulgurite::minimum(input, other, at);
-}
-Tensor TensorMethods::min(const Tensor& other, SourceLocation at) const {
-  return fulgurite::minimum(static_cast<const Tensor&>(*this), other, at);
-}
-std::tuple<Tensor, Tensor> median(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
-  return fulgurite::prims::median_with_indices(input, dim, keepdim, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::median(Int dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::prims::median_with_indices(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-std::tuple<Tensor, Tensor> nanmedian(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
-  return fulgurite::prims::nanmedian_with_indices(input, dim, keepdim, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::nanmedian(Int dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::prims::nanmedian_with_indices(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::copy_(const Operand& source, SourceLocation at) const {
-  return fulgurite::copy_(static_cast<const Tensor&>(*this), source, at);
-}
-Tensor TensorMethods::fill_(const Operand& value, SourceLocation at) const {
-  return fulgurite::fill_(static_cast<const Tensor&>(*this), value, at);
-}
-Tensor TensorMethods::zero_(SourceLocation at) const {
-  return fulgurite::zero_(static_cast<const Tensor&>(*this), at);
 }
 
 }  // namespace fulgurite

@@ -142,6 +142,11 @@ Value Tracer::value_of(const Argument& argument) {
       for (const Int n : argument.integers()) items.emplace_back(n);
       return items;
     }
+    case Argument::Kind::floatings: {
+      std::vector<Value> items;
+      for (const Float n : argument.floatings()) items.emplace_back(n);
+      return items;
+    }
     case Argument::Kind::list: break;
   }
   std::vector<Value> items;

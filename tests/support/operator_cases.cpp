@@ -83,6 +83,7 @@ const std::vector<OperatorCase>& operator_cases() {
     add_ordering_cases(all);
     add_kink_cases(all);
     add_composition_kink_cases(all);
+    add_window_cases(all);
     std::map<const Symbol*, int> numbers;
     for (OperatorCase& c : all)
       c.name = std::string(c.symbol->qualified_name()) + " #" + std::to_string(++numbers[c.symbol]);

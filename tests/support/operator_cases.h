@@ -53,6 +53,7 @@ void add_reduction_cases(std::vector<OperatorCase>&);
 void add_shape_cases(std::vector<OperatorCase>&);
 void add_indexing_cases(std::vector<OperatorCase>&);
 void add_neural_cases(std::vector<OperatorCase>&);
+void add_window_cases(std::vector<OperatorCase>&);
 void add_creation_cases(std::vector<OperatorCase>&);
 void add_composition_cases(std::vector<OperatorCase>&);
 void add_ordering_cases(std::vector<OperatorCase>&);

@@ -52,6 +52,8 @@ KernelTable sort_kernels();
 KernelTable selection_kernels();
 KernelTable search_kernels();
 KernelTable product_kernels();
+KernelTable convolution_kernels();
+KernelTable pooling_kernels();
 KernelTable norm_kernels();
 KernelTable softmax_kernels();
 KernelTable loss_kernels();

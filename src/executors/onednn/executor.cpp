@@ -1,4 +1,5 @@
 #include "executors/executor.h"
+#include "executors/onednn/convolution.h"
 #include "executors/onednn/products.h"
 #include "ops/symbols.h"
 
@@ -13,7 +14,9 @@ bool takes_dtype(Arguments arguments) {
 const Implementation* find_implementation(const Symbol& symbol) {
   static const Implementation matmul{"onednn", &matmul_symbol, matmul_kernel, takes_dtype, nullptr};
   static const Implementation linear{"onednn", &linear_symbol, linear_kernel, takes_dtype, nullptr};
+  static const Implementation convolution{"onednn", &prims_convolution_symbol, library_convolution_kernel, takes_convolution, nullptr};
   if (&symbol == &matmul_symbol) return &matmul;
+  if (&symbol == &prims_convolution_symbol) return &convolution;
   return &symbol == &linear_symbol ? &linear : nullptr;
 }
 

@@ -75,12 +75,12 @@ const char* moved(const void* data, int64_t elements, int64_t element_bytes) {
   return static_cast<const char*>(data) + elements * element_bytes;
 }
 
-void multiply(const BlockProduct& block) {
+}  // namespace
+
+void multiply_serially(const BlockProduct& block) {
   if (block.m > 1 && block.n > 1 && block.k > 0 && library_multiply(block)) return;
   kernel_set().multiply_block(block);
 }
-
-}  // namespace
 
 void gemm(const GemmCall& call) {
   int64_t batch = 1;
@@ -114,7 +114,7 @@ void gemm(const GemmCall& call) {
       block.beta = call.beta;
       if (call.bias != nullptr) block.bias = moved(call.bias, column * call.bias_stride, bytes);
       block.bias_stride = call.bias_stride;
-      multiply(block);
+      multiply_serially(block);
     }
   };
   const int64_t count = batch * per_product;

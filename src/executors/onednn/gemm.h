@@ -6,6 +6,8 @@
 
 namespace fulgurite {
 
+struct BlockProduct;
+
 /// An operand of a product: element (i, j) of a matrix is data[i * row + j * column], strides counted in elements, any
 /// values.
 struct GemmOperand {
@@ -31,5 +33,7 @@ struct GemmCall {
 
 /// Takes as many threads as there are; the result's bits do not depend on how many.
 void gemm(const GemmCall&);
+/// On this thread alone: with the library where it does the call, else with the eager kernels.
+void multiply_serially(const BlockProduct&);
 
 }  // namespace fulgurite

@@ -1,30 +1,10 @@
 #include "executors/onednn/library.h"
 
 #ifdef FULGURITE_ONEDNN
-#include <dnnl.h>
-
-#include <initializer_list>
-
-// The runtime that oneDNN takes its threads from. Set for the calling thread's present task only: inside, the library
-// is serial, and what it computes does not depend on the number of threads.
-extern "C" {
-void omp_set_num_threads(int);
-int omp_get_max_threads();
-}
+#include "executors/onednn/library_objects.h"
 
 namespace fulgurite {
 namespace {
-
-class SerialScope {
- public:
-  SerialScope() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
-  ~SerialScope() { omp_set_num_threads(before_); }
-  SerialScope(const SerialScope&) = delete;
-  SerialScope& operator=(const SerialScope&) = delete;
-
- private:
-  int before_;
-};
 
 // A matrix whose rows or columns lie without gaps between their elements.
 struct Layout {
@@ -56,37 +36,6 @@ bool multiply_f32(const BlockProduct& p, const Layout& a, const Layout& b) {
                     static_cast<float>(p.alpha), static_cast<const float*>(p.a), a.leading,
                     static_cast<const float*>(p.b), b.leading, static_cast<float>(beta), static_cast<float*>(p.c),
                     p.c_row) == dnnl_success;
-}
-
-// Library objects, destroyed with the scope.
-template <class T, dnnl_status_t (*destroy)(T)>
-class Handle {
- public:
-  Handle() = default;
-  ~Handle() {
-    if (object_ != nullptr) destroy(object_);
-  }
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
-  T* address() { return &object_; }
-  T get() const { return object_; }
-
- private:
-  T object_ = nullptr;
-};
-using AttributeHandle = Handle<dnnl_primitive_attr_t, dnnl_primitive_attr_destroy>;
-using PostOpsHandle = Handle<dnnl_post_ops_t, dnnl_post_ops_destroy>;
-using DescriptorHandle = Handle<dnnl_primitive_desc_t, dnnl_primitive_desc_destroy>;
-using PrimitiveHandle = Handle<dnnl_primitive_t, dnnl_primitive_destroy>;
-using MemoryHandle = Handle<dnnl_memory_t, dnnl_memory_destroy>;
-using StreamHandle = Handle<dnnl_stream_t, dnnl_stream_destroy>;
-
-dnnl_engine_t engine() {
-  static const dnnl_engine_t one = [] {
-    dnnl_engine_t made = nullptr;
-    return dnnl_engine_create(&made, dnnl_cpu, 0) == dnnl_success ? made : nullptr;
-  }();
-  return one;
 }
 
 dnnl_memory_desc_t matrix(int64_t rows, int64_t columns, bool is_transposed, int64_t leading) {

@@ -1,0 +1,226 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fulgurite/fields.h>
+#include <fulgurite/operators.h>
+#include <fulgurite/tensor.h>
+
+#pragma GCC visibility push(default)
+namespace fulgurite {
+
+// Layers over sequences (1d), images (2d) and volumes (3d). Numbers that are given once hold for every dimension.
+namespace nn {
+
+/// The numbers of a window, one for every dimension or one for all.
+using WindowSizes = std::vector<int64_t>;
+
+/// What the convolutions have in common: numbers and parameters.
+template <int dims>
+struct ConvolutionParameters {
+  Tensor weight, bias;  // [out, in / groups, kernel…], transposed [in, out / groups, kernel…]; [out] or undefined
+  WindowSizes stride{1}, padding{0}, dilation{1};
+  int64_t groups = 1;
+};
+
+/// Each window of the input times weight, plus bias.
+template <int dims>
+struct Convolution : ConvolutionParameters<dims> {
+  std::string padding_name;            // "same" or "valid", in the place of numbers
+  std::string padding_mode = "zeros";  // or "reflect", "replicate", "circular"
+  Convolution() = default;
+  Convolution(int64_t in_channels, int64_t out_channels, const Dims& kernel_size, const Dims& stride = 1,
+              const Padding& padding = 0, const Dims& dilation = 1, int64_t groups = 1, bool bias = true,
+              std::string padding_mode = "zeros", const TensorOptions& options = {},
+              SourceLocation at = SourceLocation::here());
+  Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
+};
+using Conv1d = Convolution<1>;
+using Conv2d = Convolution<2>;
+using Conv3d = Convolution<3>;
+
+/// The transposed map of a convolution: each number of the input spreads weight over the result.
+template <int dims>
+struct TransposedConvolution : ConvolutionParameters<dims> {
+  WindowSizes output_padding{0};
+  TransposedConvolution() = default;
+  TransposedConvolution(int64_t in_channels, int64_t out_channels, const Dims& kernel_size, const Dims& stride = 1,
+                        const Dims& padding = 0, const Dims& output_padding = 0, int64_t groups = 1, bool bias = true,
+                        const Dims& dilation = 1, const TensorOptions& options = {},
+                        SourceLocation at = SourceLocation::here());
+  Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
+};
+using ConvTranspose1d = TransposedConvolution<1>;
+using ConvTranspose2d = TransposedConvolution<2>;
+using ConvTranspose3d = TransposedConvolution<3>;
+
+/// The largest element of each window; an empty stride is the kernel's size.
+template <int dims>
+struct MaxPool {
+  WindowSizes kernel_size, stride, padding{0}, dilation{1};
+  bool ceil_mode = false;
+  MaxPool() = default;
+  explicit MaxPool(const Dims& kernel_size, const Dims& stride = {}, const Dims& padding = 0, const Dims& dilation = 1,
+                   bool ceil_mode = false);
+  Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
+};
+using MaxPool1d = MaxPool<1>;
+using MaxPool2d = MaxPool<2>;
+using MaxPool3d = MaxPool<3>;
+
+/// The mean of each window; an empty stride is the kernel's size.
+template <int dims>
+struct AvgPool {
+  WindowSizes kernel_size, stride, padding{0};
+  bool ceil_mode = false, count_include_pad = true;
+  AvgPool() = default;
+  explicit AvgPool(const Dims& kernel_size, const Dims& stride = {}, const Dims& padding = 0, bool ceil_mode = false,
+                   bool count_include_pad = true);
+  Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
+};
+using AvgPool1d = AvgPool<1>;
+using AvgPool2d = AvgPool<2>;
+using AvgPool3d = AvgPool<3>;
+
+/// The means of as many nearly equal windows as output_size says; -1 keeps a size.
+template <int dims>
+struct AdaptiveAvgPool {
+  WindowSizes output_size;
+  AdaptiveAvgPool() = default;
+  explicit AdaptiveAvgPool(const Dims& output_size);
+  Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
+};
+using AdaptiveAvgPool1d = AdaptiveAvgPool<1>;
+using AdaptiveAvgPool2d = AdaptiveAvgPool<2>;
+using AdaptiveAvgPool3d = AdaptiveAvgPool<3>;
+
+/// The largest elements of as many nearly equal windows as output_size says; -1 keeps a size.
+template <int dims>
+struct AdaptiveMaxPool {
+  WindowSizes output_size;
+  AdaptiveMaxPool() = default;
+  explicit AdaptiveMaxPool(const Dims& output_size);
+  Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
+};
+using AdaptiveMaxPool1d = AdaptiveMaxPool<1>;
+using AdaptiveMaxPool2d = AdaptiveMaxPool<2>;
+using AdaptiveMaxPool3d = AdaptiveMaxPool<3>;
+
+/// Brings each channel to mean 0 and variance 1: while training over the batch, which the running statistics follow,
+/// else by these.
+template <int dims>
+struct BatchNorm {
+  Tensor weight, bias, running_mean, running_var;
+  Tensor num_batches_tracked;  // one i64
+  double eps = 1e-5;
+  std::optional<double> momentum = 0.1;  // none: running statistics are means of all batches
+  bool training = true;
+  BatchNorm() = default;
+  explicit BatchNorm(int64_t num_features, double eps = 1e-5, std::optional<double> momentum = 0.1, bool affine = true,
+                     bool track_running_stats = true, const TensorOptions& options = {},
+                     SourceLocation at = SourceLocation::here());
+  Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
+};
+using BatchNorm1d = BatchNorm<1>;
+using BatchNorm2d = BatchNorm<2>;
+using BatchNorm3d = BatchNorm<3>;
+
+}  // namespace nn
+
+namespace detail {
+/// The members that the convolutions share.
+void visit_convolution(auto& object, auto& member) {
+  member("weight", object.weight);
+  member("bias", object.bias);
+  member("stride", object.stride);
+  member("padding", object.padding);
+  member("dilation", object.dilation);
+  member("groups", object.groups);
+}
+}  // namespace detail
+
+template <int dims>
+struct Fields<nn::Convolution<dims>> {
+  static void visit(auto& object, auto&& member) {
+    detail::visit_convolution(object, member);
+    member("padding_name", object.padding_name);
+    member("padding_mode", object.padding_mode);
+  }
+};
+template <int dims>
+struct Fields<nn::TransposedConvolution<dims>> {
+  static void visit(auto& object, auto&& member) {
+    detail::visit_convolution(object, member);
+    member("output_padding", object.output_padding);
+  }
+};
+template <int dims>
+struct Fields<nn::MaxPool<dims>> {
+  static void visit(auto& object, auto&& member) {
+    member("kernel_size", object.kernel_size);
+    member("stride", object.stride);
+    member("padding", object.padding);
+    member("dilation", object.dilation);
+    member("ceil_mode", object.ceil_mode);
+  }
+};
+template <int dims>
+struct Fields<nn::AvgPool<dims>> {
+  static void visit(auto& object, auto&& member) {
+    member("kernel_size", object.kernel_size);
+    member("stride", object.stride);
+    member("padding", object.padding);
+    member("ceil_mode", object.ceil_mode);
+    member("count_include_pad", object.count_include_pad);
+  }
+};
+template <int dims>
+struct Fields<nn::AdaptiveAvgPool<dims>> {
+  static void visit(auto& object, auto&& member) { member("output_size", object.output_size); }
+};
+template <int dims>
+struct Fields<nn::AdaptiveMaxPool<dims>> {
+  static void visit(auto& object, auto&& member) { member("output_size", object.output_size); }
+};
+template <int dims>
+struct Fields<nn::BatchNorm<dims>> {
+  static void visit(auto& object, auto&& member) {
+    member("weight", object.weight);
+    member("bias", object.bias);
+    member("running_mean", object.running_mean);
+    member("running_var", object.running_var);
+    member("num_batches_tracked", object.num_batches_tracked);
+    member("eps", object.eps);
+    member("momentum", object.momentum);
+    member("training", object.training);
+  }
+};
+
+namespace nn {
+extern template struct Convolution<1>;
+extern template struct Convolution<2>;
+extern template struct Convolution<3>;
+extern template struct TransposedConvolution<1>;
+extern template struct TransposedConvolution<2>;
+extern template struct TransposedConvolution<3>;
+extern template struct MaxPool<1>;
+extern template struct MaxPool<2>;
+extern template struct MaxPool<3>;
+extern template struct AvgPool<1>;
+extern template struct AvgPool<2>;
+extern template struct AvgPool<3>;
+extern template struct AdaptiveAvgPool<1>;
+extern template struct AdaptiveAvgPool<2>;
+extern template struct AdaptiveAvgPool<3>;
+extern template struct AdaptiveMaxPool<1>;
+extern template struct AdaptiveMaxPool<2>;
+extern template struct AdaptiveMaxPool<3>;
+extern template struct BatchNorm<1>;
+extern template struct BatchNorm<2>;
+extern template struct BatchNorm<3>;
+}  // namespace nn
+
+}  // namespace fulgurite
+#pragma GCC visibility pop

@@ -1,0 +1,154 @@
+#include <fulgurite/autograd.h>
+
+#include "executors/fused.h"
+
+using namespace fulgurite;
+using namespace fulgurite::test;
+
+namespace {
+
+struct Numbers2 {
+  int64_t stride[2] = {1, 1}, padding[2] = {0, 0}, dilation[2] = {1, 1}, output_padding[2] = {0, 0}, groups = 1;
+};
+
+Dims pair_of(const int64_t (&numbers)[2]) { return {numbers[0], numbers[1]}; }
+
+Tensor convolve(const Tensor& x, const Tensor& w, const Tensor& bias, const Numbers2& n, bool transposed) {
+  return prims::convolution(x, w, bias, pair_of(n.stride), pair_of(n.padding), pair_of(n.dilation), transposed,
+                            pair_of(n.output_padding), n.groups);
+}
+
+/// A convolution of images by its definition: every number of the input times every number of the kernel, added where
+/// they meet.
+std::vector<double> by_definition(const Tensor& x, const Tensor& w, const Tensor& bias, const Numbers2& n,
+                                  bool transposed, const Tensor& result) {
+  const std::vector<double> inputs = elements(x), factors = elements(w);
+  const auto size = [](const Tensor& t, int d) { return static_cast<int64_t>(t.size(d)); };
+  const int64_t samples = size(x, 0), channels = size(x, 1) / n.groups, rows = size(result, 1) / n.groups;
+  const int64_t kernel[2] = {size(w, 2), size(w, 3)}, from[2] = {size(x, 2), size(x, 3)},
+                to[2] = {size(result, 2), size(result, 3)};
+  std::vector<double> sums(static_cast<size_t>(result.numel()));
+  if (bias.defined()) {
+    const std::vector<double> added = elements(bias);
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] = added[i / static_cast<size_t>(to[0] * to[1]) % added.size()];
+  }
+  const int64_t(&counted)[2] = transposed ? from : to;
+  const int64_t(&covered)[2] = transposed ? to : from;
+  for (int64_t s = 0; s < samples; ++s)
+    for (int64_t g = 0; g < n.groups; ++g)
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t c = 0; c < channels; ++c)
+          for (int64_t i = 0; i < counted[0]; ++i)
+            for (int64_t j = 0; j < counted[1]; ++j)
+              for (int64_t k = 0; k < kernel[0]; ++k)
+                for (int64_t l = 0; l < kernel[1]; ++l) {
+                  const int64_t y = i * n.stride[0] + k * n.dilation[0] - n.padding[0];
+                  const int64_t z = j * n.stride[1] + l * n.dilation[1] - n.padding[1];
+                  if (y < 0 || y >= covered[0] || z < 0 || z >= covered[1]) continue;
+                  const int64_t row = g * rows + r, channel = g * channels + c;
+                  const int64_t input = (s * channels * n.groups + channel) * from[0] * from[1] +
+                                        (transposed ? i * from[1] + j : y * from[1] + z);
+                  const int64_t output =
+                      (s * rows * n.groups + row) * to[0] * to[1] + (transposed ? y * to[1] + z : i * to[1] + j);
+                  const int64_t factor =
+                      ((transposed ? channel * rows + r : row * channels + c) * kernel[0] + k) * kernel[1] + l;
+                  sums[static_cast<size_t>(output)] +=
+                      inputs[static_cast<size_t>(input)] * factors[static_cast<size_t>(factor)];
+                }
+  return sums;
+}
+
+double convolution_tolerance(Dtype dtype) {
+  return is_floating(dtype) ? std::max(tolerance_of(dtype) * 4, dtype == Dtype::f32 ? 3e-5 : 0) : 0;
+}
+
+const std::vector<Numbers2> many_numbers() {
+  return {{},
+          {{2, 1}, {1, 2}, {1, 1}, {0, 0}, 1},
+          {{1, 3}, {2, 0}, {2, 1}, {0, 0}, 2},
+          {{3, 2}, {1, 1}, {1, 3}, {1, 2}, 1},
+          {{2, 2}, {0, 1}, {4, 2}, {3, 1}, 2}};
+}
+
+}  // namespace
+
+TEST("convolutions of every dtype and layout") {
+  for (const Dtype dtype :
+       {Dtype::f32, Dtype::f64, Dtype::bf16, Dtype::f16, Dtype::i64, Dtype::i32, Dtype::i16, Dtype::i8, Dtype::u8})
+    for (const Numbers2& n : many_numbers())
+      for (const bool transposed : {false, true}) {
+        const double low = dtype == Dtype::u8 ? 0 : -2, high = size_of(dtype) == 1 ? 1 : 2;
+        const Tensor x = make({2, 4, 11, 9}, dtype, low, high, 1);
+        const Tensor w = make({transposed ? 4 : 6, (transposed ? 6 : 4) / n.groups, 3, 2}, dtype, low, high, 2),
+                     bias = make({6}, dtype, low, high, 3);
+        const Tensor turned = transpose(make({2, 4, 9, 11}, dtype, low, high, 4), 2, 3);
+        const Tensor last = permute(make({2, 11, 9, 4}, dtype, low, high, 5), {0, 3, 1, 2});
+        const Tensor wide =
+            permute(make({w.size(2), w.size(3), w.size(1), w.size(0)}, dtype, low, high, 6), {3, 2, 0, 1});
+        Numbers2 numbers = n;
+        if (!transposed) numbers.output_padding[0] = numbers.output_padding[1] = 0;
+        for (const Tensor& input : {x, turned, last})
+          for (const Tensor& weight : {w, wide}) {
+            const Tensor y = convolve(input, weight, bias, numbers, transposed);
+            expect_equal(y.dtype(), dtype);
+            expect_near(elements(y), by_definition(input, weight, bias, numbers, transposed, y),
+                        convolution_tolerance(dtype));
+          }
+      }
+}
+
+TEST("convolutions of many blocks") {
+  for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
+    // Deep: the sums of one result are cut. Wide: so are a sample's columns. Small: blocks span samples. Many rows.
+    for (const auto& [input, weight] : {std::pair<Shape, Shape>{{1, 150, 7, 6}, {5, 150, 3, 3}},
+                                        {{2, 3, 40, 61}, {4, 3, 3, 3}},
+                                        {{30, 8, 5, 5}, {16, 8, 3, 3}},
+                                        {{1, 20, 4, 4}, {200, 20, 1, 1}}}) {
+      const Tensor x = make(input.to_vector(), dtype, -1, 1, 1), w = make(weight.to_vector(), dtype, -1, 1, 2);
+      const Tensor y = convolve(x, w, {}, {}, false);
+      expect_near(elements(y), by_definition(x, w, {}, {}, false, y), convolution_tolerance(dtype) * 4);
+    }
+  }
+}
+
+TEST("a weight's cotangent is what its numbers were multiplied by") {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64, Dtype::bf16}) {
+    const Tensor x = make({3, 4, 9, 8}, dtype, -1, 1, 1).requires_grad_(),
+                 w = make({6, 2, 3, 2}, dtype, -1, 1, 2).requires_grad_();
+    const Tensor y = nn::conv2d(x, w, {}, {2, 1}, {1, 2}, {1, 3}, 2), g = make(y.shape().to_vector(), dtype, -1, 1, 3);
+    const std::vector<Tensor> grads = autograd::grad({y}, {x, w}, {g});
+    // <g, conv(dx, w)> = <grad x, dx>, and the same of w.
+    const auto inner = [](const Tensor& a, const Tensor& b) {
+      return sum(a.detach().to(Dtype::f64) * b.detach().to(Dtype::f64)).item<double>();
+    };
+    const Tensor dx = make({3, 4, 9, 8}, dtype, -1, 1, 4), dw = make({6, 2, 3, 2}, dtype, -1, 1, 5);
+    const double tolerance = dtype == Dtype::bf16 ? 0.3 : dtype == Dtype::f32 ? 1e-4 : 1e-10;
+    expect_near(inner(grads[0], dx), inner(g, nn::conv2d(dx, w, {}, {2, 1}, {1, 2}, {1, 3}, 2)), tolerance);
+    expect_near(inner(grads[1], dw), inner(g, nn::conv2d(x, dw, {}, {2, 1}, {1, 2}, {1, 3}, 2)), tolerance);
+  }
+}
+
+TEST("convolutions and pooling do not depend on the number of threads") {
+  for (const Dtype dtype : {Dtype::f32, Dtype::bf16, Dtype::f64}) {
+    const Tensor x = make({4, 16, 20, 20}, dtype, -1, 1, 1), w = make({24, 16, 3, 3}, dtype, -1, 1, 2);
+    expect_same_bits([&] {
+      const Tensor y = nn::conv2d(x, w, {}, 1, 1);
+      const auto [largest, places] = nn::max_pool2d_with_indices(x, 3, 2, 1);
+      return std::vector<Tensor>{y,
+                                 nn::conv_transpose2d(y, w, {}, 2, 1, 1),
+                                 prims::convolution_weight(y, x, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 1),
+                                 largest,
+                                 places,
+                                 nn::avg_pool2d(x, 3, 2, 1),
+                                 prims::avg_pool_backward(x, {40, 40}, {2, 2}, {2, 2}, {0, 0}, false, true, {})};
+    });
+  }
+}
+
+TEST("convolutions of nothing, and over nothing") {
+  expect_equal(nn::conv1d(make({0, 3, 5}, Dtype::f32, 0, 1), make({2, 3, 3}, Dtype::f32, 0, 1)).shape(),
+               Shape({0, 2, 3}));
+  const Tensor bias = make({2}, Dtype::f32, -1, 1);
+  const Tensor only_bias = nn::conv1d(make({1, 0, 5}, Dtype::f32, 0, 1), make({2, 0, 3}, Dtype::f32, 0, 1), bias);
+  expect_near(elements(only_bias), elements(expand(reshape(bias, {1, 2, 1}), {1, 2, 3})));
+}
