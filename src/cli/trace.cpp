@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <functional>
 
+#include <fulgurite/models/convnet.h>
 #include <fulgurite/models/llama.h>
 
 #include "cli/associated_trace.h"
@@ -51,7 +52,12 @@ Stages run_example(const std::string& name, bool associate) {
     const Tensor tokens = randint(0, 65, {2, 32}), targets = randint(0, 65, {2, 32});
     return stages_of(loss, associate, model, tokens, targets);
   }
-  throw UserError("the example model " + name + " is not supported yet; there are linear, mlp, gpt and llama");
+  if (name == "convnet") {
+    const models::Convnet model = models::make_convnet({.width = 8});
+    const auto loss = [](models::Convnet convnet, Tensor images, Tensor classes) { return convnet.loss(images, classes); };
+    return stages_of(loss, associate, model, randn({4, 1, 16, 16}), randint(0, 10, {4}));
+  }
+  throw UserError("there is no example model " + name + "; there are linear, mlp, gpt, llama and convnet");
 }
 
 }  // namespace
@@ -60,7 +66,7 @@ int trace(const std::vector<std::string>& arguments) {
   std::string model, stage, line;
   bool backward = false, python = false, cpp = false, associate = false;
   Flags flags("fulgurite trace MODEL [--stage NAME] [--backward] [--python | --cpp] [--associate] [--forward NAME]");
-  flags.positional("MODEL", model, "linear, mlp, gpt or llama");
+  flags.positional("MODEL", model, "linear, mlp, gpt, llama or convnet");
   flags.text("stage", stage, "the stage to print: a name or number that --stage list shows; the last one otherwise");
   flags.toggle("backward", backward, "the backward too");
   flags.toggle("python", python, "the Python form");

@@ -138,6 +138,12 @@ class RandomCall {
         return items;
       }
       case Type::floating: return number();
+      case Type::floatings: {
+        std::vector<Value> items;
+        for (size_t n = below(4); n > 0; --n) items.emplace_back(number());
+        return items;
+      }
+      case Type::padding: return below(3) == 0 ? Value("same") : Value(integer());
       case Type::boolean: return below(2) == 0;
       case Type::string: return below(2) == 0 ? "mean" : "no such thing";
       case Type::dtype: return dtype();
