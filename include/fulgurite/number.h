@@ -54,7 +54,15 @@ inline int64_t exact_multiply(int64_t a, int64_t b) {
   if (__builtin_mul_overflow(a, b, &result)) [[unlikely]] refuse_overflow();
   return result;
 }
-inline int64_t exact_divide(int64_t a, int64_t b) { return a / b; }
+[[noreturn, gnu::cold]] void refuse_division_by_zero();
+inline int64_t exact_divide(int64_t a, int64_t b) {
+  if (b == 0) [[unlikely]] refuse_division_by_zero();
+  return b == -1 ? exact_subtract(0, a) : a / b;
+}
+inline int64_t exact_remainder(int64_t a, int64_t b) {
+  if (b == 0) [[unlikely]] refuse_division_by_zero();
+  return b == -1 ? 0 : a % b;
+}
 }  // namespace detail
 
 /// An int64_t, or while tracing with symbolic values the proxy of one. Outside tracing it costs what an int64_t costs.
@@ -184,11 +192,11 @@ Int operator%(A a, B b) {
   const Int x(a), y(b);
   if (x.proxy() || y.proxy()) [[unlikely]]
     return detail::record_integer(detail::NumberOperation::remainder, x, y);
-  return x.hint() % y.hint();
+  return detail::exact_remainder(x.hint(), y.hint());
 }
 inline Int operator-(Int a) {
   if (a.proxy()) [[unlikely]] return detail::record_integer(detail::NumberOperation::negate, a, a);
-  return -a.hint();
+  return detail::exact_subtract(0, a.hint());
 }
 inline Float operator-(Float a) {
   if (a.proxy()) [[unlikely]] return detail::record_float(detail::NumberOperation::negate, a, a);

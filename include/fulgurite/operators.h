@@ -478,6 +478,11 @@ Tensor scatter(const Tensor& input, Int dim, const Tensor& index, const Operand&
 /// (torch.scatter_add)
 Tensor scatter_add(const Tensor& input, Int dim, const Tensor& index, const Tensor& src, SourceLocation at =
     SourceLocation::here());
+/// A copy of input with the elements of src brought together at the places that index lists along dim: reduce is "sum",
+/// "prod", "mean", "amax" or "amin"; without include_self the input's own elements there do not count.
+/// (torch.scatter_reduce)
+Tensor scatter_reduce(const Tensor& input, Int dim, const Tensor& index, const Tensor& src, std::string_view reduce,
+    bool include_self = true, SourceLocation at = SourceLocation::here());
 /// For each element the place in the ordered sequence (the row of it) that it would be inserted at: before equal
 /// elements, or, with right or side "right", behind them. sorter lists the order of a sequence that is not in order.
 /// (torch.searchsorted)
@@ -1172,6 +1177,7 @@ using fulgurite::round;
 using fulgurite::rsqrt;
 using fulgurite::scatter;
 using fulgurite::scatter_add;
+using fulgurite::scatter_reduce;
 using fulgurite::searchsorted;
 using fulgurite::select;
 using fulgurite::sigmoid;

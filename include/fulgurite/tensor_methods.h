@@ -426,6 +426,8 @@ struct TensorMethods {
       enable_gqa = false, SourceLocation at = SourceLocation::here()) const;
   Tensor scatter(Int dim, const Tensor& index, const Operand& src, SourceLocation at = SourceLocation::here()) const;
   Tensor scatter_add(Int dim, const Tensor& index, const Tensor& src, SourceLocation at = SourceLocation::here()) const;
+  Tensor scatter_reduce(Int dim, const Tensor& index, const Tensor& src, std::string_view reduce, bool include_self =
+      true, SourceLocation at = SourceLocation::here()) const;
   Tensor searchsorted(const Operand& input, bool out_int32 = false, bool right = false, std::string_view side = {},
       const Tensor& sorter = detail::no_tensor(), SourceLocation at = SourceLocation::here()) const;
   Tensor select(Int dim, Int index, SourceLocation at = SourceLocation::here()) const;

@@ -13,7 +13,7 @@ constexpr SymbolList (*families[])() = {
     arithmetic_symbols, pointwise_composition_symbols, comparison_symbols, select_symbols,
     reduction_symbols, extremum_symbols, statistics_symbols, cumulative_symbols, ordering_symbols, search_symbols,
     creation_symbols, random_symbols, shape_symbols, views_symbols, strided_view_symbols, slicing_symbols, sliding_symbols,
-    tiling_symbols, diagonal_symbols, joining_symbols, indexing_symbols, index_writing_symbols, 
+    tiling_symbols, diagonal_symbols, joining_symbols, indexing_symbols, index_writing_symbols, scatter_reduce_symbols,
     matrix_products_symbols, contraction_symbols, einsum_symbols,
     normalization_symbols, channel_normalization_symbols, softmax_symbols,
     losses_symbols, regression_loss_symbols, distance_symbols,

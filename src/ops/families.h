@@ -36,6 +36,7 @@ SymbolList diagonal_symbols();
 SymbolList joining_symbols();
 SymbolList indexing_symbols();
 SymbolList index_writing_symbols();
+SymbolList scatter_reduce_symbols();
 SymbolList matrix_products_symbols();
 SymbolList contraction_symbols();
 SymbolList einsum_symbols();

@@ -41,6 +41,7 @@ std::string symbol_text(T n) {
 namespace detail {
 
 void refuse_overflow() { throw UnplacedError("a size or a count of elements does not fit 64 bits"); }
+void refuse_division_by_zero() { throw UnplacedError("division of an integer by zero"); }
 
 Int record_integer(NumberOperation operation, Int a, Int b) { return interpreter_for(a, b).integer(operation, a, b); }
 Float record_float(NumberOperation operation, Float a, Float b) { return interpreter_for(a, b).floating(operation, a, b); }

@@ -268,6 +268,12 @@ Tensor scatter_add(const Tensor& input, Int dim, const Tensor& index, const Tens
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src)};
   return dispatch(scatter_add_symbol, arguments, at);
 }
+Tensor scatter_reduce(const Tensor& input, Int dim, const Tensor& index, const Tensor& src, std::string_view reduce,
+    bool include_self, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src), Argument(reduce),
+      Argument(include_self)};
+  return dispatch(scatter_reduce_symbol, arguments, at);
+}
 Tensor searchsorted(const Tensor& sorted_sequence, const Operand& input, bool out_int32, bool right, std::string_view
     side, const Tensor& sorter, SourceLocation at) {
   const Argument arguments[] = {Argument(sorted_sequence), Argument(input), Argument(out_int32), Argument(right),
@@ -369,10 +375,6 @@ Tensor square_(const Tensor& input, SourceLocation at) {
 Tensor squeeze(const Tensor& input, const Dims& dim, SourceLocation at) {
   const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim)};
   return dispatch(squeeze_symbol, arguments, at);
-}
-Tensor stack(const std::vector<Tensor>& tensors, Int dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(tensors), Argument(dim)};
-  return dispatch(stack_symbol, arguments, at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,10 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor stack(const std::vector<Tensor>& tensors, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(tensors), Argument(dim)};
+  return dispatch(stack_symbol, arguments, at);
+}
 Tensor std(const Tensor& input, const Dims& dim, std::optional<Int> correction, bool keepdim, SourceLocation at) {
   const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(correction),
       Argument(keepdim)};
@@ -372,10 +376,6 @@ Tensor group_norm(const Tensor& input, Int num_groups, const Tensor& weight, con
 Tensor hardshrink(const Tensor& input, Float lambd, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(lambd)};
   return dispatch(hardshrink_symbol, arguments, at);
-}
-Tensor hardshrink_(const Tensor& input, Float lambd, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(lambd)};
-  return apply_in_place(hardshrink_symbol, arguments, at);
 }
 }  // namespace nn
 

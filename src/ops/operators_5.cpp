@@ -7,6 +7,10 @@
 
 namespace fulgurite {
 namespace nn {
+Tensor hardshrink_(const Tensor& input, Float lambd, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(lambd)};
+  return apply_in_place(hardshrink_symbol, arguments, at);
+}
 Tensor hardsigmoid(const Tensor& input, bool inplace, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(inplace)};
   if (inplace) return apply_in_place(hardsigmoid_symbol, arguments, at);
@@ -370,12 +374,6 @@ Tensor avg_pool_backward(const Tensor& grad, const Dims& size, const Dims& kerne
 Tensor convert_element_type(const Tensor& input, Dtype dtype, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dtype)};
   return dispatch(prims_convert_element_type_symbol, arguments, at);
-}
-Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride, const Dims&
-    padding, const Dims& dilation, bool transposed, const Dims& output_padding, Int groups, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias), Argument(stride), Argument(padding),
-      Argument(dilation), Argument(transposed), Argument(output_padding), Argument(groups)};
-  return dispatch(prims_convolution_symbol, arguments, at);
 }
 }  // namespace prims
 

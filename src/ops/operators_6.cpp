@@ -7,6 +7,12 @@
 
 namespace fulgurite {
 namespace prims {
+Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride, const Dims&
+    padding, const Dims& dilation, bool transposed, const Dims& output_padding, Int groups, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias), Argument(stride), Argument(padding),
+      Argument(dilation), Argument(transposed), Argument(output_padding), Argument(groups)};
+  return dispatch(prims_convolution_symbol, arguments, at);
+}
 Tensor convolution_weight(const Tensor& grad, const Tensor& input, const Dims& kernel_size, const Dims& stride, const
     Dims& padding, const Dims& dilation, Int groups, SourceLocation at) {
   const Argument arguments[] = {Argument(grad), Argument(input), Argument(kernel_size), Argument(stride),
@@ -367,12 +373,6 @@ Tensor TensorMethods::bucketize(const Tensor& boundaries, bool out_int32, bool r
 }
 Tensor TensorMethods::ceil(SourceLocation at) const {
   return fulgurite::ceil(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::ceil_(SourceLocation at) const {
-  return fulgurite::ceil_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::celu(Float alpha, bool inplace, SourceLocation at) const {
-  return fulgurite::nn::celu(static_cast<const Tensor&>(*this), alpha, inplace, at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,12 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor TensorMethods::ceil_(SourceLocation at) const {
+  return fulgurite::ceil_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::celu(Float alpha, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::celu(static_cast<const Tensor&>(*this), alpha, inplace, at);
+}
 Tensor TensorMethods::celu_(Float alpha, bool inplace, SourceLocation at) const {
   return fulgurite::nn::celu_(static_cast<const Tensor&>(*this), alpha, inplace, at);
 }
@@ -370,13 +376,6 @@ Tensor TensorMethods::isnan(SourceLocation at) const {
 }
 Tensor TensorMethods::isnan_(SourceLocation at) const {
   return fulgurite::isnan_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::kl_div(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
-    std::string_view reduction, bool log_target, SourceLocation at) const {
-  return fulgurite::nn::kl_div(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, log_target, at);
-}
-Tensor TensorMethods::kron(const Tensor& other, SourceLocation at) const {
-  return fulgurite::kron(static_cast<const Tensor&>(*this), other, at);
 }
 
 }  // namespace fulgurite

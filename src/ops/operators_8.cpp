@@ -6,6 +6,13 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor TensorMethods::kl_div(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
+    std::string_view reduction, bool log_target, SourceLocation at) const {
+  return fulgurite::nn::kl_div(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, log_target, at);
+}
+Tensor TensorMethods::kron(const Tensor& other, SourceLocation at) const {
+  return fulgurite::kron(static_cast<const Tensor&>(*this), other, at);
+}
 std::tuple<Tensor, Tensor> TensorMethods::kthvalue(Int k, Int dim, bool keepdim, SourceLocation at) const {
   return fulgurite::kthvalue(static_cast<const Tensor&>(*this), k, dim, keepdim, at);
 }
@@ -363,18 +370,13 @@ Tensor TensorMethods::scatter(Int dim, const Tensor& index, const Operand& src, 
 Tensor TensorMethods::scatter_add(Int dim, const Tensor& index, const Tensor& src, SourceLocation at) const {
   return fulgurite::scatter_add(static_cast<const Tensor&>(*this), dim, index, src, at);
 }
+Tensor TensorMethods::scatter_reduce(Int dim, const Tensor& index, const Tensor& src, std::string_view reduce, bool
+    include_self, SourceLocation at) const {
+  return fulgurite::scatter_reduce(static_cast<const Tensor&>(*this), dim, index, src, reduce, include_self, at);
+}
 Tensor TensorMethods::searchsorted(const Operand& input, bool out_int32, bool right, std::string_view side, const
     Tensor& sorter, SourceLocation at) const {
   return fulgurite::searchsorted(static_cast<const Tensor&>(*this), input, out_int32, right, side, sorter, at);
-}
-Tensor TensorMethods::select(Int dim, Int index, SourceLocation at) const {
-  return fulgurite::select(static_cast<const Tensor&>(*this), dim, index, at);
-}
-Tensor TensorMethods::select_scatter(const Tensor& src, Int dim, Int index, SourceLocation at) const {
-  return fulgurite::select_scatter(static_cast<const Tensor&>(*this), src, dim, index, at);
-}
-Tensor TensorMethods::selu(bool inplace, SourceLocation at) const {
-  return fulgurite::nn::selu(static_cast<const Tensor&>(*this), inplace, at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,15 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor TensorMethods::select(Int dim, Int index, SourceLocation at) const {
+  return fulgurite::select(static_cast<const Tensor&>(*this), dim, index, at);
+}
+Tensor TensorMethods::select_scatter(const Tensor& src, Int dim, Int index, SourceLocation at) const {
+  return fulgurite::select_scatter(static_cast<const Tensor&>(*this), src, dim, index, at);
+}
+Tensor TensorMethods::selu(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::selu(static_cast<const Tensor&>(*this), inplace, at);
+}
 Tensor TensorMethods::selu_(bool inplace, SourceLocation at) const {
   return fulgurite::nn::selu_(static_cast<const Tensor&>(*this), inplace, at);
 }

@@ -289,6 +289,7 @@ extern const Symbol round_symbol;
 extern const Symbol rsqrt_symbol;
 extern const Symbol scaled_dot_product_attention_symbol;
 extern const Symbol scatter_add_symbol;
+extern const Symbol scatter_reduce_symbol;
 extern const Symbol scatter_symbol;
 extern const Symbol searchsorted_symbol;
 extern const Symbol select_scatter_symbol;

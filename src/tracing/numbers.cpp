@@ -14,10 +14,10 @@ int64_t compute(NumberOperation operation, int64_t a, int64_t b) {
     case NumberOperation::add: return detail::exact_add(a, b);
     case NumberOperation::subtract: return detail::exact_subtract(a, b);
     case NumberOperation::multiply: return detail::exact_multiply(a, b);
-    case NumberOperation::divide: return b == 0 ? 0 : a / b;
-    case NumberOperation::floor_divide: return b == 0 ? 0 : a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
-    case NumberOperation::remainder: return b == 0 ? 0 : a % b;
-    case NumberOperation::negate: return -a;
+    case NumberOperation::divide: return detail::exact_divide(a, b);
+    case NumberOperation::floor_divide: return detail::floor_divide(a, b);
+    case NumberOperation::remainder: return detail::exact_remainder(a, b);
+    case NumberOperation::negate: return detail::exact_subtract(0, a);
     case NumberOperation::minimum: return a < b ? a : b;
     case NumberOperation::maximum: return a < b ? b : a;
     default: return 0;

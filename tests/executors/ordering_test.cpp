@@ -209,6 +209,35 @@ TEST("searchsorted and bucketize find places from the left and from the right") 
       "an index tensor holds 3, which is out of range for a dimension of size 3");
 }
 
+TEST("scatter_reduce brings elements together in every dtype") {
+  const Tensor index = make({5}, Dtype::i64, {0, 2, 0, 2, 0});
+  for (const Dtype dtype : all_dtypes) {
+    if (dtype == Dtype::boolean) continue;
+    const Tensor x = make({3}, dtype, {2, 4, 6}), source = make({5}, dtype, {1, 2, 3, 4, 5});
+    const auto reduced = [&](const char* reduce, bool include_self) {
+      return elements(scatter_reduce(x, 0, index, source, reduce, include_self));
+    };
+    const bool is_whole = !is_floating(dtype);
+    expect_near(reduced("sum", true), {11, 4, 12}, 0);
+    expect_near(reduced("sum", false), {9, 4, 6}, 0);
+    expect_near(reduced("prod", true), {30, 4, 48}, 0);
+    expect_near(reduced("prod", false), {15, 4, 8}, 0);
+    expect_near(reduced("mean", true), {is_whole ? 2 : 2.75, 4, 4}, 0);
+    expect_near(reduced("mean", false), {3, 4, 3}, 0);
+    expect_near(reduced("amax", true), {5, 4, 6}, 0);
+    expect_near(reduced("amax", false), {5, 4, 4}, 0);
+    expect_near(reduced("amin", true), {1, 4, 2}, 0);
+    expect_near(reduced("amin", false), {1, 4, 2}, 0);
+  }
+  const Tensor flags = make({2}, Dtype::boolean, {0, 1}), source = make({3}, Dtype::boolean, {1, 0, 0}),
+               places = make({3}, Dtype::i64, {0, 0, 1});
+  expect_near(elements(scatter_reduce(flags, 0, places, source, "sum", true)), {1, 1});
+  expect_near(elements(scatter_reduce(flags, 0, places, source, "prod", false)), {0, 0});
+  expect_near(elements(scatter_reduce(make({2}, Dtype::i8, {-7, 0}), 0, make({1}, Dtype::i64, {0}),
+                                      make({1}, Dtype::i8, {2}), "mean", true)),
+              {-3, 0});
+}
+
 TEST("order, selection and running results have the same bits for any number of threads") {
   const Tensor x = make({300, 77}, Dtype::f32, -3, 3, 1), index = make({300, 77}, Dtype::i64, 0, 76.9, 2);
   expect_same_bits([&] {
@@ -226,6 +255,7 @@ TEST("order, selection and running results have the same bits for any number of 
       out.push_back(logcumsumexp(x, dim));
       out.push_back(prims::linear_recurrence(x, x, dim, true));
     }
+    out.push_back(scatter_reduce(x, 1, index, x, "mean"));
     out.push_back(searchsorted(std::get<0>(sort(x, 1)), x));
     return out;
   });

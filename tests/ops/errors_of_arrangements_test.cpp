@@ -42,6 +42,7 @@ TEST("tiles and diagonals say what they cannot take") {
       {"torch.diag_embed", {reals({3}), 0, 0, 0}},
       {"torch.diag", {reals({2, 2, 2})}},
       {"torch.diag", {reals({})}},
+      {"torch.diag", {reals({3}), std::numeric_limits<int64_t>::min()}},
       {"torch.trace", {reals({3})}},
   });
   expect_text(said, R"(

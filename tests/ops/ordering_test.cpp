@@ -93,3 +93,13 @@ TEST("local_response_norm takes integers as PyTorch does and refuses what has no
   expect_error([&] { nn::local_response_norm(zeros({2, 3}), 2); }, "needs at least 3 dimensions, got 2");
   expect_error([&] { nn::local_response_norm(zeros({2, 3, 4}), 0); }, "size must be positive, got 0");
 }
+
+TEST("scatter_reduce says what is wrong with its arguments") {
+  const Tensor x = zeros({2, 3}), index = zeros({2, 3}, {.dtype = Dtype::i64});
+  expect_error([&] { scatter_reduce(x, 0, index, x, "max"); },
+               "reduce must be \"sum\", \"prod\", \"mean\", \"amax\" or \"amin\", got \"max\"");
+  expect_error([&] { scatter_reduce(x, 0, index + 2, x, "sum"); },
+               "an index tensor holds 2, which is out of range for a dimension of size 2");
+  expect_error([&] { scatter_reduce(x > 0, 0, index, x > 0, "mean"); }, "there is no mean of booleans");
+  expect_error([&] { scatter_reduce(x, 0, index, index, "sum"); }, "the source is i64, the tensor f32");
+}

@@ -137,6 +137,25 @@ void add_einsum_cases(std::vector<OperatorCase>& out) {
   out.push_back({"torch.tensordot", {floats({1, 2, 1}), floats({2, 2, 1}), {0, 1}, {1, 0}}});
 }
 
+void add_scatter_reduce_cases(std::vector<OperatorCase>& out) {
+  const auto index = [] { return integers({2, 4}, {0, 2, 0, 1, 1, 1, 2, 1}); };
+  for (const char* reduce : {"sum", "prod", "mean", "amax", "amin"})
+    for (const bool include_self : {true, false}) {
+      const OperatorCase::Keywords keywords{{"include_self", include_self}};
+      out.push_back({"torch.scatter_reduce", {floats({2, 3}), 1, index(), floats({2, 4}), reduce}, keywords});
+      out.push_back(OperatorCase("torch.scatter_reduce",
+                                 {floats({3, 3}), 0, integers({2, 2}, {0, 2, 2, 2}), floats({3, 3}), reduce}, keywords)
+                        .without_pytorch());
+    }
+  const auto product = [&](std::vector<double> x, std::vector<double> source) {
+    out.push_back({"torch.scatter_reduce",
+                   {leaf(std::move(x)), 0, integers({4}, {0, 0, 2, 0}), leaf(std::move(source)), "prod"}});
+  };
+  product({2, 3, 4}, {0, 3, 0, -2});
+  product({0, 0, 4}, {1.5, 3, 2, -2});
+  product({2, 3, 4}, {0, 0, 1, 0});
+}
+
 }  // namespace
 
 void add_ordering_cases(std::vector<OperatorCase>& out) {
@@ -145,6 +164,7 @@ void add_ordering_cases(std::vector<OperatorCase>& out) {
   add_class_and_place_cases(out);
   add_window_cases(out);
   add_einsum_cases(out);
+  add_scatter_reduce_cases(out);
 
   // Equal elements, and such as are not numbers.
   const auto at = [&](const char* op, std::vector<Arg> args, std::vector<std::vector<double>> gradients,
@@ -158,6 +178,10 @@ void add_ordering_cases(std::vector<OperatorCase>& out) {
   at("torch.cummax", {leaf({1, 1, 0, 1}), 0}, {{1, 2, 0, 1}});
   at("torch.cummin", {leaf({1, 1, 2, 1}), 0}, {{1, 2, 0, 1}});
   at("torch.topk", {leaf({3, 1, 3, 3}), 2}, {{0, 0, 1, 1}});
+  at("torch.scatter_reduce", {leaf({3, 1}), 0, integers({3}, {0, 0, 0}), leaf({3, 2, 3}), "amax"},
+     {{1.0 / 3, 1}, {1.0 / 3, 0, 1.0 / 3}});
+  at("torch.scatter_reduce", {leaf({1, 1}), 0, integers({3}, {0, 0, 0}), leaf({1, 2, 3}), "amin"},
+     {{half, 1}, {half, 0, 0}});
   at("torch.logcumsumexp", {leaf({1, -HUGE_VAL, 2}), 0}, {{1 + 1 + 1 / (1 + std::exp(1)), 0, 1 / (1 + std::exp(-1))}});
 }
 

@@ -61,6 +61,7 @@ KernelTable attention_kernels();
 KernelTable embedding_kernels();
 KernelTable gather_kernels();
 KernelTable scatter_kernels();
+KernelTable scatter_reduce_kernels();
 KernelTable arrange_kernels();
 KernelTable optimizer_kernels();
 
