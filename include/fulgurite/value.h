@@ -55,11 +55,51 @@ struct NumberProxy : detail::Counted {
 inline void retain(const NumberProxy* proxy) { proxy->owners.fetch_add(1, std::memory_order_relaxed); }
 void release(const NumberProxy*);
 
+/// A shape that never changes, shared by its copies: a trace has far more tensors than shapes. Reads as a Shape.
+class SharedShape {
+ public:
+  SharedShape() = default;
+  SharedShape(const Shape& sizes) : record_(sizes.empty() ? nullptr : new Record(sizes)) {}
+
+  operator const Shape&() const { return sizes(); }
+  operator Dims() const { return sizes(); }
+  size_t size() const { return sizes().size(); }
+  bool empty() const { return sizes().empty(); }
+  const Int* data() const { return sizes().data(); }
+  const Int* begin() const { return sizes().begin(); }
+  const Int* end() const { return sizes().end(); }
+  const Int& operator[](size_t i) const { return sizes()[i]; }
+  const Int& back() const { return sizes().back(); }
+  bool is_symbolic() const { return sizes().is_symbolic(); }
+  Int numel() const { return sizes().numel(); }
+  std::vector<int64_t> to_vector() const { return sizes().to_vector(); }
+  std::string text() const { return sizes().text(); }
+  friend std::ostream& operator<<(std::ostream& out, const SharedShape& shape) { return out << shape.sizes(); }
+  friend bool operator==(const SharedShape& a, const SharedShape& b) {
+    return a.record_ == b.record_ || a.sizes() == b.sizes();
+  }
+  friend bool operator==(const SharedShape& a, const Shape& b) { return a.sizes() == b; }
+
+ private:
+  struct Record : detail::Counted {
+    explicit Record(const Shape& shape) : sizes(shape) {}
+    Shape sizes;
+  };
+  friend void retain(const Record* record) { record->owners.fetch_add(1, std::memory_order_relaxed); }
+  friend void release(const Record* record) {
+    if (record->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete record;
+  }
+  const Shape& sizes() const { return record_ ? record_->sizes : none; }
+
+  static const Shape none;
+  detail::Ref<const Record> record_;
+};
+
 /// A tensor of a trace: what is known of it without its elements. Never changed once made.
 struct TensorProxy : detail::Counted {
   int id = -1;  // unique in a trace and all traces made from it
   std::string name;
-  Shape shape;
+  SharedShape shape;
   Dtype dtype = Dtype::f32;
   Device device;
   bool requires_grad = false;

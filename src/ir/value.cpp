@@ -11,6 +11,8 @@
 
 namespace fulgurite {
 
+const Shape SharedShape::none;
+
 /// What does not fit into a Value itself. A slice keeps its ends as three items.
 struct ValueObject : detail::Counted {
   std::string text;

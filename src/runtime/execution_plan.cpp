@@ -69,16 +69,27 @@ class PlanBuilder final : public ArgumentPack::Resolver {
   }
   int step_index() const { return static_cast<int>(plan_.steps.size()); }
 
-  int add_slot(Dtype dtype, Sizes sizes, Place place) {
+  const Geometry* add_geometry(const Sizes& sizes, const Sizes& strides) {
+    // Most slots look like one of the last few.
+    size_t looked_at = 0;
+    for (auto known = plan_.geometries.rbegin(); known != plan_.geometries.rend() && looked_at < 4; ++known, ++looked_at)
+      if (known->sizes == sizes && known->strides == strides) return &*known;
+    plan_.geometries.push_back({sizes, strides});
+    return &plan_.geometries.back();
+  }
+
+  int add_slot(Dtype dtype, const Geometry* geometry, Place place) {
     const int index = static_cast<int>(plan_.slots.size());
     Slot& slot = plan_.slots.emplace_back();
     slot.place = place;
     slot.dtype = dtype;
-    slot.strides = contiguous_strides(sizes);
-    slot.sizes = std::move(sizes);
+    slot.geometry = geometry;
     slot.root = index;
     slot.first = slot.last = step_index();
     return index;
+  }
+  int add_slot(Dtype dtype, const Sizes& sizes, Place place) {
+    return add_slot(dtype, add_geometry(sizes, contiguous_strides(sizes)), place);
   }
   int add_slot(const TensorProxy& proxy, Place place) { return add_slot(proxy.dtype, concrete_sizes(proxy), place); }
 
@@ -139,7 +150,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     step.kind = Step::Kind::clone;
     step.source = source;
     step.operands = {source};
-    step.result = add_slot(plan_.slots[source].dtype, plan_.slots[source].sizes, Place::arena);
+    step.result = add_slot(plan_.slots[source].dtype, plan_.slots[source].sizes(), Place::arena);
     step.result_count = 1;
     const int result = step.result;
     add_step(std::move(step));
@@ -167,18 +178,18 @@ class PlanBuilder final : public ArgumentPack::Resolver {
       if (!bound.symbol->view({arguments.data(), arguments.size()}, geometry))
         throw InternalError(text::cat(bound.symbol->qualified_name(), " is no view of a contiguous tensor"));
     }
-    add_view_step(bound, Step::Kind::view, base, std::move(geometry.sizes));
-    plan_.slots.back().strides = std::move(geometry.strides);
+    add_view_step(bound, Step::Kind::view, base, geometry.sizes);
+    plan_.slots.back().geometry = add_geometry(geometry.sizes, geometry.strides);
     plan_.slots.back().offset = geometry.offset;
   }
 
-  void add_view_step(const BoundSymbol& bound, Step::Kind kind, int base, Sizes sizes) {
+  void add_view_step(const BoundSymbol& bound, Step::Kind kind, int base, const Sizes& sizes) {
     Step step;
     step.kind = kind;
     step.bound = &bound;
     step.source = base;
     step.operands = {base};
-    step.result = add_slot(plan_.slots[base].dtype, std::move(sizes), Place::arena);
+    step.result = add_slot(plan_.slots[base].dtype, sizes, Place::arena);
     step.result_count = 1;
     plan_.slots.back().root = plan_.slots[base].root;
     slot_of_[id_of(bound.outputs.at(0))] = step.result;
@@ -194,7 +205,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     step.source = slot(bound.args.at(0));  // not before: the source may be one of the values kept
     step.operands = {step.source};
     const Slot &from = plan_.slots[step.source], &to = plan_.slots[step.result];
-    if (from.dtype != to.dtype || !(from.sizes == to.sizes))
+    if (from.dtype != to.dtype || !(from.sizes() == to.sizes()))
       throw InternalError("prims.copy_ between tensors of different types or sizes");
     plan_.slots[to.root].last = step_index();
     const int destination = step.result;
@@ -293,7 +304,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
       const Slot& slot = plan_.slots[i];
       if (slot.place != Place::arena || slot.root != static_cast<int>(i)) continue;
       int64_t bytes = size_of(slot.dtype);
-      for (const int64_t size : slot.sizes) bytes *= size;
+      for (const int64_t size : slot.sizes()) bytes *= size;
       buffers.push_back({bytes, slot.first, slot.last});
       roots.push_back(static_cast<int>(i));
     }
@@ -310,7 +321,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
 ExecutionPlan make_execution_plan(const Trace& trace) { return PlanBuilder(trace).build(); }
 
 Tensor geometry_only(const Slot& slot) {
-  return tensor_without_memory(slot.sizes, slot.strides, slot.offset, slot.dtype);
+  return tensor_without_memory(slot.sizes(), slot.strides(), slot.offset, slot.dtype);
 }
 
 }  // namespace fulgurite

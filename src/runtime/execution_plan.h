@@ -1,4 +1,5 @@
 #pragma once
+#include <deque>
 #include <vector>
 
 #include <fulgurite/trace.h>
@@ -17,19 +18,25 @@ enum class Place : uint8_t {
   input_view,    // a view of an input, or a copy where its strides allow no view: found out when the program runs
 };
 
+struct Geometry {
+  Sizes sizes, strides;
+};
+
 /// A value of the trace. Of several names for one memory (views) one slot is the root.
 struct Slot {
   Place place = Place::arena;
   Dtype dtype = Dtype::f32;
-  Sizes sizes;
+  const Geometry* geometry = nullptr;  // the plan's; shared by slots
   // Of a view of memory that the program makes itself: all is known beforehand, relative to the root's first element.
-  Sizes strides;
   int64_t offset = 0;
   int root = -1;              // itself, unless it is a view
   bool escapes = false;       // a result of the program: its tensor object must be a new one in each run
   int first = 0, last = 0;    // of a root: the steps between which it or a view of it is used
   int64_t arena_offset = 0;   // of a root in the arena, in bytes
   int destination = -1;       // of one written into an input: that input
+
+  const Sizes& sizes() const { return geometry->sizes; }
+  const Sizes& strides() const { return geometry->strides; }
 };
 
 using Operands = SmallVector<int, 4>;
@@ -54,6 +61,7 @@ struct Step {
 /// An execution trace laid out for running: slots, steps in order, and where each slot's memory lies. Shared by all runs.
 struct ExecutionPlan {
   Trace trace;
+  std::deque<Geometry> geometries;
   std::vector<Slot> slots;
   std::vector<Step> steps;
   std::vector<int> inputs;    // slots of the inputs in order; -1: not a tensor

@@ -15,7 +15,7 @@ Frame::Frame(const ExecutionPlan& plan) : plan_(plan), arena_(allocate_storage(p
     const Slot& slot = plan.slots[i];
     if (slot.place == Place::arena) {
       const int64_t start = plan.slots[slot.root].arena_offset / size_of(slot.dtype);
-      slots_.push_back(make_view(arena_, slot.sizes, slot.strides, start + slot.offset, slot.dtype));
+      slots_.push_back(make_view(arena_, slot.sizes(), slot.strides(), start + slot.offset, slot.dtype));
       continue;
     }
     // Defined from the start, because arguments remember whether there is a tensor.
@@ -76,7 +76,7 @@ void Frame::take_inputs(std::span<const Tensor> inputs) {
     record.offset = impl.offset;
     record.dtype = impl.dtype;
     if (slot < 0) continue;
-    if (impl.dtype != plan_.slots[slot].dtype || !(impl.sizes == plan_.slots[slot].sizes) || impl.proxy)
+    if (impl.dtype != plan_.slots[slot].dtype || !(impl.sizes == plan_.slots[slot].sizes()) || impl.proxy)
       throw InternalError(text::cat(plan_.trace.name, ": input ", i, " is ", type_text(inputs[i]),
                                     ", but the program was made for ", type_text(geometry_only(plan_.slots[slot]))));
     slots_[slot] = inputs[i];
@@ -110,7 +110,7 @@ void Frame::run_call(const Step& step, FrameStep& frame_step) {
   for (int k = 0; k < step.result_count; ++k) {
     const Slot& slot = plan_.slots[step.result + k];
     const bool is_given = static_cast<size_t>(k) < results.size();
-    if (!is_given || !(results[k].impl()->sizes == slot.sizes) || results[k].dtype() != slot.dtype)
+    if (!is_given || !(results[k].impl()->sizes == slot.sizes()) || results[k].dtype() != slot.dtype)
       throw UserError(text::cat("the run of ", step.bound->symbol->qualified_name(), " gave ",
                                 is_given ? type_text(results[k]) : "nothing", " as result ", k, ", where its types were found to be ",
                                 type_text(geometry_only(slot)), "; result types depend on the arguments' shapes, dtypes and numbers "
@@ -126,11 +126,11 @@ void Frame::prepare_result(int index) {
   if (slot.place == Place::input_memory) {
     const TensorImpl& destination = *slots_[slot.destination].impl();
     if (destination.is_contiguous) {
-      slots_[index] = make_view(destination.storage, slot.sizes, slot.strides, destination.offset, slot.dtype);
+      slots_[index] = make_view(destination.storage, slot.sizes(), slot.strides(), destination.offset, slot.dtype);
       return;
     }
   }
-  slots_[index] = make_tensor(slot.sizes, slot.dtype);
+  slots_[index] = make_tensor(slot.sizes(), slot.dtype);
 }
 
 void Frame::place_view(int index, const StorageRef& storage, const Sizes& sizes, const Sizes& strides, int64_t offset) {
@@ -150,7 +150,7 @@ void Frame::place_view(int index, const StorageRef& storage, const Sizes& sizes,
 
 void Frame::run_view(const Step& step) {
   const Slot& slot = plan_.slots[step.result];
-  place_view(step.result, slots_[slot.root].impl()->storage, slot.sizes, slot.strides, slot.offset);
+  place_view(step.result, slots_[slot.root].impl()->storage, slot.sizes(), slot.strides(), slot.offset);
 }
 
 void Frame::run_input_view(const Step& step, FrameStep& frame_step) {

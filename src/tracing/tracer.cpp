@@ -58,11 +58,19 @@ Tracer::Tracer(const Trace& continues) : Tracer(continues.name) {
 
 Tracer::~Tracer() = default;
 
+SharedShape Tracer::shared(const Shape& shape) {
+  if (shape.is_symbolic()) return shape;
+  for (const SharedShape& known : shapes_)
+    if (known == shape) return known;
+  SharedShape& oldest = shapes_[next_shape_++ % shapes_.size()];
+  return oldest = shape;
+}
+
 detail::Ref<TensorProxy> Tracer::make_proxy(const TensorType& type, bool requires_grad, std::string name) {
   auto* proxy = new TensorProxy;
   proxy->id = trace_.next_id++;
   proxy->name = name.empty() ? text::cat("t", trace_.next_name++) : std::move(name);
-  proxy->shape = type.shape;
+  proxy->shape = shared(type.shape);
   proxy->dtype = type.dtype;
   proxy->device = type.device;
   proxy->requires_grad = requires_grad;

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <unordered_map>
 
 #include <fulgurite/trace.h>
@@ -108,6 +109,8 @@ class Tracer final : public Interpreter {
   Tensor capture(const Tensor& concrete, std::string name);
   /// The value a handle stands for in this trace; checks that the handle is this trace's.
   const detail::Ref<TensorProxy>& proxy_of(const Tensor&);
+  /// The shape as one of the last proxies has it, if one does: most lines of a trace are of few shapes.
+  SharedShape shared(const Shape&);
   void record_composite(const Symbol&, Arguments original, Arguments, SourceLocation, Results&);
   void record_primitive(const Symbol&, Arguments, SourceLocation, Results&);
   void append_copies();
@@ -131,6 +134,8 @@ class Tracer final : public Interpreter {
   void bind_number(detail::NumberOperation, std::vector<Value> args, Value output);
 
   Trace trace_;
+  std::array<SharedShape, 4> shapes_;
+  size_t next_shape_ = 0;
   std::vector<SharedVector<BoundSymbol>> scopes_;
   std::vector<Capture> captures_;
   std::unordered_map<const TensorImpl*, Tensor> current_;  // what stands for each captured tensor
