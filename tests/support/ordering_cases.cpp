@@ -86,7 +86,7 @@ void add_class_and_place_cases(std::vector<OperatorCase>& out) {
   out.push_back({"prims.one_hot", {integers({}, {1}), 3}});
 }
 
-void add_window_cases(std::vector<OperatorCase>& out) {
+void add_sliding_cases(std::vector<OperatorCase>& out) {
   out.push_back({"torch.Tensor.unfold", {floats({3, 6}), 1, 3, 1}});
   out.push_back({"torch.Tensor.unfold", {floats({5, 2}), 0, 2, 2}});
   out.push_back({"torch.Tensor.unfold", {floats({2, 7, 2}), -2, 2, 3}});
@@ -162,7 +162,7 @@ void add_ordering_cases(std::vector<OperatorCase>& out) {
   add_order_cases(out);
   add_running_cases(out);
   add_class_and_place_cases(out);
-  add_window_cases(out);
+  add_sliding_cases(out);
   add_einsum_cases(out);
   add_scatter_reduce_cases(out);
 
