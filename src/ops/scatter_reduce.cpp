@@ -12,7 +12,10 @@ namespace {
 /// What the gradient rules of all reductions have in common.
 struct Places {
   explicit Places(Gradient& g)
-      : dim(g.argument(1).integer()), index(g.tensor(2)), reduce(g.argument(4).string()), includes_input(g.argument(5).boolean()) {}
+      : dim(g.argument(1).integer()), index(with_dimension(g.tensor(2))), reduce(g.argument(4).string()),
+        includes_input(g.argument(5).boolean()) {}
+  /// An index or a source without dimensions is one of one element.
+  static Tensor with_dimension(const Tensor& x) { return x.ndim() == 0 ? reshape(x, {1}) : x; }
 
   /// A tensor of the input's shape with zeros where something went to, unless the input counts there too.
   Tensor of_input(const Tensor& x) const { return includes_input ? x : scatter(x, dim, index, 0); }
@@ -26,7 +29,8 @@ struct Places {
 };
 
 /// The part of a source that is read: that of the index's shape.
-Tensor part_read(Tensor source, const Shape& shape) {
+Tensor part_read(const Tensor& given, const Shape& shape) {
+  Tensor source = Places::with_dimension(given);
   for (size_t d = 0; d < shape.size(); ++d)
     if (shape[d] != source.size(static_cast<int>(d))) source = narrow(source, d, 0, shape[d]);
   return source;
@@ -36,6 +40,7 @@ Tensor part_read(Tensor source, const Shape& shape) {
 Tensor whole_source(const Tensor& cotangent, const Shape& source) {
   const Shape part = cotangent.shape();
   if (part == source) return cotangent;
+  if (source.empty()) return reshape(cotangent, {});
   Dims low, high;
   low.resize(source.size(), 0);
   for (size_t d = 0; d < source.size(); ++d) high.push_back(source[d] - part[d]);
@@ -81,7 +86,7 @@ void gradient_of_extremum(Gradient& g, const Places& places) {
 /// element and behind it, which are linear recurrences that begin anew where the place changes.
 Tensor products_of_others(const Tensor& source, const Tensor& index, int64_t dim) {
   const TensorOptions options{.dtype = source.dtype(), .device = source.device()};
-  if (source.ndim() == 0 || source.size(static_cast<int>(dim)) == 0) return ones(source.shape(), options);
+  if (source.size(static_cast<int>(dim)) == 0) return ones(source.shape(), options);
   const auto [place, order] = sort(index, dim, false, true);
   const Tensor factor = gather(source, dim, order);
   const Int rest = source.size(static_cast<int>(dim)) - 1;

@@ -126,6 +126,7 @@ torch.empty_like
 torch.eye
 torch.full
 torch.linspace
+torch.nn.functional.affine_grid
 torch.nn.functional.one_hot
 torch.ones
 torch.rand

@@ -79,6 +79,7 @@ diag_embed(cpu f32[]): needs at least 1 dimension
 diag_embed(cpu f32[3], dim1=0, dim2=0): dim1 and dim2 are the same dimension, 0
 diag(cpu f32[2, 2, 2]): needs 1 or 2 dimensions, got 3
 diag(cpu f32[]): needs 1 or 2 dimensions, got 0
+diag(cpu f32[3], -9223372036854775808): a size or a count of elements does not fit 64 bits (in diag_embed(cpu f32[3], -9223372036854775808))
 trace(cpu f32[3]): needs 2 dimensions, got 1
 )");
 }

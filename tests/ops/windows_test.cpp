@@ -101,7 +101,7 @@ TEST("unfold and fold cut into windows and add them up") {
   const Tensor x = counted({3, 4});
   expect_equal(unfold(x, 1, 2, 1).shape(), Shape({3, 3, 2}));
   expect_near(select(unfold(x, 1, 2, 1), 0, 0).to_vector<float>(), {0, 1, 1, 2, 2, 3});
-  expect_error([&] { unfold(x, 1, 5, 1); }, "size is 5, the dimension's 4");
+  expect_error([&] { unfold(x, 1, 5, 1); }, "a window of size 5 is longer than the dimension, 4");
   expect_error([&] { unfold(x, 1, 2, 0); }, "step must be positive, got 0");
   const Tensor columns = nn::unfold(counted({1, 1, 3, 3}), 2);
   expect_equal(columns.shape(), Shape({1, 4, 4}));
@@ -156,6 +156,27 @@ TEST("grids read between elements") {
         nn::affine_grid(ones({2, 2, 3}), {1, 1, 2, 2});
       },
       "theta has shape [2, 2, 3], expected [1, 2, 3]");
+}
+
+TEST("on a bound of what is sampled there is no slope") {
+  const auto gradients = [](std::vector<double> image, Shape shape, std::vector<double> places, const char* outside) {
+    const auto leaf = [](const std::vector<double>& numbers, const Shape& sizes) {
+      return reshape(tensor(numbers), sizes).detach().requires_grad_();
+    };
+    const auto count = static_cast<int64_t>(places.size()) / 2;
+    const Tensor x = leaf(image, shape), grid = leaf(places, {1, 1, count, 2});
+    sum(nn::grid_sample(x, grid, "bilinear", outside, true)).backward();
+    return std::pair(x.grad().to_vector<double>(), grid.grad().to_vector<double>());
+  };
+  const auto three = [&](const char* outside) { return gradients({1, 2, 4}, {1, 1, 1, 3}, {-1, 0, 0, 0, 1, 0}, outside); };
+  for (const char* outside : {"zeros", "border", "reflection"}) expect_near(three(outside).first, {1, 1, 1});
+  expect_near(three("zeros").second, {1, 0, 2, 0, -4, 0});
+  expect_near(three("border").second, {0, 0, 2, 0, 0, 0});
+  expect_near(three("reflection").second, {0, 0, 2, 0, 0, 0});
+  // One element, whose middle is both corners.
+  const auto [image, places] = gradients({1, 2}, {1, 1, 1, 2}, {-0.5, 0.3, 0.4, -0.2}, "reflection");
+  expect_near(image, {1.05, 0.95});
+  expect_near(places, {0.5, 0, 0.5, 0});
 }
 
 TEST("a convolution's trace runs on PyTorch") {

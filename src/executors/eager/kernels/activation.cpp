@@ -22,14 +22,17 @@ struct Relu {
   }
 };
 struct Silu {
-  FULGURITE_LANES apply(const Floats& x, const RowParameters&) { return x / (Floats(1.f) + exp(-x)); }
+  FULGURITE_LANES apply(const Floats& x, const RowParameters&) { return silu(x); }
   static double apply(double x, const RowParameters&) { return x / (1 + std::exp(-x)); }
 };
 struct Gelu {
   FULGURITE_LANES apply(const Floats& x, const RowParameters&) {
-    return (x * Floats(0.5f)) * (erf(x * Floats(inverse_sqrt_2)) + Floats(1.f));
+    // From the tail on either side, so that nothing cancels.
+    const Floats size = lesser_or_second(Floats(15.f), abs(x)), lost = times_tail(size, normal_tail(size));
+    const Floats below = select(x == Floats(-__builtin_inff()), Floats(__builtin_nanf("")), -lost);
+    return select(x < Floats(0.f), below, x - lost);
   }
-  static double apply(double x, const RowParameters&) { return x * 0.5 * (1 + std::erf(x * inverse_sqrt_2)); }
+  static double apply(double x, const RowParameters&) { return x * 0.5 * std::erfc(-x * inverse_sqrt_2); }
 };
 /// 0.5 x (1 + tanh(u)) = x / (1 + exp(-2u)): one exponential and one division.
 struct GeluTanh {
@@ -44,12 +47,13 @@ struct GeluTanh {
 };
 struct GeluBackward {
   FULGURITE_LANES apply(const Floats& g, const Floats& x, const RowParameters&) {
-    const Floats cumulative = multiply_add(erf(x * Floats(inverse_sqrt_2)), Floats(0.5f), Floats(0.5f));
-    const Floats density = exp_of_small(x * x * Floats(-0.5f)) * Floats(inverse_sqrt_2_pi);
-    return g * multiply_add(x, density, cumulative);
+    const NormalTail normal = normal_tail(lesser_or_second(Floats(15.f), abs(x)));
+    const Floats tail = times_tail(Floats(1.f), normal);
+    const Floats cumulative = select(x < Floats(0.f), tail, Floats(1.f) - tail);
+    return g * multiply_add(x, bell_of(normal) * Floats(inverse_sqrt_2_pi), cumulative);
   }
   static double apply(double g, double x, const RowParameters&) {
-    return g * (0.5 * (1 + std::erf(x * inverse_sqrt_2)) + x * inverse_sqrt_2_pi * std::exp(-0.5 * x * x));
+    return g * (0.5 * std::erfc(-x * inverse_sqrt_2) + x * inverse_sqrt_2_pi * std::exp(-0.5 * x * x));
   }
 };
 /// With s = sigmoid(2u): s + x s (1 - s) 2u'.
