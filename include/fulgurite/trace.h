@@ -59,10 +59,10 @@ struct BoundSymbol {
   SharedVector<Value> outputs;
   SharedVector<BoundSymbol> subsymbols;
   Tags tags;
+  int sequence = 0;  // symbols of one sequence, which came from a trace that was in order, keep that order; 0: none
   SourceLocation source;
   ForwardOrigins forward;                          // empty in the forward; see forward_origins()
   const Implementation* implementation = nullptr;  // what an executor claimed it with
-  int sequence = 0;  // symbols of one sequence, which came from a trace that was in order, keep that order; 0: none
 
   std::string name() const;
   bool is_fusion() const;

@@ -31,14 +31,14 @@ class Tags {
   Tags() = default;
   Tags(std::initializer_list<Tag> tags) { for (const Tag t : tags) add(t); }
   bool has(Tag t) const { return bits_ >> static_cast<int>(t) & 1; }
-  void add(Tag t) { bits_ |= uint64_t{1} << static_cast<int>(t); }
-  void remove(Tag t) { bits_ &= ~(uint64_t{1} << static_cast<int>(t)); }
+  void add(Tag t) { bits_ |= uint32_t{1} << static_cast<int>(t); }
+  void remove(Tag t) { bits_ &= ~(uint32_t{1} << static_cast<int>(t)); }
   void add(Tags other) { bits_ |= other.bits_; }
   bool empty() const { return bits_ == 0; }
   friend bool operator==(Tags a, Tags b) { return a.bits_ == b.bits_; }
 
  private:
-  uint64_t bits_ = 0;
+  uint32_t bits_ = 0;
 };
 
 /// A number of a trace that is not fixed, or is fixed by a guard.

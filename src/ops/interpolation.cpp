@@ -126,7 +126,8 @@ Tensor antialiased(const Tensor& x, const Axis& axis, bool is_cubic, SourceLocat
   apart.insert(axis.dim + 1, taps);
   shape[axis.dim] = axis.to;
   shape[axis.dim + 1] = taps;
-  const Tensor windows = reshape(values, apart, at);
+  // What is outside a window does not count, be it infinite.
+  const Tensor windows = where(reshape(is_seen, shape, at), reshape(values, apart, at), 0.0, at);
   const Tensor factors = reshape(shares, shape, at);
   const Tensor products = mul(windows, factors, at);
   return sum(products, Dims(axis.dim + 1), false, {}, at);

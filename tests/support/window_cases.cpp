@@ -38,7 +38,7 @@ void add_convolution_cases(std::vector<OperatorCase>& out) {
   };
   transposed(1, {2, 2, 3}, {2, 3, 3}, 3);
   transposed(1, {2, 4}, {2, 1, 3}, 1, {{"stride", 2}, {"padding", 1}, {"output_padding", 1}});
-  transposed(1, {1, 2, 3}, {2, 2, 2}, 4, {{"groups", 2}, {"stride", 2}, {"dilation", 3}, {"output_padding", 2}});
+  transposed(1, {1, 2, 3}, {2, 2, 2}, 4, {{"groups", 2}, {"stride", 2}, {"dilation", 3}, {"output_padding", 1}});
   transposed(2, {1, 2, 2, 3}, {2, 2, 3, 2}, 2, {{"stride", {3, 2}}, {"padding", {1, 0}}, {"output_padding", {2, 1}}});
   transposed(2, {2, 3, 2}, {2, 1, 2, 2}, 2, {{"groups", 2}, {"dilation", {2, 1}}});
   transposed(3, {3, 1, 2, 2, 2}, {1, 2, 2, 1, 2}, 2, {{"stride", {1, 2, 2}}});
@@ -48,7 +48,7 @@ void add_convolution_cases(std::vector<OperatorCase>& out) {
   out.push_back({"prims.convolution",
                  {floats({2, 2, 4}), floats({3, 2, 2}), floats({3}), ones(1), {1}, {2}, false, zeros(1), 1}});
   out.push_back({"prims.convolution",
-                 {floats({1, 2, 3, 2}), floats({2, 1, 2, 3}), None, {3, 2}, {1, 2}, {4, 4}, true, {2, 3}, 2}});
+                 {floats({1, 2, 3, 2}), floats({2, 1, 2, 3}), None, {3, 2}, {1, 2}, {4, 4}, true, {2, 1}, 2}});
   out.push_back(
       {"prims.convolution_weight", {floats({2, 3, 3}), floats({2, 2, 4}), {2}, ones(1), zeros(1), ones(1), 1}});
   out.push_back(
