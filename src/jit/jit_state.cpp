@@ -25,29 +25,6 @@ void append_captures_key(const std::vector<Tensor>& captures, SmallVector<uint64
   for (const Tensor& tensor : captures) append_tensor_key(*tensor.impl(), key);
 }
 
-// A write into an input that another input overlaps cannot be recorded as a value of its own.
-void check_writes(const Recording& recording, const Leaves& leaves, SourceLocation at) {
-  const auto tensor_of = [&](const RecordedInput& input) -> const Tensor& {
-    return input.leaf == RecordedInput::captured ? input.tensor : *leaves.tensors()[input.leaf];
-  };
-  const auto name_of = [&](const RecordedInput& input) -> const std::string& {
-    for (const Value& arg : recording.trace.args)
-      if (arg.tensor().id == input.id) return arg.tensor().name;
-    throw InternalError("a recorded input is not an argument of its trace");
-  };
-  for (const BoundSymbol& bound : recording.trace.bound_symbols) {
-    if (bound.symbol != &prims_copy__symbol) continue;
-    for (const RecordedInput& written : recording.inputs) {
-      if (written.id != bound.args[1].tensor().id) continue;
-      for (const RecordedInput& other : recording.inputs)
-        if (other.id != written.id && tensor_of(other).impl()->storage == tensor_of(written).impl()->storage)
-          throw UserError(text::cat("the jitted function writes into ", name_of(written), ", which shares memory with ",
-                                    name_of(other), "; pass a clone of one of them"),
-                          at);
-    }
-  }
-}
-
 // verify_against_eager runs the function a second time: what it writes into must have been copied before.
 void check_writes_only_arguments(const Recording& recording, const std::vector<LeafPath>& paths, SourceLocation at) {
   int argument_tensors = 0;
@@ -162,7 +139,7 @@ std::shared_ptr<const CompiledVersion> JitState::compile_version(const CallableT
   Recording recording =
       record_callable({table, callable_.get(), arguments, leaves, paths, version->leaf_names, at, nullptr,
                        options_.memory_budget, &options_.executors});
-  check_writes(recording, leaves, at);
+  check_writes(recording, leaves, "the jitted function", at);
   if (options_.debug.verify_against_eager) check_writes_only_arguments(recording, paths, at);
   version->tracing = milliseconds_since(start);
 

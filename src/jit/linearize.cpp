@@ -23,6 +23,7 @@ namespace {
 struct Backward {
   Trace trace;
   std::vector<Tensor> saved;
+  std::vector<uint32_t> versions;       // that the saved tensors' storages had
   std::vector<Value> cotangents;        // the trace's, one for each result; none where no cotangent is wanted
   std::vector<int> result_slots;        // for each tensor leaf of the result
   std::vector<Tensor> results;          // one for each result of the trace
@@ -75,6 +76,28 @@ Recording record_for_gradients(const CallableTable& table, void* callable, const
   return record_callable({table, callable, arguments, leaves, paths, names, at, &wanted});
 }
 
+// Inside a recording: handles that later writes do not change.
+std::vector<Tensor> saved_as_they_are(std::vector<Tensor> tensors) {
+  auto* recorder = dynamic_cast<Tracer*>(innermost_interpreter());
+  if (!recorder) return tensors;
+  for (Tensor& tensor : tensors)
+    if (tensor.defined()) tensor = recorder->adopt(recorder->value_of(tensor).tensor_ref());
+  return tensors;
+}
+
+uint32_t version_of(const Tensor& tensor) {
+  const bool has_memory = tensor.defined() && !is_proxy(tensor);
+  return has_memory ? tensor.impl()->storage->version.load(std::memory_order_relaxed) : 0;
+}
+
+void check_versions(const Backward& backward, SourceLocation at) {
+  for (size_t i = 0; i < backward.saved.size(); ++i)
+    if (version_of(backward.saved[i]) != backward.versions[i])
+      throw UserError(text::cat("vjp: a tensor that the pullback needs, ", type_text(backward.saved[i]),
+                                ", was written in place after the function had been called; write into a clone"),
+                      at);
+}
+
 }  // namespace
 
 Trace record(const CallableTable& table, void* callable, const void* const* arguments, SourceLocation at) {
@@ -95,11 +118,7 @@ Linearized linearize(const CallableTable& table, void* callable, const void* con
   table.paths(callable, arguments, paths);
   const std::vector<char> wanted = wanted_leaves(paths, leaves, wrt);
   Recording recording = record_for_gradients(table, callable, arguments, leaves, paths, wanted, at);
-  for (const BoundSymbol& bound : recording.trace.bound_symbols)
-    if (bound.symbol == &prims_copy__symbol)
-      throw UserError(text::cat(what, ": the function writes in place into ", bound.args[1].tensor().name,
-                                "; a function that is differentiated must return what it changes"),
-                      at);
+  check_writes(recording, leaves, text::cat("the function given to ", what), at);
 
   std::vector<Tensor> inputs;
   for (const RecordedInput& input : recording.inputs)
@@ -117,7 +136,8 @@ Linearized linearize(const CallableTable& table, void* callable, const void* con
     ForwardBackwardTraces traces = differentiate(recording.trace);
     keep_wanted_gradients(traces.backward, recording, wanted);
     results = evaluate(traces.forward, inputs);
-    backward->saved.assign(results.begin() + recording.result_count, results.end());
+    backward->saved = saved_as_they_are({results.begin() + recording.result_count, results.end()});
+    for (const Tensor& saved : backward->saved) backward->versions.push_back(version_of(saved));
     results.resize(recording.result_count);
     backward->cotangents = traces.backward.args.at(1).list();
     for (size_t i = 0; i < recording.inputs.size(); ++i) {
@@ -158,6 +178,7 @@ std::vector<Tensor> pull_back(const Linearized& linearized, const std::vector<Te
   }
 
   std::vector<Tensor> found;
+  check_versions(backward, at);
   if (!backward.cotangents.empty()) {
     std::vector<Tensor> inputs = backward.saved;
     for (size_t i = 0; i < backward.cotangents.size(); ++i) {

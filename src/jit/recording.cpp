@@ -27,14 +27,17 @@ std::pair<int64_t, int64_t> extent(const TensorImpl& tensor) {
   return {tensor.offset, last};
 }
 
-Containers find_containers(const Leaves& leaves) {
-  const auto& tensors = leaves.tensors();
+Containers find_containers(const RecordRequest& request) {
+  const auto& tensors = request.leaves.tensors();
   Containers containers(tensors.size(), -1);
+  const auto takes_gradient = [&](size_t leaf) {
+    return request.with_respect_to ? (*request.with_respect_to)[leaf] : tensors[leaf]->requires_grad();
+  };
   const auto contains = [&](size_t outer, size_t inner) {
     const TensorImpl* a = tensors[outer]->impl().get();
     const TensorImpl* b = tensors[inner]->impl().get();
     if (!a || !b || a == b || a->proxy || b->proxy || a->storage != b->storage || !a->is_contiguous) return false;
-    if (a->dtype != b->dtype || a->requires_grad || b->requires_grad || a->numel() == 0 || b->numel() == 0) return false;
+    if (a->dtype != b->dtype || takes_gradient(outer) || takes_gradient(inner) || a->numel() == 0 || b->numel() == 0) return false;
     const auto [a_first, a_last] = extent(*a);
     const auto [b_first, b_last] = extent(*b);
     return a_first <= b_first && b_last <= a_last;
@@ -60,14 +63,22 @@ Tensor view_of_container(const Tensor& container, const TensorImpl& outer, const
   return prims::as_strided(container, sizes, strides, inner.offset - outer.offset, at);
 }
 
+// The handle that a tensor is a view of: its own memory, or that of a value of a recording outside.
+const void* memory_of(const Tensor& tensor) {
+  const TensorImpl* impl = tensor.impl().get();
+  if (!impl->proxy) return impl->storage.get();
+  while (impl->base) impl = impl->base.get();
+  return impl;
+}
+
 bool writes_into_shared(const Recording& recording, const Leaves& leaves) {
   for (const BoundSymbol& bound : recording.trace.bound_symbols) {
     if (bound.symbol != &prims_copy__symbol) continue;
     for (const RecordedInput& input : recording.inputs) {
       if (input.id != bound.args[1].proxy_id() || input.leaf == RecordedInput::captured) continue;
-      const TensorImpl* const written = leaves.tensors()[input.leaf]->impl().get();
+      const Tensor& written = *leaves.tensors()[input.leaf];
       for (const Tensor* other : leaves.tensors())
-        if (other->defined() && other->impl().get() != written && other->impl()->storage == written->storage) return true;
+        if (other->defined() && !other->is_same(written) && memory_of(*other) == memory_of(written)) return true;
     }
   }
   return false;
@@ -94,10 +105,11 @@ std::vector<Tensor> bind_inputs(Tracer& tracer, const RecordRequest& request, co
       contained.push_back({static_cast<int>(leaf), handles.size()});
     } else if (concrete.defined()) {
       const bool is_argument = path.argument != LeafPath::callable_member;
-      if (is_argument && request.with_respect_to)
-        handle = tracer.add_argument({concrete.shape(), concrete.dtype(), concrete.device()},
-                                     (*request.with_respect_to)[leaf], request.names[i], request.at);
-      else handle = tracer.bind_concrete(concrete, request.names[i]);
+      if (!is_argument || !request.with_respect_to) handle = tracer.bind_concrete(concrete, request.names[i]);
+      else if (!(*request.with_respect_to)[leaf]) handle = tracer.bind_concrete(concrete, request.names[i], false);
+      else
+        handle = tracer.add_argument({concrete.shape(), concrete.dtype(), concrete.device()}, true, request.names[i],
+                                     request.at, true);
       const int id = handle.impl()->proxy->id;
       const auto has_id = [&](const RecordedInput& input) { return input.id == id; };
       if (std::ranges::none_of(recording.inputs, has_id)) recording.inputs.push_back({id, static_cast<int>(leaf), {}});
@@ -194,9 +206,31 @@ Recording record(const RecordRequest& request, const Containers& containers) {
 
 Recording record_callable(const RecordRequest& request) {
   Recording recording = record(request, {});
-  if (request.with_respect_to || !writes_into_shared(recording, request.leaves)) return recording;
+  if (!writes_into_shared(recording, request.leaves)) return recording;
   // Once more, with tensors in the memory of others as views of them.
-  return record(request, find_containers(request.leaves));
+  return record(request, find_containers(request));
+}
+
+void check_writes(const Recording& recording, const Leaves& leaves, const std::string& what, SourceLocation at) {
+  const auto tensor_of = [&](const RecordedInput& input) -> const Tensor& {
+    return input.leaf == RecordedInput::captured ? input.tensor : *leaves.tensors()[input.leaf];
+  };
+  const auto name_of = [&](const RecordedInput& input) -> const std::string& {
+    for (const Value& arg : recording.trace.args)
+      if (arg.tensor().id == input.id) return arg.tensor().name;
+    throw InternalError("a recorded input is not an argument of its trace");
+  };
+  for (const BoundSymbol& bound : recording.trace.bound_symbols) {
+    if (bound.symbol != &prims_copy__symbol) continue;
+    for (const RecordedInput& written : recording.inputs) {
+      if (written.id != bound.args[1].tensor().id) continue;
+      for (const RecordedInput& other : recording.inputs)
+        if (other.id != written.id && memory_of(tensor_of(other)) == memory_of(tensor_of(written)))
+          throw UserError(text::cat(what, " writes into ", name_of(written), ", which shares memory with ", name_of(other),
+                                    "; pass a clone of one of them"),
+                          at);
+    }
+  }
 }
 
 }  // namespace fulgurite::detail

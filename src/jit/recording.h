@@ -51,4 +51,7 @@ struct Recording {
 /// which the canonical trace uses them.
 Recording record_callable(const RecordRequest&);
 
+/// Fails where a write goes into an input that another input overlaps: it cannot be recorded as a value of its own. `what` writes.
+void check_writes(const Recording&, const Leaves&, const std::string& what, SourceLocation);
+
 }  // namespace fulgurite::detail

@@ -1,4 +1,5 @@
 // Normalizations of channels, which are dimension 1.
+#include <fulgurite/autograd.h>
 #include <fulgurite/operators.h>
 
 #include "ops/dispatch.h"
@@ -54,6 +55,7 @@ void check_channels(const Tensor& x, int64_t least) {
 
 /// running = (1 - momentum) * running + momentum * observed, in place.
 void advance(const Tensor& running, const Tensor& observed, Float momentum, SourceLocation at) {
+  const NoGrad no_grad;
   const Tensor detached = detach(observed, at);
   const Tensor flat = reshape(detached, running.shape(), at);
   const Tensor kept = mul(running, 1.0 - momentum, at);

@@ -84,26 +84,33 @@ Tensor Tracer::make_handle(const detail::Ref<TensorProxy>& proxy, SourceLocation
 
 Tensor Tracer::adopt(const detail::Ref<TensorProxy>& proxy) { return make_handle(proxy, {}); }
 
-Tensor Tracer::add_argument(const TensorType& type, bool requires_grad, std::string name, SourceLocation at) {
+Tensor Tracer::add_argument(const TensorType& type, bool requires_grad, std::string name, SourceLocation at, bool is_leaf) {
   if (name.empty()) name = text::cat("t_", inputs_.size());
   const auto proxy = make_proxy(type, requires_grad, std::move(name));
   const Tensor handle = make_handle(proxy, at);
   trace_.args.emplace_back(proxy);
-  inputs_.push_back({proxy, handle});
+  inputs_.push_back({proxy, handle, is_leaf});
   return handle;
 }
 
-Tensor Tracer::capture(const Tensor& concrete, std::string name) {
+Tensor Tracer::capture(const Tensor& concrete, std::string name, bool requires_grad) {
   if (const auto found = current_.find(concrete.impl().get()); found != current_.end()) return found->second;
   if (name.empty()) name = concrete.name();
   const Tensor handle =
-      add_argument({concrete.shape(), concrete.dtype(), concrete.device()}, concrete.requires_grad(), std::move(name));
+      add_argument({concrete.shape(), concrete.dtype(), concrete.device()}, requires_grad, std::move(name), {},
+                   requires_grad && !is_proxy(concrete) && concrete.is_leaf());
   captures_.push_back({concrete, handle.impl()->proxy});
   current_.emplace(concrete.impl().get(), handle);
   return handle;
 }
 
-Tensor Tracer::bind_concrete(const Tensor& concrete, std::string name) { return capture(concrete, std::move(name)); }
+Tensor Tracer::bind_concrete(const Tensor& concrete, std::string name) {
+  return capture(concrete, std::move(name), concrete.requires_grad());
+}
+
+Tensor Tracer::bind_concrete(const Tensor& concrete, std::string name, bool requires_grad) {
+  return capture(concrete, std::move(name), requires_grad);
+}
 
 Tensor Tracer::current(const Tensor& tensor, SourceLocation) {
   if (!tensor.defined()) return tensor;
@@ -113,7 +120,7 @@ Tensor Tracer::current(const Tensor& tensor, SourceLocation) {
   }
   if (const auto found = current_.find(tensor.impl().get()); found != current_.end()) return found->second;
   if (tensor.impl()->proxy && active_tracer(tensor.impl()->tracer) == nullptr) refuse_stray_proxy(tensor);
-  return capture(tensor, {});
+  return capture(tensor, {}, tensor.requires_grad());
 }
 
 const detail::Ref<TensorProxy>& Tracer::proxy_of(const Tensor& tensor) {
@@ -358,10 +365,10 @@ void Tracer::record_primitive(const Symbol& symbol, Arguments arguments, SourceL
 
 Trace Tracer::finish(Value results) {
   if (scopes_.size() != 1) throw InternalError("a trace was finished inside an open scope");
-  append_copies();
   std::vector<Value> args;
   if (results.is_list()) args = results.list();
   else args.push_back(std::move(results));
+  append_copies(args);
   origin_ = {};
   tags_ = {};
   sequence_ = 0;

@@ -20,7 +20,8 @@ class Tracer final : public Interpreter {
   ~Tracer() override;
 
   /// A new argument of the trace, in order. An empty name gives "t_<n>".
-  Tensor add_argument(const TensorType&, bool requires_grad, std::string name, SourceLocation at = {});
+  /// A leaf that requires a gradient may not be written in place where gradients are on.
+  Tensor add_argument(const TensorType&, bool requires_grad, std::string name, SourceLocation at = {}, bool is_leaf = false);
   /// A handle for a proxy that exists already (an argument of the trace continued, a forward value in a backward).
   Tensor adopt(const detail::Ref<TensorProxy>&);
   /// A size or number argument that is a symbol.
@@ -28,6 +29,8 @@ class Tracer final : public Interpreter {
   Float add_float(double hint, std::string name);
   /// Makes a concrete tensor an argument with a name of its own, before or instead of its capture.
   Tensor bind_concrete(const Tensor& concrete, std::string name);
+  /// The same, as a constant of gradients: `requires_grad` says whether one is asked of it, whatever the tensor says.
+  Tensor bind_concrete(const Tensor& concrete, std::string name, bool requires_grad);
 
   struct Capture {
     Tensor concrete;
@@ -95,6 +98,7 @@ class Tracer final : public Interpreter {
   struct WrittenInput {
     detail::Ref<TensorProxy> original;
     Tensor handle;  // holds the latest value
+    bool is_leaf = false;
   };
   /// A view that was recorded: a handle's `base` under a symbol with these arguments.
   struct View {
@@ -106,14 +110,15 @@ class Tracer final : public Interpreter {
   enum class Sharing { shares, is_copy, unknown };
 
   Tensor make_handle(const detail::Ref<TensorProxy>&, SourceLocation at);
-  Tensor capture(const Tensor& concrete, std::string name);
+  Tensor capture(const Tensor& concrete, std::string name, bool requires_grad);
+  void check_leaf_is_not_written(const TensorImpl&, SourceLocation) const;
   /// The value a handle stands for in this trace; checks that the handle is this trace's.
   const detail::Ref<TensorProxy>& proxy_of(const Tensor&);
   /// The shape as one of the last proxies has it, if one does: most lines of a trace are of few shapes.
   SharedShape shared(const Shape&);
   void record_composite(const Symbol&, Arguments original, Arguments, SourceLocation, Results&);
   void record_primitive(const Symbol&, Arguments, SourceLocation, Results&);
-  void append_copies();
+  void append_copies(std::vector<Value>& results);
 
   // Views and writes through them: writes.cpp.
   void note_view(const Tensor& view, const Tensor& viewed, const BoundSymbol&);

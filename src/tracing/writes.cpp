@@ -7,6 +7,7 @@
 #include <fulgurite/error.h>
 #include <fulgurite/symbol.h>
 
+#include "ir/view_roots.h"
 #include "ops/symbols.h"
 #include "tensor/tensor_without_memory.h"
 #include "tracing/argument_pack.h"
@@ -130,10 +131,25 @@ Tensor Tracer::visible(const Tensor& tensor, SourceLocation at) {
   return replay(views_[impl.view], viewed, at);
 }
 
+void Tracer::check_leaf_is_not_written(const TensorImpl& handle, SourceLocation at) const {
+  if (!grad_enabled()) return;
+  for (const WrittenInput& input : inputs_) {
+    if (!input.is_leaf || !input.original->requires_grad) continue;
+    const TensorImpl* viewed = &handle;
+    while (viewed != input.handle.impl().get() && viewed->base) viewed = viewed->base.get();
+    if (viewed != input.handle.impl().get()) continue;
+    const char* const what = viewed == &handle ? "a leaf tensor" : "a view of a leaf tensor";
+    throw UserError(text::cat(what, " that requires grad is written in place: ", input.original->name, ", ",
+                              type_text(input.handle), "; wrap it in NoGrad, or write into a copy"),
+                    at);
+  }
+}
+
 void Tracer::write(const Tensor& source, const Tensor& destination, SourceLocation at) {
   TensorImpl& written = *destination.impl();
   if (source.dtype() != destination.dtype() || !(source.shape() == destination.shape()))
     throw RuleError{text::cat("the new value is ", type_text(source), ", the tensor ", type_text(destination))};
+  check_leaf_is_not_written(written, at);
   ++writes_;
   const auto value = proxy_of(source);
   if (written.base) {
@@ -161,19 +177,25 @@ void Tracer::write(const Tensor& source, const Tensor& destination, SourceLocati
   ++written.history;
 }
 
-// One copy for each changed input. A value that is itself an input about to be overwritten is cloned before any copy is made.
-void Tracer::append_copies() {
+// One copy for each changed input. What lies in the memory of an input that is overwritten, and is copied elsewhere or returned, is
+// cloned before any copy is made.
+void Tracer::append_copies(std::vector<Value>& results) {
   std::vector<std::pair<detail::Ref<TensorProxy>, detail::Ref<TensorProxy>>> copies;
   for (const WrittenInput& input : inputs_)
     if (!(input.handle.impl()->proxy == input.original)) copies.emplace_back(input.handle.impl()->proxy, input.original);
+  if (copies.empty()) return;
+  const std::vector<int> roots = view_roots(std::as_const(scopes_.back()).read(), trace_.next_id);
   std::unordered_set<int> overwritten;
   for (const auto& [latest, original] : copies) overwritten.insert(original->id);
-  for (auto& [latest, original] : copies) {
-    if (!overwritten.contains(latest->id)) continue;
-    const auto copy = make_proxy({latest->shape, latest->dtype, latest->device}, false);
-    bind(clone_symbol, {Value(latest)}, {Value(copy)});
-    latest = copy;
-  }
+  const auto keep = [&](const detail::Ref<TensorProxy>& value) {
+    const auto copy = make_proxy({value->shape, value->dtype, value->device}, value->requires_grad);
+    bind(clone_symbol, {Value(value)}, {Value(copy)});
+    return copy;
+  };
+  for (auto& [latest, original] : copies)
+    if (overwritten.contains(roots[latest->id])) latest = keep(latest);
+  for (Value& result : results)
+    if (result.is_tensor() && overwritten.contains(roots[result.proxy_id()])) result = Value(keep(result.tensor_ref()));
   for (const auto& [latest, original] : copies) {
     const auto written = make_proxy({original->shape, original->dtype, original->device}, false);
     bind(prims_copy__symbol, {Value(latest), Value(original)}, {Value(written)});

@@ -6,6 +6,7 @@
 
 #include "ir/substitution.h"
 #include "ir/trace_values.h"
+#include "ir/view_roots.h"
 #include "ops/symbols.h"
 #include "support/text.h"
 #include "transforms/associate_forward.h"
@@ -192,25 +193,29 @@ class Split {
     return trace;
   }
 
-  // An input that the forward writes into is saved as it was.
+  // What lies in the memory of an input that the forward writes into is saved as it was before.
   void clone_overwritten(Trace& forward) {
-    for (const BoundSymbol* bound : forward_) {
-      if (bound->symbol != &prims_copy__symbol) continue;
-      const Value& written = bound->args[1];
-      for (Value& saved : saved_tensors_) {
-        if (!(saved == written)) continue;
-        const TensorProxy& old = written.tensor();
-        auto* copy = new TensorProxy(old);
-        copy->id = forward.next_id++;
-        copy->name = text::cat("t", forward.next_name++);
-        const Value value{detail::Ref<TensorProxy>(copy)};
-        BoundSymbol clone;
-        clone.symbol = &clone_symbol;
-        clone.args = {written};
-        clone.outputs = {value};
-        forward.bound_symbols.insert(forward.bound_symbols.begin(), std::move(clone));
-        saved = value;
-      }
+    std::vector<char> is_overwritten(joint_.next_id, false);
+    size_t first_write = forward_.size();
+    for (size_t i = forward_.size(); i-- > 0;) {
+      if (forward_[i]->symbol != &prims_copy__symbol) continue;
+      is_overwritten[forward_[i]->args[1].proxy_id()] = true;
+      first_write = i;
+    }
+    if (first_write == forward_.size()) return;
+    const std::vector<int> roots = view_roots(joint_.bound_symbols.read(), joint_.next_id);
+    for (Value& saved : saved_tensors_) {
+      if (!is_overwritten[roots[saved.proxy_id()]]) continue;
+      auto* copy = new TensorProxy(saved.tensor());
+      copy->id = forward.next_id++;
+      copy->name = text::cat("t", forward.next_name++);
+      const Value value{detail::Ref<TensorProxy>(copy)};
+      BoundSymbol clone;
+      clone.symbol = &clone_symbol;
+      clone.args = {saved};
+      clone.outputs = {value};
+      forward.bound_symbols.insert(forward.bound_symbols.begin() + static_cast<std::ptrdiff_t>(first_write++), std::move(clone));
+      saved = value;
     }
   }
 
