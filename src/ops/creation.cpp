@@ -189,12 +189,16 @@ constinit const Symbol eye_symbol{
     },
     .decompose = [](Arguments a, Results& results, SourceLocation at) {
       const Int rows = a[0].integer(), columns = a[1].is_none() ? rows : a[1].integer();
+      const Dtype dtype = a[2].is_none() ? default_dtype() : a[2].dtype();
+      const auto is_none = [](Int n) { return !n.is_symbolic() && n.hint() == 0; };
+      // However many of the others there are.
+      if (is_none(rows) || is_none(columns)) return results.push_back(zeros({rows, columns}, options_of(dtype, a[3]), at));
       const TensorOptions options = options_of(Dtype::i64, a[3]);
       const Tensor row = arange(rows, {}, 1, options, at);
       const Tensor row_of = reshape(row, {rows, 1}, at);
       const Tensor column_of = arange(columns, {}, 1, options, at);
       const Tensor diagonal = eq(row_of, column_of, at);
-      results.push_back(prims::convert_element_type(diagonal, a[2].is_none() ? default_dtype() : a[2].dtype(), at));
+      results.push_back(prims::convert_element_type(diagonal, dtype, at));
     },
     .traits = {.not_differentiable = true},
 };

@@ -45,6 +45,8 @@ void check_class_numbers(const Tensor& input, const Tensor& target, const Tensor
   require(got == wanted, "target has shape ", got, ", an input of shape ", input.shape(), " takes ", wanted);
   const Int classes = input.size(static_cast<int>(class_dim(input)));
   if (weight.defined())
+    require(weight.dtype() == input.dtype(), "weight is ", weight.dtype(), ", input is ", input.dtype());
+  if (weight.defined())
     require(weight.ndim() == 1 && weight.size(0) == classes, "weight has shape ", weight.shape(), ", there are ",
             classes.hint(), " classes");
 }
@@ -198,6 +200,8 @@ constinit const Symbol prims_nll_loss_backward_symbol{
               target.dtype());
       const Shape wanted = a[5].string() == "none" ? target.shape() : Shape();
       require(grad.shape() == wanted, "grad has shape ", grad.shape(), ", expected ", wanted);
+      if (a[2].is_tensor())
+        require(a[2].tensor().dtype() == grad.dtype(), "weight is ", a[2].tensor().dtype(), ", grad is ", grad.dtype());
       if (a[2].is_tensor())
         require(a[2].tensor().ndim() == 1 && a[2].tensor().size(0) == a[3].integer(), "weight has shape ", a[2].tensor().shape(), " for ",
                 a[3].integer().hint(), " classes");

@@ -38,7 +38,7 @@ void cut_in_sections(const Tensor& x, int64_t dim, std::span<const Int> sections
   for (const Int section : sections) {
     lengths.push_back(section);
     require(lengths.back() >= 0, "a section is negative: ", Shape(sections.data(), sections.size()));
-    total += lengths.back();
+    total = detail::exact_add(total, lengths.back());
   }
   require(total == size, "the sections ", Shape(sections.data(), sections.size()), " add up to ", total,
           ", the dimension has size ", size);
@@ -116,8 +116,9 @@ constinit const Symbol chunk_symbol{
       const int64_t dim = split_dim(x, a[2].integer()), chunks = a[1].integer();
       require(chunks > 0, "chunks must be positive, got ", chunks);
       const int64_t size = x.size(static_cast<int>(dim));
+      require(size > 0 || chunks <= int64_t{1} << 20, "there are no ", chunks, " pieces of a dimension of size 0");
       if (size == 0) cut(x, dim, std::vector<int64_t>(chunks, 0), out, at);
-      else cut_evenly(x, dim, (size + chunks - 1) / chunks, out, at);
+      else cut_evenly(x, dim, (size - 1) / chunks + 1, out, at);
     },
     .gradient = join_cotangents,
 };

@@ -80,7 +80,9 @@ constinit const Symbol tensor_unfold_symbol{
       const int64_t stride = x.sizes.empty() ? 1 : x.strides[windows.dim];
       if (!x.sizes.empty()) {
         view.sizes[windows.dim] = windows.count;
-        view.strides[windows.dim] = stride * static_cast<int64_t>(windows.step);
+        // Of one window the stride is of no use, and may be out of range.
+        if (__builtin_mul_overflow(stride, static_cast<int64_t>(windows.step), &view.strides[windows.dim]))
+          view.strides[windows.dim] = stride;
       }
       view.sizes.push_back(windows.size);
       view.strides.push_back(stride);

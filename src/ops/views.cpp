@@ -27,7 +27,10 @@ Shape expanded(const Shape& input, std::span<const Int> wanted) {
     const Int size = input[d - added];
     if (keeps) result[d] = size;
     else if (wanted[d].is_symbolic() && wanted[d].proxy() == size.proxy()) continue;
-    else require(size == wanted[d] || size == 1, "a tensor of shape ", input, " cannot be expanded to ", result);
+    else {
+      require(size == wanted[d] || size == 1, "a tensor of shape ", input, " cannot be expanded to ", result);
+      require(wanted[d] >= 0, "a size is negative: ", result);
+    }
   }
   if (!result.is_symbolic()) result.numel();  // fails where the elements cannot be counted
   return result;
@@ -345,7 +348,9 @@ constinit const Symbol prims_slice_symbol{
       view = geometry_of(a[0].tensor());
       view.offset += static_cast<int64_t>(slice.range.start) * view.strides[slice.dim];
       view.sizes[slice.dim] = slice.length;
-      view.strides[slice.dim] *= static_cast<int64_t>(slice.step);
+      // Of one element the stride is of no use, and may be out of range.
+      int64_t& stride = view.strides[slice.dim];
+      if (int64_t stepped; !__builtin_mul_overflow(stride, static_cast<int64_t>(slice.step), &stepped)) stride = stepped;
       return true;
     },
     .write = [](Arguments a, const Tensor& value, SourceLocation at) {

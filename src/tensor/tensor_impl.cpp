@@ -30,9 +30,9 @@ void release(const TensorImpl* impl) {
 }
 
 int64_t TensorImpl::numel() const {
-  int64_t product = 1;
-  for (const int64_t size : sizes) product *= size;
-  return product;
+  uint64_t product = 1;  // the sizes around one that is 0 may have a product that fits nowhere
+  for (const int64_t size : sizes) product *= static_cast<uint64_t>(size);
+  return static_cast<int64_t>(product);
 }
 
 Tensor make_tensor(const Sizes& sizes, Dtype dtype, Device device) {
@@ -75,7 +75,8 @@ Sizes contiguous_strides(const Sizes& sizes) {
   int64_t step = 1;
   for (size_t i = sizes.size(); i-- > 0;) {
     strides[i] = step;
-    step *= sizes[i] > 1 ? sizes[i] : 1;
+    // Only where there are no elements, and so no use for strides, do they go out of range.
+    if (sizes[i] > 1 && __builtin_mul_overflow(step, sizes[i], &step)) step = std::numeric_limits<int64_t>::max();
   }
   return strides;
 }
@@ -87,7 +88,7 @@ bool has_contiguous_strides(const Sizes& sizes, const Sizes& strides) {
     if (sizes[i] == 0) return true;
     if (sizes[i] == 1) continue;
     regular = regular && strides[i] == step;
-    step *= sizes[i];
+    if (__builtin_mul_overflow(step, sizes[i], &step)) step = std::numeric_limits<int64_t>::max();
   }
   return regular;
 }

@@ -1,5 +1,6 @@
 // Calls operators with random arguments, legal and illegal ones. Each call must give results or throw UserError, and the same when it is
-// jitted. usage: random_calls [--count N] [--seed N] [--only OP]
+// jitted. With --write those that give results are written down for PyTorch. usage: random_calls [--count N] [--seed N] [--only OP]
+// [--write FOLDER]
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 
 #include <fulgurite/fulgurite.h>
 
+#include "calls/written_calls.h"
 #include "support/operator_cases.h"
 #include "support/text.h"
 
@@ -239,8 +241,21 @@ bool same(const Tensor& a, const Tensor& b) {
   return true;
 }
 
-/// What is wrong with a call; empty when nothing is.
-std::string check(const RandomCall& drawn) {
+std::vector<Tensor> clones(const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> out;
+  for (const Tensor& t : tensors) out.push_back(t.numel() > 100000 ? t : t.clone());
+  return out;
+}
+
+/// Memory that nobody wrote is not compared, nor what is too large to be.
+bool is_for_pytorch(const RandomCall& drawn, const std::vector<Tensor>& results) {
+  for (const Tensor& t : results)
+    if (!t.defined() || t.numel() > 100000) return false;
+  return !drawn.symbol->name().starts_with("empty");
+}
+
+/// What is wrong with a call; empty when nothing is. One that gives results is written down.
+std::string check(const RandomCall& drawn, WrittenCalls* written = nullptr) {
   const NoGrad no_grad;
   const std::string_view name = drawn.symbol->qualified_name();
   manual_seed(case_seed);
@@ -249,6 +264,7 @@ std::string check(const RandomCall& drawn) {
   std::vector<Tensor> tensors;
   for (const Value& value : drawn.args) collect(value, tensors);
   for (const auto& [key, value] : drawn.kwargs) collect(value, tensors);
+  const std::vector<Tensor> given_before = written ? clones(tensors) : std::vector<Tensor>();
   const auto jitted = jit(
       [&](std::vector<Tensor> given) {
         size_t next = 0;
@@ -273,6 +289,7 @@ std::string check(const RandomCall& drawn) {
   if (eager.results.size() != compiled.results.size()) return "jitted it has another number of results";
   for (size_t i = 0; i < eager.results.size(); ++i)
     if (!same(eager.results[i], compiled.results[i])) return text::cat("jitted its result ", i, " differs");
+  if (written && is_for_pytorch(drawn, compiled.results)) written->add(drawn.text(), given_before, last_traces(jitted).front(), compiled.results);
   return {};
 }
 
@@ -287,11 +304,11 @@ std::string text_of_call(const std::vector<OperatorCase>& cases, unsigned seed) 
   return drawn.text();
 }
 
-void run_calls(const std::vector<OperatorCase>& cases, size_t count, unsigned seed, Progress& progress) {
+void run_calls(const std::vector<OperatorCase>& cases, size_t count, unsigned seed, Progress& progress, WrittenCalls* written = nullptr) {
   for (; progress.next < count; ++progress.next) {
     RandomCall drawn(seed + static_cast<unsigned>(progress.next));
     drawn.draw(cases);
-    const std::string fault = check(drawn);
+    const std::string fault = check(drawn, written);
     if (fault.empty()) continue;
     ++progress.wrong;
     std::printf("call %zu: %s\n  %s\n", seed + progress.next, drawn.text().c_str(), fault.c_str());
@@ -299,13 +316,20 @@ void run_calls(const std::vector<OperatorCase>& cases, size_t count, unsigned se
   }
 }
 
-int run(size_t count, unsigned seed, const std::string& only) {
+int run(size_t count, unsigned seed, const std::string& only, const std::string& folder) {
   std::vector<OperatorCase> cases;
   for (const OperatorCase& c : operator_cases())
     if (only.empty() || c.symbol->name() == only || c.symbol->qualified_name() == only) cases.push_back(c);
   if (cases.empty()) {
     std::fprintf(stderr, "random_calls: there is no operator %s\n", only.c_str());
     return 2;
+  }
+  if (!folder.empty()) {
+    WrittenCalls written(folder);
+    Progress progress;
+    run_calls(cases, count, seed, progress, &written);
+    written.finish();
+    return progress.wrong == 0 ? 0 : 1;
   }
   auto* const progress = new (mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Progress;
   // In a process of its own: a call that ends it is a finding, not the end.
@@ -335,11 +359,12 @@ int run(size_t count, unsigned seed, const std::string& only) {
 int main(int count, char** words) {
   size_t calls = 2000;
   unsigned seed = 1;
-  std::string only;
+  std::string only, folder;
   for (int i = 1; i + 1 < count; i += 2) {
     if (!std::strcmp(words[i], "--count")) calls = std::strtoull(words[i + 1], nullptr, 10);
     if (!std::strcmp(words[i], "--seed")) seed = static_cast<unsigned>(std::strtoul(words[i + 1], nullptr, 10));
     if (!std::strcmp(words[i], "--only")) only = words[i + 1];
+    if (!std::strcmp(words[i], "--write")) folder = words[i + 1];
   }
-  return fulgurite::test::run(calls, seed, only);
+  return fulgurite::test::run(calls, seed, only, folder);
 }

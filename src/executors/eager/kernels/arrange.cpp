@@ -77,7 +77,8 @@ template <bool lower>
 void triangle_kernel(Arguments arguments, std::span<const Tensor> results) {
   const Tensor &input = arguments[0].tensor(), &result = results[0];
   const Sizes& sizes = sizes_of(result);
-  const int64_t diagonal = arguments[1].integer(), rows = sizes[sizes.size() - 2], columns = sizes.back();
+  const int64_t rows = sizes[sizes.size() - 2], columns = sizes.back();
+  const int64_t diagonal = std::clamp<int64_t>(arguments[1].integer(), -rows - 1, columns + 1);
   if (result.impl()->numel() == 0) return;
   const int64_t step = strides_of(input).back();
   StridedLoop<1> loop{sizes, {strides_of(input)}};  // its rows are the matrices'
