@@ -18,7 +18,7 @@ inline __attribute__((always_inline)) int64_t checked_place(int64_t place, int64
   if (place < 0 && place >= -size) return place + size;
   throw_place_error(place, size);
 }
-/// The same for operators whose indexes never count from the end: gather, scatter.
+/// The same for operators whose indexes never count from the end: gather, scatter, index_select, embedding.
 inline __attribute__((always_inline)) int64_t counted_place(int64_t place, int64_t size) {
   if (place >= 0 && place < size) [[likely]]
     return place;

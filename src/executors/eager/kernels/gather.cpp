@@ -29,7 +29,7 @@ void index_select_kernel(Arguments arguments, std::span<const Tensor> results) {
   const int64_t ndim = static_cast<int64_t>(sizes_of(input).size());
   if (ndim == 0) {
     const Tensor index = contiguous_elements(arguments[2].tensor());
-    visit_index(index.impl()->dtype, [&]<class Index>() { checked_place(static_cast<int64_t>(*data_of<Index>(index)), 1); });
+    visit_index(index.impl()->dtype, [&]<class Index>() { counted_place(static_cast<int64_t>(*data_of<Index>(index)), 1); });
     copy_elements(input, results[0]);
     return;
   }
@@ -37,13 +37,13 @@ void index_select_kernel(Arguments arguments, std::span<const Tensor> results) {
   if (dim < 0) dim += ndim;
   SmallVector<Tensor, 6> indices(static_cast<size_t>(dim) + 1);
   indices.back() = arguments[2].tensor();
-  const IndexedPlaces places(input, {indices.data(), indices.size()});
+  const IndexedPlaces places(input, {indices.data(), indices.size()}, false);
   places.read(input, results[0]);
 }
 
 void embedding_kernel(Arguments arguments, std::span<const Tensor> results) {
   const Tensor& index = arguments[0].tensor();
-  const IndexedPlaces places(arguments[1].tensor(), {&index, 1});
+  const IndexedPlaces places(arguments[1].tensor(), {&index, 1}, false);
   places.read(arguments[1].tensor(), results[0]);
 }
 
@@ -79,7 +79,7 @@ void embedding_backward_kernel(Arguments arguments, std::span<const Tensor> resu
   visit_index(indices.impl()->dtype, [&]<class Index>() {
     const Index* numbers = data_of<Index>(indices);
     for (int64_t i = count; i-- > 0;) {
-      const int64_t row = checked_place(static_cast<int64_t>(numbers[i]), rows);
+      const int64_t row = counted_place(static_cast<int64_t>(numbers[i]), rows);
       if (row == padding) continue;
       next[i] = first[row];
       first[row] = i;

@@ -65,7 +65,9 @@ class PlacesAlong {
 /// dimensions after them; the places come first where the indexed dimensions are not adjacent.
 class IndexedPlaces {
  public:
-  IndexedPlaces(const Tensor& input, std::span<const Tensor> indices) : offsets_(count_places(indices)) {
+  /// Indexes below 0 count from the end where the operator lets them.
+  IndexedPlaces(const Tensor& input, std::span<const Tensor> indices, bool counts_from_end = true)
+      : offsets_(count_places(indices)), counts_from_end_(counts_from_end) {
     const Sizes &sizes = sizes_of(input), &strides = strides_of(input);
     size_t first = sizes.size(), last = 0, defined = 0;
     for (size_t d = 0; d < indices.size(); ++d) {
@@ -156,10 +158,10 @@ class IndexedPlaces {
       RowPosition<1> position(loop, 0);
       int64_t* to = offsets_.data();
       for (int64_t row = 0; row < loop.row_count(); ++row, position.advance())
-        for (int64_t j = 0; j < loop.row_length(); ++j)
-          *to++ +=
-              checked_place(static_cast<int64_t>(numbers[position.offsets[0] + j * loop.strides[0].back()]), size) *
-              stride;
+        for (int64_t j = 0; j < loop.row_length(); ++j) {
+          const auto place = static_cast<int64_t>(numbers[position.offsets[0] + j * loop.strides[0].back()]);
+          *to++ += (counts_from_end_ ? checked_place(place, size) : counted_place(place, size)) * stride;
+        }
     });
   }
   int64_t offset_before(int64_t index) const {
@@ -186,6 +188,7 @@ class IndexedPlaces {
   int64_t places_ = 1, before_count_ = 1, after_count_ = 1;
   StridedLoop<1> before_, after_;
   Scratch<int64_t> offsets_;
+  bool counts_from_end_;
 };
 
 }  // namespace fulgurite::FULGURITE_KERNELS
