@@ -13,6 +13,7 @@
 #include <fulgurite/value.h>
 
 #include <fulgurite/autograd.h>
+#include <fulgurite/counters.h>
 #include <fulgurite/examine.h>
 #include <fulgurite/extend.h>
 #include <fulgurite/io.h>

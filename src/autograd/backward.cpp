@@ -1,4 +1,6 @@
 // backward() and grad(): what the user asks for, checked and handed to the engine.
+#include <memory>
+
 #include <fulgurite/autograd.h>
 #include <fulgurite/error.h>
 #include <fulgurite/operators.h>
@@ -11,25 +13,25 @@ namespace fulgurite {
 
 namespace {
 
-void check_no_trace(const char* what, SourceLocation at) {
-  if (innermost_interpreter())
-    throw UserError(
-        text::cat(what,
-                  " inside a traced function is not supported yet: use value_and_grad() there, or call backward() "
-                  "outside on the function's result"),
-        at);
+// Inside a recording the engine needs what was recorded so far to have been run; it runs outside of it.
+std::unique_ptr<InterpreterScope> leave_recording(const char* what, const std::vector<Tensor>& outputs, SourceLocation at) {
+  Interpreter* interpreter = innermost_interpreter();
+  if (!interpreter) return nullptr;
+  if (outputs.empty() || !outputs[0].defined()) throw UserError(text::cat(what, ": there is no tensor"), at);
+  interpreter->demand_value(outputs[0], what, at);
+  return std::make_unique<InterpreterScope>(nullptr);
 }
 
 // The gradients that backward starts from, checked against the outputs.
 BackwardCall start(const char* what, const std::vector<Tensor>& outputs, const std::vector<Tensor>& gradients,
                    SourceLocation at) {
-  check_no_trace(what, at);
   if (!gradients.empty() && gradients.size() != outputs.size())
     throw UserError(text::cat(what, ": got ", outputs.size(), " tensors and ", gradients.size(), " gradients"), at);
   BackwardCall call;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Tensor& output = outputs[i];
     if (!output.defined()) throw UserError(text::cat(what, ": tensor ", i, " is undefined"), at);
+    bring_history_up_to_date(output);
     Edge root = gradient_edge(output);
     if (!root.node)
       throw UserError(
@@ -66,6 +68,7 @@ namespace autograd {
 
 void backward(const TensorList& outputs, const TensorList& gradients, const BackwardOptions& options,
               SourceLocation at) {
+  const auto outside = leave_recording("backward()", outputs.tensors(), at);
   BackwardCall call = start("backward()", outputs.tensors(), gradients.tensors(), at);
   call.create_graph = options.create_graph;
   call.keep_graph = options.retain_graph.value_or(options.create_graph);
@@ -85,6 +88,7 @@ void backward(const TensorList& outputs, const TensorList& gradients, const Back
 
 std::vector<Tensor> grad(const TensorList& outputs, const TensorList& inputs, const TensorList& gradients,
                          const GradOptions& options, SourceLocation at) {
+  const auto outside = leave_recording("grad()", outputs.tensors(), at);
   BackwardCall call = start("grad()", outputs.tensors(), gradients.tensors(), at);
   if (inputs.tensors().empty()) throw UserError("grad(): no inputs were given", at);
   call.create_graph = options.create_graph;

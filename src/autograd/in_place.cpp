@@ -1,10 +1,15 @@
 #include "autograd/in_place.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include <fulgurite/operators.h>
 
 #include "autograd/eager_node.h"
 #include "executors/eager/copy.h"
 #include "ops/dispatch.h"
+#include "ops/tensor_values.h"
 
 namespace fulgurite {
 
@@ -15,6 +20,28 @@ struct Region {
   Sizes base_sizes, sizes, strides;
   int64_t offset = 0;
   Dtype dtype = Dtype::f32;
+
+  /// Whether an element of the base may lie in it more than once, as where the view was expanded.
+  bool may_overlap_itself() const {
+    std::vector<std::pair<int64_t, int64_t>> steps;  // strides and sizes, the closest first
+    for (size_t d = 0; d < sizes.size(); ++d)
+      if (sizes[d] > 1) steps.emplace_back(strides[d], sizes[d]);
+    std::ranges::sort(steps);
+    int64_t reach = 0;  // of the dimensions so far
+    for (const auto& [stride, size] : steps) {
+      if (stride <= reach) return true;
+      reach += stride * (size - 1);
+    }
+    return false;
+  }
+  /// A gradient of the region as one of the base.
+  Tensor sum_up(const Tensor& gradient) const {
+    std::vector<int64_t> places;
+    for_each_offset(sizes, strides, [&](int64_t place) { places.push_back(offset + place); });
+    const Shape whole(base_sizes.data(), base_sizes.size());
+    const Tensor zeros = make_zeros({Shape{whole.numel()}, dtype, {}});
+    return reshape(index_put(zeros, {tensor(places)}, reshape(gradient, {-1}), true), whole);
+  }
 
   Tensor of(const Tensor& base) const {
     const Tensor view = make_view(base.impl()->storage, sizes, strides, base.impl()->offset + offset, dtype);
@@ -41,6 +68,7 @@ class RegionNode final : public Node {
   size_t output_count() const override { return 1; }
   std::vector<Tensor> apply(std::vector<Tensor> gradients, bool) override {
     if (!gradients[0].defined()) return {Tensor()};
+    if (region_.may_overlap_itself()) return {region_.sum_up(gradients[0])};
     const Tensor whole = make_zeros({Shape(region_.base_sizes.data(), region_.base_sizes.size()), region_.dtype, {}});
     write_eagerly(gradients[0], region_.of(whole), {});
     return {whole};
@@ -88,17 +116,24 @@ void write_recorded(const Tensor& source, const Tensor& destination) {
   write_elements(source, destination);
 }
 
-void write_view(const Tensor& source, const Tensor& view) {
-  const Tensor base(view.impl()->base);
-  check_view_is_current(view);
-  require(!(base.requires_grad() && node_of(base) == nullptr),
-          "the tensor written is a view of a leaf that requires grad; wrap the write in NoGrad, or write into a copy");
+/// Where a view lies in its base, whose gradients need it to be contiguous.
+Region region_of(const Tensor& view, const Tensor& base) {
   require(base.impl()->is_contiguous, "the tensor written is a view of ", type_text(base),
           ", which is not contiguous: its gradient cannot be recorded; write into a contiguous tensor");
   const TensorImpl &from = *base.impl(), &to = *view.impl();
-  const Region region{from.sizes, to.sizes, to.strides, to.offset - from.offset, to.dtype};
+  return {from.sizes, to.sizes, to.strides, to.offset - from.offset, to.dtype};
+}
+
+// Gives a view and what it views the history of a write; `write` writes.
+template <class Write>
+void write_view(const Tensor& source, const Tensor& view, Write&& write) {
+  const Tensor base(view.impl()->base);
+  bring_history_up_to_date(view);
+  require(!(base.requires_grad() && node_of(base) == nullptr),
+          "the tensor written is a view of a leaf that requires grad; wrap the write in NoGrad, or write into a copy");
+  const Region region = region_of(view, base);
   auto node = std::make_shared<WriteRegionNode>(gradient_edge(base), gradient_edge(source), region);
-  write_recorded(source, view);
+  write();
   set_history(base, node, 0);
   view.impl()->base_history = ++base.impl()->history;
   set_history(view, std::make_shared<RegionNode>(Edge{node, 0}, region), 0);
@@ -106,19 +141,40 @@ void write_view(const Tensor& source, const Tensor& view) {
 
 }  // namespace
 
+namespace {
+
+template <class Write>
+void write_with_history(const Tensor& source, const Tensor& destination, Write&& write) {
+  if (destination.impl()->base) return write_view(source, destination, write);
+  require(!(destination.requires_grad() && node_of(destination) == nullptr),
+          "the tensor written is a leaf that requires grad; wrap the write in NoGrad, or write into a copy");
+  auto node = std::make_shared<CopyNode>(gradient_edge(source));
+  write();
+  set_history(destination, std::move(node), 0);
+  ++destination.impl()->history;
+}
+
+}  // namespace
+
+void bring_history_up_to_date(const Tensor& view) {
+  TensorImpl& impl = *view.impl();
+  if (!impl.base || impl.base->history == impl.base_history) return;
+  const Tensor base(impl.base);
+  set_history(view, std::make_shared<RegionNode>(gradient_edge(base), region_of(view, base)), 0);
+  impl.base_history = base.impl()->history;
+}
+
 void write_eagerly(const Tensor& source, const Tensor& destination, SourceLocation) {
   require(source.dtype() == destination.dtype() && same_sizes(source, destination), "the new value is ",
           type_text(source), ", the tensor ", type_text(destination));
   const bool has_history = source.requires_grad() || destination.requires_grad() ||
                            (destination.impl()->base && destination.impl()->base->requires_grad);
   if (!grad_enabled() || !has_history || !is_floating(destination.dtype())) return write_elements(source, destination);
-  if (destination.impl()->base) return write_view(source, destination);
-  require(!(destination.requires_grad() && node_of(destination) == nullptr),
-          "the tensor written is a leaf that requires grad; wrap the write in NoGrad, or write into a copy");
-  auto node = std::make_shared<CopyNode>(gradient_edge(source));
-  write_recorded(source, destination);
-  set_history(destination, std::move(node), 0);
-  ++destination.impl()->history;
+  write_with_history(source, destination, [&] { write_recorded(source, destination); });
+}
+
+void take_history(const Tensor& source, const Tensor& destination) {
+  write_with_history(source, destination, [] {});
 }
 
 }  // namespace fulgurite

@@ -7,4 +7,7 @@ namespace fulgurite {
 /// history. A write into a view changes the history of the tensor that it views.
 void write_eagerly(const Tensor& source, const Tensor& destination, SourceLocation at);
 
+/// What remains to do where the elements are written already: gives `destination` the source's history.
+void take_history(const Tensor& source, const Tensor& destination);
+
 }  // namespace fulgurite

@@ -41,7 +41,7 @@ bool records(const Symbol& symbol, Arguments arguments) {
   if (symbol.traits.not_differentiable || !grad_enabled()) return false;
   bool any = false;
   for (const Argument& argument : arguments) {
-    if (argument.is_tensor() && argument.tensor().impl()->base) check_view_is_current(argument.tensor());
+    if (argument.is_tensor() && argument.tensor().impl()->base) bring_history_up_to_date(argument.tensor());
     any = any || requires_grad(argument);
   }
   return any;

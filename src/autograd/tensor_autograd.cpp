@@ -70,15 +70,6 @@ void set_gradient(const Tensor& tensor, Tensor gradient) {
   std::swap(state.grad, gradient);
 }
 
-void check_view_is_current(const Tensor& tensor) {
-  const TensorImpl& impl = *tensor.impl();
-  if (impl.base && impl.base->history != impl.base_history)
-    throw RuleError{
-        text::cat("the view ", type_text(tensor),
-                  " was made before the tensor that it views was written in place, so its gradient would be wrong; "
-                  "make the view again after the write")};
-}
-
 Tensor make_zeros(const TensorType& type) {
   Sizes sizes;
   for (const Int size : type.shape) sizes.push_back(size.hint());

@@ -78,8 +78,8 @@ Tensor without_history(const Tensor&);
 /// The gradient of a leaf, or a retained one; undefined when there is none.
 Tensor gradient_of(const Tensor&);
 void set_gradient(const Tensor& leaf, Tensor gradient);
-/// Fails where `tensor` is a view whose base was given a new history since the view was made.
-void check_view_is_current(const Tensor& tensor);
+/// Gives a view whose base was given a new history since the view was made its part of that. Does nothing to other tensors.
+void bring_history_up_to_date(const Tensor& view);
 
 /// Zeros of that type.
 Tensor make_zeros(const TensorType&);

@@ -111,7 +111,13 @@ std::string explain(const Jitted& f) {
     for (size_t i = 0; i < version->captures.size(); ++i)
       out += text::cat(i ? ", " : "", version->capture_names[i], ": ", type_text(version->captures[i]),
                        version->captures[i].requires_grad() ? " requires_grad" : "");
-    out += version->backward ? "\n  forward and backward\n" : "\n  forward only\n";
+    out += '\n';
+    if (version->in_pieces) {
+      out += "  in pieces: it has graph breaks, so its body runs at every call\n";
+      for (const std::string& one : version->breaks) out += text::cat("    ", one, "\n");
+    } else {
+      out += version->backward ? "  forward and backward\n" : "  forward only\n";
+    }
   }
   return out;
 }

@@ -6,6 +6,7 @@
 #include "jit/jit_state.h"
 #include "ops/dispatch.h"
 #include "support/text.h"
+#include "tracing/tracer.h"
 
 namespace fulgurite {
 
@@ -44,18 +45,32 @@ const CompiledVersion& last_version(const Jitted& f, const char* what, std::shar
   return *kept;
 }
 
+template <class StagesOf>
+std::vector<Trace> traces_of_pieces(const Jitted& f, StagesOf&& stages_of) {
+  std::vector<Trace> traces;
+  for (const auto& piece : f.state()->last_pieces()) {
+    const std::vector<Trace>* stages = stages_of(*piece);
+    traces.insert(traces.end(), stages->begin(), stages->end());
+  }
+  return traces;
+}
+
 }  // namespace
 
 }  // namespace detail
 
 std::vector<Trace> last_traces(const Jitted& f) {
   std::shared_ptr<const detail::CompiledVersion> kept;
-  return detail::last_version(f, "last_traces", kept).stages.forward_traces;
+  const detail::CompiledVersion& last = detail::last_version(f, "last_traces", kept);
+  if (!last.in_pieces) return last.stages.forward_traces;
+  return detail::traces_of_pieces(f, [](const detail::CompiledVersion& piece) { return &piece.stages.forward_traces; });
 }
 
 std::vector<Trace> last_backward_traces(const Jitted& f) {
   std::shared_ptr<const detail::CompiledVersion> kept;
-  return detail::last_version(f, "last_backward_traces", kept).stages.backward_traces;
+  const detail::CompiledVersion& last = detail::last_version(f, "last_backward_traces", kept);
+  if (!last.in_pieces) return last.stages.backward_traces;
+  return detail::traces_of_pieces(f, [](const detail::CompiledVersion& piece) { return &piece.stages.backward_traces; });
 }
 
 std::vector<Trace> last_prologue_traces(const Jitted& f) {
@@ -68,11 +83,7 @@ int64_t cache_misses(const Jitted& f) { return f.state()->stats().misses; }
 CompileStats compile_stats(const Jitted& f) { return f.state()->stats(); }
 
 void graph_break(SourceLocation at) {
-  if (!detail::is_tracing()) return;
-  throw UserError(
-      "graph_break() inside a traced function: graph breaks are not supported yet, functions are compiled whole; jit "
-      "the parts before and after it instead",
-      at);
+  if (auto* tracer = dynamic_cast<Tracer*>(innermost_interpreter())) tracer->break_here("graph_break()", at);
 }
 
 void mark_dynamic(const Tensor&, int, SourceLocation at) {

@@ -8,6 +8,7 @@
 
 #include "ir/trace_values.h"
 #include "jit/leaf_names.h"
+#include "jit/pieces.h"
 #include "ops/dispatch.h"
 #include "ops/symbols.h"
 #include "support/text.h"
@@ -15,11 +16,6 @@
 namespace fulgurite::detail {
 
 namespace {
-
-template <class A, class B>
-bool same_words(const A& a, const B& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(uint64_t)) == 0;
-}
 
 void append_captures_key(const std::vector<Tensor>& captures, SmallVector<uint64_t, 64>& key) {
   for (const Tensor& tensor : captures) append_tensor_key(*tensor.impl(), key);
@@ -69,10 +65,7 @@ const CompiledVersion* JitState::find(const Leaves& leaves, uint64_t hash) const
 
 void JitState::add(std::shared_ptr<const CompiledVersion> version, uint64_t hash) {
   const std::unique_lock lock(mutex_);
-  compiles_.tracing += version->tracing;
-  compiles_.transforms += version->transforms;
-  compiles_.planning += version->planning;
-  compiles_.total += version->total;
+  add_times(*version);
   if (options_.cache == Cache::no_caching) {
     versions_.assign(1, std::move(version));
     return;
@@ -99,7 +92,7 @@ void JitState::call(const CallableTable& table, const void* const* arguments, So
     version = options_.cache == Cache::no_caching ? nullptr : find(leaves, hash);
     if (!version) {
       misses_.fetch_add(1, std::memory_order_relaxed);
-      made = compile_version(table, arguments, leaves, at);
+      made = compile_version(table, arguments, leaves, at, result);
       version = made.get();
       add(made, hash);
       start = std::chrono::steady_clock::now();
@@ -107,7 +100,8 @@ void JitState::call(const CallableTable& table, const void* const* arguments, So
       last_.store(version, std::memory_order_release);
     }
   }
-  run_version(*version, leaves, result);
+  if (!version->in_pieces) [[likely]] run_version(*version, leaves, result);
+  else if (!made) call_in_pieces(table, arguments, leaves, at, result);
 
   const int64_t nanoseconds = (std::chrono::steady_clock::now() - start).count();
   last_nanoseconds_.store(nanoseconds, std::memory_order_relaxed);
@@ -119,7 +113,7 @@ void JitState::call(const CallableTable& table, const void* const* arguments, So
 
 std::shared_ptr<const CompiledVersion> JitState::compile_version(const CallableTable& table,
                                                                  const void* const* arguments, const Leaves& leaves,
-                                                                 SourceLocation at) {
+                                                                 SourceLocation at, CallResult& result) {
   const auto start = std::chrono::steady_clock::now();
   auto version = std::make_shared<CompiledVersion>();
   version->when = std::chrono::system_clock::now();
@@ -136,13 +130,37 @@ std::shared_ptr<const CompiledVersion> JitState::compile_version(const CallableT
             : miss_reason(versions_.empty() ? nullptr : versions_.back().get(), leaves, version->leaf_names);
   }
 
-  Recording recording =
-      record_callable({table, callable_.get(), arguments, leaves, paths, version->leaf_names, at, nullptr,
-                       options_.memory_budget, &options_.executors});
+  CallInPieces runner(*this, leaves, paths, at);
+  RecordRequest request{table, callable_.get(), arguments, leaves, paths, version->leaf_names, at, nullptr, options_.memory_budget,
+                        &options_.executors};
+  if (options_.fullgraph) request.no_breaks = "with fullgraph = true";
+  else request.runner = &runner;
+  Recording recording = record_callable(request);
+  version->key = leaves.key();
+  if (recording.in_pieces) {
+    version->in_pieces = true;
+    version->breaks = runner.breaks();
+    result.rest = std::move(recording.rest);
+    result.tensors = std::move(recording.results);
+    keep_last(runner.pieces());
+    version->stages.forward_traces.emplace_back();
+    version->prologue = make_prologue(*version, paths, leaves);
+    version->stages.forward_traces.clear();
+    return version;
+  }
   check_writes(recording, leaves, "the jitted function", at);
   if (options_.debug.verify_against_eager) check_writes_only_arguments(recording, paths, at);
   version->tracing = milliseconds_since(start);
 
+  compile_recording(*version, recording, grad_enabled() && recording.requires_grad);
+  version->result_slots = std::move(recording.result_slots);
+  version->rest = std::move(recording.rest);
+  version->prologue = make_prologue(*version, paths, leaves);
+  finish_times(*version, start);
+  return version;
+}
+
+void JitState::compile_recording(CompiledVersion& version, const Recording& recording, bool differentiate) const {
   PipelineOptions pipeline;
   pipeline.executors = options_.executors;
   pipeline.skip_transforms = options_.skip_transforms;
@@ -150,37 +168,54 @@ std::shared_ptr<const CompiledVersion> JitState::compile_version(const CallableT
   pipeline.associate_forward = options_.debug.associate_forward;
   pipeline.check_traces = options_.debug.check_traces;
   pipeline.recomputation.memory_budget = options_.memory_budget;
-  const bool differentiate = grad_enabled() && recording.requires_grad;
-  version->stages = compile(recording.trace, differentiate, pipeline);
-  version->forward = version->stages.forward;
-  version->backward = version->stages.backward;
+  context().unique_graphs.fetch_add(1, std::memory_order_relaxed);
+  version.stages = compile(recording.trace, differentiate, pipeline);
+  version.forward = version.stages.forward;
+  version.backward = version.stages.backward;
 
-  for (const Value& input : input_values(version->forward->trace())) {
+  std::vector<int> positions(recording.inputs.size(), -1);  // of the recorded inputs among the program's
+  for (const Value& input : input_values(version.forward->trace())) {
     const auto found = std::find_if(recording.inputs.begin(), recording.inputs.end(),
                                     [&](const RecordedInput& r) { return r.id == proxy_id(input); });
     if (found == recording.inputs.end()) throw InternalError("the compiled trace has an input that was not recorded");
-    version->inputs.push_back(*found);
+    positions[static_cast<size_t>(found - recording.inputs.begin())] = static_cast<int>(version.inputs.size());
+    version.inputs.push_back(*found);
     if (found->leaf != RecordedInput::captured) continue;
-    version->captures.push_back(found->tensor);
-    version->capture_names.push_back(input.tensor().name);
+    version.captures.push_back(found->tensor);
+    version.capture_names.push_back(input.tensor().name);
   }
+  for (const auto& [input, result] : recording.written) version.written.emplace_back(positions[input], result);
   if (differentiate) {
-    const BoundSymbol& last = version->forward->trace().bound_symbols.back();
+    const BoundSymbol& last = version.forward->trace().bound_symbols.back();
     for (const Value& output : keyword(last, "flat_output").list())
-      version->carries_gradient.push_back(output.is_tensor() && output.tensor().requires_grad);
+      version.carries_gradient.push_back(output.is_tensor() && output.tensor().requires_grad);
   }
-  version->result_slots = std::move(recording.result_slots);
-  version->result_count = recording.result_count;
-  version->rest = std::move(recording.rest);
-  version->key = leaves.key();
-  append_captures_key(version->captures, version->capture_key);
-  version->prologue = make_prologue(*version, paths, leaves);
+  version.result_count = recording.result_count;
+  append_captures_key(version.captures, version.capture_key);
+}
 
-  for (const std::vector<Trace>* stages : {&version->stages.forward_traces, &version->stages.backward_traces})
-    for (const Trace& stage : *stages) version->transforms += stage.milliseconds;
-  version->total = milliseconds_since(start);
-  version->planning = std::max(0.0, version->total - version->tracing - version->transforms);
-  return version;
+void JitState::finish_times(CompiledVersion& version, std::chrono::steady_clock::time_point start) {
+  for (const std::vector<Trace>* stages : {&version.stages.forward_traces, &version.stages.backward_traces})
+    for (const Trace& stage : *stages) version.transforms += stage.milliseconds;
+  version.total = milliseconds_since(start);
+  version.planning = std::max(0.0, version.total - version.tracing - version.transforms);
+}
+
+void JitState::add_times(const CompiledVersion& version) {
+  compiles_.tracing += version.tracing;
+  compiles_.transforms += version.transforms;
+  compiles_.planning += version.planning;
+  compiles_.total += version.total;
+}
+
+void JitState::keep_last(const Pieces& pieces) {
+  const std::unique_lock lock(mutex_);
+  last_pieces_ = pieces;
+}
+
+Pieces JitState::last_pieces() const {
+  const std::shared_lock lock(mutex_);
+  return last_pieces_;
 }
 
 std::shared_ptr<const CompiledVersion> JitState::last() const {

@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <memory>
 #include <shared_mutex>
 #include <string>
@@ -31,6 +32,11 @@ struct CompiledVersion {
   std::vector<int> result_slots;
   int result_count = 0;
   std::vector<char> carries_gradient;    // for each result of a differentiated version
+  /// Inputs that are given a value with a gradient, and which of the results that is.
+  std::vector<std::pair<int, int>> written;
+  /// The function has graph breaks: its body is run at every call, and pieces of it are compiled. They are asked for at these places.
+  bool in_pieces = false;
+  std::vector<std::string> breaks;
   std::shared_ptr<const void> rest;
 
   // What is told about it.
@@ -46,6 +52,9 @@ struct CompiledVersion {
 inline double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
+
+/// What a call in pieces ran, in order.
+using Pieces = std::vector<std::shared_ptr<const CompiledVersion>>;
 
 /// A jitted function: the callable, its options and its compiled versions. Any number of threads may call it at once.
 class JitState {
@@ -67,12 +76,21 @@ class JitState {
   /// Every version, in the order in which they were compiled. With Cache::no_caching only the newest.
   std::vector<std::shared_ptr<const CompiledVersion>> versions() const;
   CompileStats stats() const;
+  /// The pieces of the last call of a function with graph breaks.
+  Pieces last_pieces() const;
+  /// The compiled form of a piece, looked up by what it does and where it begins.
+  std::shared_ptr<const CompiledVersion> piece(const Recording&, SourceLocation start, SourceLocation);
 
  private:
   using Versions = std::vector<std::shared_ptr<const CompiledVersion>>;
   const CompiledVersion* find(const Leaves&, uint64_t hash) const;
   std::shared_ptr<const CompiledVersion> compile_version(const CallableTable&, const void* const* arguments,
-                                                         const Leaves&, SourceLocation);
+                                                         const Leaves&, SourceLocation, CallResult&);
+  void compile_recording(CompiledVersion&, const Recording&, bool differentiate) const;
+  static void finish_times(CompiledVersion&, std::chrono::steady_clock::time_point start);
+  void add_times(const CompiledVersion&);
+  void call_in_pieces(const CallableTable&, const void* const* arguments, const Leaves&, SourceLocation, CallResult&);
+  void keep_last(const Pieces&);
   void add(std::shared_ptr<const CompiledVersion>, uint64_t hash);
 
   const std::shared_ptr<void> callable_;
@@ -85,6 +103,8 @@ class JitState {
   Versions versions_;
   std::unordered_multimap<uint64_t, const CompiledVersion*> by_hash_;
   CompileStats compiles_;                              // the parts that only compiles change
+  std::unordered_multimap<uint64_t, std::shared_ptr<const CompiledVersion>> pieces_;
+  Pieces last_pieces_;
 
   std::atomic<int64_t> calls_{0}, misses_{0}, last_nanoseconds_{0}, total_nanoseconds_{0};
 };
@@ -94,6 +114,15 @@ bool holds(const CompiledVersion&, const Leaves&);
 /// In words, why no version so far holds: "first call", "t_0: cpu f32[2] instead of cpu f32[3]".
 std::string miss_reason(const CompiledVersion* newest, const Leaves&, const std::vector<std::string>& names);
 
+template <class A, class B>
+bool same_words(const A& a, const B& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(uint64_t)) == 0;
+}
+
+/// Runs a version's program on its inputs; the results are those of the trace, with the node of its backward.
+void run_on(const CompiledVersion&, std::span<const Tensor> inputs, std::vector<Tensor>& results);
+/// Gives what a program has written the history of its value.
+void give_history(const Tensor& value, const Tensor& written);
 /// Runs a version and attaches the node of its backward.
 void run_version(const CompiledVersion&, const Leaves&, CallResult&);
 

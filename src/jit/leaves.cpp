@@ -120,11 +120,13 @@ void Leaves::finish() {
   }
 }
 
-uint64_t Leaves::hash() const {
-  uint64_t hash = key_.size();
-  for (const uint64_t w : key_) hash = (hash ^ w) * 0x9e3779b97f4a7c15u ^ hash >> 29;
+uint64_t hash_of(const SmallVector<uint64_t, 64>& words) {
+  uint64_t hash = words.size();
+  for (const uint64_t w : words) hash = (hash ^ w) * 0x9e3779b97f4a7c15u ^ hash >> 29;
   return hash;
 }
+
+uint64_t Leaves::hash() const { return hash_of(key_); }
 
 namespace {
 

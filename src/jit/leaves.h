@@ -66,6 +66,8 @@ class Leaves {
   SmallVector<uint32_t, 16> headers_;  // where each tensor's item begins in the key
 };
 
+uint64_t hash_of(const SmallVector<uint64_t, 64>& words);
+
 std::vector<KeyItem> read_key(const uint64_t* words, size_t count);
 
 /// The part of a key that describes one tensor: dtype, device, requires_grad and sizes.

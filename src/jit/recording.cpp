@@ -27,6 +27,12 @@ std::pair<int64_t, int64_t> extent(const TensorImpl& tensor) {
   return {tensor.offset, last};
 }
 
+// Of values of a recording outside.
+bool is_view_of(const TensorImpl* view, const TensorImpl* viewed) {
+  while (view && view != viewed) view = view->base.get();
+  return view == viewed;
+}
+
 Containers find_containers(const RecordRequest& request) {
   const auto& tensors = request.leaves.tensors();
   Containers containers(tensors.size(), -1);
@@ -36,8 +42,10 @@ Containers find_containers(const RecordRequest& request) {
   const auto contains = [&](size_t outer, size_t inner) {
     const TensorImpl* a = tensors[outer]->impl().get();
     const TensorImpl* b = tensors[inner]->impl().get();
-    if (!a || !b || a == b || a->proxy || b->proxy || a->storage != b->storage || !a->is_contiguous) return false;
-    if (a->dtype != b->dtype || takes_gradient(outer) || takes_gradient(inner) || a->numel() == 0 || b->numel() == 0) return false;
+    if (!a || !b || a == b || takes_gradient(outer) || takes_gradient(inner)) return false;
+    if (a->proxy || b->proxy) return is_view_of(b, a);
+    if (a->storage != b->storage || !a->is_contiguous) return false;
+    if (a->dtype != b->dtype || a->numel() == 0 || b->numel() == 0) return false;
     const auto [a_first, a_last] = extent(*a);
     const auto [b_first, b_last] = extent(*b);
     return a_first <= b_first && b_last <= a_last;
@@ -56,7 +64,9 @@ Containers find_containers(const RecordRequest& request) {
 }
 
 // A tensor leaf as a view of the one in whose memory it lies.
-Tensor view_of_container(const Tensor& container, const TensorImpl& outer, const TensorImpl& inner, SourceLocation at) {
+Tensor view_of_container(const Tensor& container, const Tensor& containing, const Tensor& contained, SourceLocation at) {
+  const TensorImpl &outer = *containing.impl(), &inner = *contained.impl();
+  if (inner.proxy) return active_tracer(inner.tracer)->view_again(contained, containing, container);
   Dims sizes, strides;
   for (const int64_t size : inner.sizes) sizes.push_back(size);
   for (const int64_t stride : inner.strides) strides.push_back(stride);
@@ -69,6 +79,17 @@ const void* memory_of(const Tensor& tensor) {
   if (!impl->proxy) return impl->storage.get();
   while (impl->base) impl = impl->base.get();
   return impl;
+}
+
+// Whether two tensors that are not the same lie in the same memory.
+bool share_memory(const Leaves& leaves) {
+  const auto& tensors = leaves.tensors();
+  for (size_t i = 0; i < tensors.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (tensors[i]->defined() && tensors[j]->defined() && !tensors[i]->is_same(*tensors[j]) &&
+          memory_of(*tensors[i]) == memory_of(*tensors[j]))
+        return true;
+  return false;
 }
 
 bool writes_into_shared(const Recording& recording, const Leaves& leaves) {
@@ -120,7 +141,7 @@ std::vector<Tensor> bind_inputs(Tracer& tracer, const RecordRequest& request, co
   for (const Contained& inner : contained) {
     const int outer = containers[inner.leaf];
     const auto& tensors = request.leaves.tensors();
-    handles[inner.handle] = view_of_container(by_leaf[outer], *tensors[outer]->impl(), *tensors[inner.leaf]->impl(), request.at);
+    handles[inner.handle] = view_of_container(by_leaf[outer], *tensors[outer], *tensors[inner.leaf], request.at);
   }
   return handles;
 }
@@ -162,11 +183,28 @@ void order_captures(Trace& trace, size_t first, const std::set<int>& named) {
   for (BoundSymbol& bound : trace.bound_symbols) renamed.apply(bound);
 }
 
+// Inputs by their ids, until all have a position.
+void note_written(const Tracer& tracer, std::vector<Value>& results, Recording& recording) {
+  recording.written = tracer.add_written(results);
+  for (auto& [input, result] : recording.written) {
+    input = tracer.captures()[input].proxy->id;
+    recording.requires_grad = recording.requires_grad || results[result].tensor().requires_grad;
+  }
+  recording.result_count = static_cast<int>(results.size());
+}
+
+int position_of(const Recording& recording, int id) {
+  const auto has_id = [&](const RecordedInput& input) { return input.id == id; };
+  return static_cast<int>(std::ranges::find_if(recording.inputs, has_id) - recording.inputs.begin());
+}
+
 Recording record(const RecordRequest& request, const Containers& containers) {
   Recording recording;
   Tracer tracer;
   if (request.memory_budget) tracer.set_memory_budget(request.memory_budget);
   if (request.executors) tracer.set_executors(*request.executors);
+  if (request.runner) tracer.set_runner(request.runner);
+  if (!request.no_breaks.empty()) tracer.set_no_breaks(request.no_breaks);
   const InterpreterScope scope(&tracer);
   try {
     const std::vector<Tensor> handles = bind_inputs(tracer, request, containers, recording);
@@ -174,6 +212,12 @@ Recording record(const RecordRequest& request, const Containers& containers) {
 
     Replay replay{handles.data(), request.at, {}};
     recording.rest = request.table.run(request.callable, request.arguments, replay);
+    if (tracer.breaks() > 0 || request.is_broken) {
+      tracer.end_piece();
+      recording.in_pieces = true;
+      for (const Tensor& result : replay.results) recording.results.push_back(result.defined() ? tracer.concrete_of(result) : result);
+      return recording;
+    }
 
     std::vector<Value> results;
     for (const Tensor& result : replay.results) {
@@ -188,14 +232,15 @@ Recording record(const RecordRequest& request, const Containers& containers) {
     std::set<int> named;
     for (const Tracer::Capture& capture : tracer.captures())
       if (!capture.concrete.name().empty()) named.insert(capture.proxy->id);
+    if (!request.with_respect_to) note_written(tracer, results, recording);
     recording.trace = tracer.finish(Value(std::move(results)));
-    bring_into_canonical_order(recording.trace);
-    order_captures(recording.trace, bound_count, named);
+    arrange(recording.trace, bound_count, named);
     for (size_t i = bound_count; i < recording.trace.args.size(); ++i) {
       const int id = recording.trace.args[i].tensor().id;
       for (const Tracer::Capture& capture : tracer.captures())
         if (capture.proxy->id == id) recording.inputs.push_back({id, RecordedInput::captured, capture.concrete});
     }
+    for (auto& [input, result] : recording.written) input = position_of(recording, input);
   } catch (const RuleError& error) {
     throw UserError(error.message, request.at);
   }
@@ -204,10 +249,22 @@ Recording record(const RecordRequest& request, const Containers& containers) {
 
 }  // namespace
 
+void arrange(Trace& trace, size_t first, const std::set<int>& named) {
+  bring_into_canonical_order(trace);
+  order_captures(trace, first, named);
+}
+
 Recording record_callable(const RecordRequest& request) {
-  Recording recording = record(request, {});
-  if (!writes_into_shared(recording, request.leaves)) return recording;
+  const bool shares = share_memory(request.leaves);
+  if (request.is_broken && shares) return record(request, find_containers(request));
+  if (request.runner) request.runner->restarts_at_break = shares;
+  try {
+    Recording recording = record(request, {});
+    if (recording.in_pieces || !writes_into_shared(recording, request.leaves)) return recording;
+  } catch (const RecordAgain&) {
+  }
   // Once more, with tensors in the memory of others as views of them.
+  if (request.runner) request.runner->restarts_at_break = false;
   return record(request, find_containers(request));
 }
 

@@ -1,12 +1,14 @@
 #pragma once
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <fulgurite/trace.h>
 
 #include "jit/leaves.h"
+#include "tracing/breaks.h"
 
 namespace fulgurite::detail {
 
@@ -26,6 +28,11 @@ struct RecordRequest {
   std::optional<int64_t> memory_budget = {};
   /// Whose gradient rules count inside; null: those of the recording outside, or the default ones.
   const std::vector<std::string>* executors = nullptr;
+  /// Runs the pieces of a function with graph breaks; null: there may be none, and this is why.
+  PieceRunner* runner = nullptr;
+  std::string_view no_breaks = {};
+  /// It had some when it was recorded first.
+  bool is_broken = false;
 };
 
 /// Where an input of a recorded trace comes from.
@@ -45,11 +52,23 @@ struct Recording {
       result_slots;  // for each tensor leaf of the result: which of the trace's results it is; -1: undefined
   int result_count = 0;
   bool requires_grad = false;         // some result does
+  /// Inputs that are given a value with a gradient, as positions among the inputs, and which of the trace's results that is.
+  std::vector<std::pair<int, int>> written;
+
+  bool in_pieces = false;             // it has been run already, in pieces
+  std::vector<Tensor> results;        // of that
 };
+
+/// Thrown through the callable at its first break, where tensors that share memory have to be recorded in another way.
+struct RecordAgain {};
 
 /// Runs the callable under a tracer of its own. Captured tensors become inputs behind the arguments, in the order in
 /// which the canonical trace uses them.
 Recording record_callable(const RecordRequest&);
+
+/// Brings a recorded trace into canonical order, and its args from `first` on into that of their uses; those that are not named are
+/// numbered in it.
+void arrange(Trace&, size_t first, const std::set<int>& named);
 
 /// Fails where a write goes into an input that another input overlaps: it cannot be recorded as a value of its own. `what` writes.
 void check_writes(const Recording&, const Leaves&, const std::string& what, SourceLocation);

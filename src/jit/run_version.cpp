@@ -1,5 +1,10 @@
+#include <fulgurite/error.h>
+
 #include "autograd/compiled_node.h"
+#include "autograd/in_place.h"
 #include "jit/jit_state.h"
+#include "ops/rules.h"
+#include "support/text.h"
 
 namespace fulgurite::detail {
 
@@ -33,6 +38,20 @@ void attach_backward(const CompiledVersion& version, std::span<const Tensor> inp
 
 }  // namespace
 
+void run_on(const CompiledVersion& version, std::span<const Tensor> inputs, std::vector<Tensor>& results) {
+  version.forward->run(inputs, results);
+  if (version.backward) attach_backward(version, inputs, results);
+}
+
+void give_history(const Tensor& value, const Tensor& written) {
+  try {
+    take_history(value, written);
+  } catch (const RuleError& error) {
+    throw UserError(text::cat("a jitted function writes in place into an argument or a captured tensor, ", type_text(written), ": ",
+                              error.message));
+  }
+}
+
 void run_version(const CompiledVersion& version, const Leaves& leaves, CallResult& result) {
   SmallVector<Tensor, 8> inputs;
   size_t captured = 0;
@@ -41,8 +60,8 @@ void run_version(const CompiledVersion& version, const Leaves& leaves, CallResul
                                                            : *leaves.tensors()[input.leaf]);
 
   std::vector<Tensor> results;
-  version.forward->run({inputs.data(), inputs.size()}, results);
-  if (version.backward) attach_backward(version, {inputs.data(), inputs.size()}, results);
+  run_on(version, {inputs.data(), inputs.size()}, results);
+  for (const auto& [input, written] : version.written) give_history(results[written], inputs[input]);
 
   result.rest = version.rest;
   const size_t slots = version.result_slots.size();

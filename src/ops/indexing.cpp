@@ -203,7 +203,10 @@ constinit const Symbol index_put_symbol{
     .documentation =
         "A copy of `input` with `values`, broadcast, written (or added) at the places that index tensors list.",
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      const std::vector<Tensor> indices = integer_indices(a[0].tensor(), tensors_of(a[1]), at);
+      const std::vector<Tensor> given = tensors_of(a[1]);
+      if (Tensor result = put_under_mask(a[0].tensor(), given, a[2].tensor(), a[3].boolean(), at); result.defined())
+        return out.push_back(std::move(result));
+      const std::vector<Tensor> indices = integer_indices(a[0].tensor(), given, at);
       out.push_back(prims::index_put(a[0].tensor(), indices, a[2].tensor(), a[3].boolean(), at));
     },
 };

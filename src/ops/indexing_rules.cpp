@@ -37,6 +37,14 @@ std::vector<Tensor> true_places(const Tensor& mask, SourceLocation at) {
   return tensors;
 }
 
+void check_mask(const Shape& shape, int64_t dim, const Shape& mask) {
+  require(dim + mask.size() <= shape.size(), "the mask's shape ", mask, " does not fit the indexed shape ", shape,
+          " at dimension ", dim);
+  for (size_t d = 0; d < mask.size(); ++d)
+    require(mask[d] == shape[dim + d], "the mask's shape ", mask, " does not match the indexed shape ", shape,
+            " at dimension ", dim + d);
+}
+
 /// Appends the index tensors of one mask or integer tensor that stands at dimension `dim`; gives how many dimensions it takes.
 int64_t append_index(std::vector<Tensor>& indices, const Tensor& input, int64_t dim, const Tensor& index,
                      SourceLocation at) {
@@ -44,14 +52,9 @@ int64_t append_index(std::vector<Tensor>& indices, const Tensor& input, int64_t 
     indices.push_back(index);
     return 1;
   }
-  const Shape mask = index.shape(), shape = input.shape();
-  require(dim + mask.size() <= shape.size(), "the mask's shape ", mask, " does not fit the indexed shape ", shape,
-          " at dimension ", dim);
-  for (size_t d = 0; d < mask.size(); ++d)
-    require(mask[d] == shape[dim + d], "the mask's shape ", mask, " does not match the indexed shape ", shape,
-            " at dimension ", dim + d);
+  check_mask(input.shape(), dim, index.shape());
   for (const Tensor& place : true_places(index, at)) indices.push_back(place);
-  return static_cast<int64_t>(mask.size());
+  return index.ndim();
 }
 
 /// A one-dimensional i64 tensor; while tracing it is made by the trace.
@@ -142,6 +145,34 @@ std::vector<Tensor> integer_indices(const Tensor& input, const std::vector<Tenso
     }
   }
   return result;
+}
+
+Tensor put_under_mask(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
+                      SourceLocation at) {
+  // The mask stands behind dimensions that are taken whole, and so may others behind it.
+  size_t dim = 0;
+  while (dim < indices.size() && !indices[dim].defined()) ++dim;
+  if (dim == indices.size() || !is_mask(indices[dim]) || indices[dim].ndim() == 0) return {};
+  for (size_t i = dim + 1; i < indices.size(); ++i)
+    if (indices[i].defined()) return {};
+  const Tensor& given = indices[dim];
+  check_mask(input.shape(), static_cast<int64_t>(dim), given.shape());
+  const auto behind = static_cast<size_t>(input.ndim() - given.ndim()) - dim;
+  Shape sizes = values.shape();
+  if (sizes.size() > dim + 1 + behind || values.dtype() != input.dtype()) return {};
+  if (sizes.size() > behind) {
+    // One size stands for all places.
+    const size_t places = sizes.size() - behind - 1;
+    if (!(sizes[places] == 1)) return {};
+    for (int64_t d = 1; d < given.ndim(); ++d) sizes.insert(static_cast<int64_t>(places), 1);
+  }
+  if (!(broadcast_shapes(sizes, input.shape()) == input.shape())) return {};
+  const Tensor spread = reshape(values, sizes, at);
+  const Tensor written = accumulate ? add(input, spread, 1, at) : spread;
+  Shape places = given.shape();
+  places.resize(places.size() + behind, 1);
+  const Tensor boolean = given.dtype() == Dtype::boolean ? given : prims::convert_element_type(given, Dtype::boolean, at);
+  return where(reshape(boolean, places, at), written, input, at);
 }
 
 bool is_whole(std::span<const Argument> indices) {

@@ -7,6 +7,9 @@ namespace fulgurite {
 Shape indexed_shape(const Tensor& input, std::span<const Tensor> indices);
 /// Index tensors as prims.index takes them: masks become the places of their true elements, which asks for the masks' values.
 std::vector<Tensor> integer_indices(const Tensor& input, const std::vector<Tensor>& indices, SourceLocation at);
+/// index_put with one mask, of values that do not depend on how many of its elements are true: it needs no places. Undefined for other
+/// indices and values.
+Tensor put_under_mask(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate, SourceLocation at);
 /// x[indices…] in terms of select, slice, unsqueeze and prims.index.
 Tensor index_with(const Tensor& input, std::span<const Argument> indices, SourceLocation at);
 /// Whether the indices are only full slices and an ellipsis: x[indices…] is then the whole of x.

@@ -92,11 +92,9 @@ constinit const Symbol one_hot_symbol{
       require(x.dtype() == Dtype::i64, "class numbers must be i64, got ", x.dtype());
       Int classes = a[1].integer();
       if (classes == -1) {
-        require(innermost_interpreter() == nullptr,
-                "without num_classes the result's size depends on the elements, which is not supported inside a trace: give num_classes");
         require(x.numel() > 0, "the number of classes of no elements is not known: give num_classes");
         const Tensor largest = amax(x, {}, false, at);
-        classes = largest.item<int64_t>() + 1;
+        classes = largest.item<int64_t>(at) + 1;
         if (classes < 1) classes = 1;  // what follows says that the numbers are negative
       }
       out.push_back(prims::one_hot(x, classes, at));

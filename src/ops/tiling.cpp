@@ -106,10 +106,11 @@ constinit const Symbol repeat_interleave_symbol{
       } else {
         if (size > 0) {
           const Tensor least = amin(repeats, {}, false, at);
-          require(least.item<int64_t>() >= 0, "repeats must not be negative: ", least.item<int64_t>());
+          const auto fewest = least.item<int64_t>(at);
+          require(fewest >= 0, "repeats must not be negative: ", fewest);
         }
         const Tensor sum_of = sum(repeats, {}, false, {}, at);
-        total = sum_of.item<int64_t>();
+        total = sum_of.item<int64_t>(at);
       }
       // The place of each result: how many entries end before it.
       const Tensor positions = arange(total, {.dtype = ends.dtype()}, at);

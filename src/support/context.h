@@ -54,6 +54,7 @@ struct Context {
   Generator generator;
   std::atomic<int> threads;
   std::atomic<Dtype> default_dtype{Dtype::f32};
+  std::atomic<int64_t> unique_graphs{0};  // that jit compiled
 
   Context();
 };

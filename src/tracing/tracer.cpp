@@ -11,12 +11,12 @@
 
 namespace fulgurite {
 
-namespace {
-
-uint64_t next_serial() {
+uint64_t next_tracer_serial() {
   static std::atomic<uint64_t> serial{1};
   return serial.fetch_add(1, std::memory_order_relaxed);
 }
+
+namespace {
 
 std::string where(SourceLocation at) {
   if (at.line == 0) return "";
@@ -42,7 +42,7 @@ void refuse_stray_proxy(const Tensor& tensor) {
                             where(tensor.impl()->born), "; return it from the traced function instead of keeping it")};
 }
 
-Tracer::Tracer(std::string name) : outer_(innermost_interpreter()), serial_(next_serial()) {
+Tracer::Tracer(std::string name) : outer_(innermost_interpreter()), serial_(next_tracer_serial()) {
   trace_.name = std::move(name);
   if (const auto* outside = dynamic_cast<const Tracer*>(outer_)) memory_budget_ = outside->memory_budget_;
   scopes_.emplace_back();
@@ -79,7 +79,9 @@ detail::Ref<TensorProxy> Tracer::make_proxy(const TensorType& type, bool require
 }
 
 Tensor Tracer::make_handle(const detail::Ref<TensorProxy>& proxy, SourceLocation at) {
-  return make_proxy_tensor(proxy, serial_, at);
+  Tensor handle = make_proxy_tensor(proxy, serial_, at);
+  if (held_) HeldHandles::add(held_, *handle.impl());
+  return handle;
 }
 
 Tensor Tracer::adopt(const detail::Ref<TensorProxy>& proxy) { return make_handle(proxy, {}); }
@@ -96,10 +98,11 @@ Tensor Tracer::add_argument(const TensorType& type, bool requires_grad, std::str
 Tensor Tracer::capture(const Tensor& concrete, std::string name, bool requires_grad) {
   if (const auto found = current_.find(concrete.impl().get()); found != current_.end()) return found->second;
   if (name.empty()) name = concrete.name();
+  const bool is_named = !name.empty();
   const Tensor handle =
       add_argument({concrete.shape(), concrete.dtype(), concrete.device()}, requires_grad, std::move(name), {},
                    requires_grad && !is_proxy(concrete) && concrete.is_leaf());
-  captures_.push_back({concrete, handle.impl()->proxy});
+  captures_.push_back({concrete, handle.impl()->proxy, is_named});
   current_.emplace(concrete.impl().get(), handle);
   return handle;
 }
@@ -112,15 +115,18 @@ Tensor Tracer::bind_concrete(const Tensor& concrete, std::string name, bool requ
   return capture(concrete, std::move(name), requires_grad);
 }
 
-Tensor Tracer::current(const Tensor& tensor, SourceLocation) {
+Tensor Tracer::current(const Tensor& tensor, SourceLocation at) {
   if (!tensor.defined()) return tensor;
   if (tensor.impl()->proxy && tensor.impl()->tracer == serial_) {
     if (writes_ > 0) refresh(*tensor.impl());
     return tensor;
   }
-  if (const auto found = current_.find(tensor.impl().get()); found != current_.end()) return found->second;
+  if (const auto found = current_.find(tensor.impl().get()); found != current_.end()) {
+    if (writes_ > 0) refresh(*found->second.impl());
+    return found->second;
+  }
   if (tensor.impl()->proxy && active_tracer(tensor.impl()->tracer) == nullptr) refuse_stray_proxy(tensor);
-  return capture(tensor, {}, tensor.requires_grad());
+  return captured(tensor, at);
 }
 
 const detail::Ref<TensorProxy>& Tracer::proxy_of(const Tensor& tensor) {
@@ -296,7 +302,7 @@ void Tracer::record_composite(const Symbol& symbol, Arguments original, Argument
     InferredTypes types;
     infer_types(symbol, arguments, types);
   }
-  const int writes_before = writes_;
+  const int writes_before = writes_, breaks_before = breaks_;
   begin_scope();
   const std::optional<SourceLocation> outside = std::exchange(location_, at);
   try {
@@ -308,6 +314,13 @@ void Tracer::record_composite(const Symbol& symbol, Arguments original, Argument
   }
   location_ = outside;
   SharedVector<BoundSymbol> subsymbols = end_scope();
+  if (breaks_ != breaks_before) {
+    // Its first part has been run: the rest stands for itself.
+    for (BoundSymbol& subsymbol : subsymbols) append(std::move(subsymbol));
+    for (const Tensor& result : results)
+      if (result.impl()->proxy && result.impl()->base) views_[result.impl()->view].scope = open_scopes_.back();
+    return;
+  }
   // A result that is an argument as it came (dropout in evaluation, contiguous) is that argument, not a value of its own.
   const auto argument_that_is = [&](const Tensor& result) -> const Tensor* {
     for (size_t i = 0; i < arguments.size(); ++i)
@@ -361,28 +374,6 @@ void Tracer::record_primitive(const Symbol& symbol, Arguments arguments, SourceL
   }
   bind_call(symbol, arguments, {results.data(), results.size()}, {}, at);
   if (symbol.traits.view && arguments[0].is_tensor()) note_view(results[0], arguments[0].tensor(), std::as_const(scopes_.back()).back());
-}
-
-Trace Tracer::finish(Value results) {
-  if (scopes_.size() != 1) throw InternalError("a trace was finished inside an open scope");
-  std::vector<Value> args;
-  if (results.is_list()) args = results.list();
-  else args.push_back(std::move(results));
-  append_copies(args);
-  origin_ = {};
-  tags_ = {};
-  sequence_ = 0;
-  bind(prims_return_symbol, std::move(args), {});
-  trace_.bound_symbols = std::move(scopes_.back());
-  scopes_.back().clear();
-  return std::move(trace_);
-}
-
-void Tracer::demand_value(const Tensor& tensor, const char* what, SourceLocation at) {
-  throw UserError(text::cat(what, " asks for the value of ", type_text(current(tensor, at)),
-                            " inside a traced function; graph breaks are not supported yet: return the tensor and ask outside, "
-                            "or use where() instead of a branch"),
-                  at);
 }
 
 }  // namespace fulgurite

@@ -5,6 +5,7 @@
 #include <fulgurite/trace.h>
 
 #include "ops/dispatch.h"
+#include "tracing/breaks.h"
 
 namespace fulgurite {
 
@@ -12,6 +13,9 @@ namespace fulgurite {
 ///
 /// A concrete tensor that an operator meets becomes an input ("captured"). Everything recorded is functional: an in-place
 /// operator on a whole tensor gives the handle a new value, and finish() ends the trace with one copy_ per changed input.
+///
+/// Where somebody runs its pieces, elements may be asked for: what was recorded is run, its handles become tensors with memory, and
+/// the recording goes on with a new trace, of which these are inputs.
 class Tracer final : public Interpreter {
  public:
   /// A tracer for a new trace, or one that goes on numbering where another trace stopped (so names stay unique over both).
@@ -35,12 +39,29 @@ class Tracer final : public Interpreter {
   struct Capture {
     Tensor concrete;
     detail::Ref<TensorProxy> proxy;
+    bool is_named = false;
   };
   /// Concrete tensors that became arguments, in the order of the trace's args from `first_capture` on.
   const std::vector<Capture>& captures() const { return captures_; }
 
   /// Ends the recording: appends the copies into changed inputs and the return, and gives the trace. `results` may nest lists.
   Trace finish(Value results);
+  /// Appends to results what inputs were given with a gradient; says which input each is for, and which result.
+  std::vector<std::pair<int, int>> add_written(std::vector<Value>& results) const;
+
+  /// From now on the recording may be broken into pieces, which this one runs.
+  void set_runner(PieceRunner*);
+  /// Why it may not be: "inside grad, …", for messages.
+  void set_no_breaks(std::string_view why) { no_breaks_ = why; }
+  int breaks() const { return breaks_; }
+  /// Ends a piece where the user's code asks for it.
+  void break_here(const std::string& what, SourceLocation);
+  /// Runs what was recorded; handles that are still held become tensors with memory.
+  void end_piece();
+  /// Of a view of a value of this trace: the same views of another tensor, recorded or made by who runs now.
+  Tensor view_again(const Tensor& view, const Tensor& viewed, const Tensor& other) const;
+  /// The tensor that a handle made for an argument stands for; others as they are.
+  Tensor concrete_of(const Tensor&) const;
   /// The value of a tensor in this trace, for results and bound symbols.
   Value value_of(const Tensor&);
   /// The trace's value of a call's argument.
@@ -99,6 +120,7 @@ class Tracer final : public Interpreter {
     detail::Ref<TensorProxy> original;
     Tensor handle;  // holds the latest value
     bool is_leaf = false;
+    bool changes_history = false;  // written where gradients are on, by or into what requires one
   };
   /// A view that was recorded: a handle's `base` under a symbol with these arguments.
   struct View {
@@ -108,6 +130,16 @@ class Tracer final : public Interpreter {
     bool shares_surely = false;   // whatever the strides
   };
   enum class Sharing { shares, is_copy, unknown };
+  /// What an argument's handle stands for after a break.
+  struct StandsFor {
+    Tensor handle, concrete;
+    std::string name;
+  };
+  /// A view of a tensor of an earlier piece.
+  struct Remade {
+    Tensor handle, base;
+    View view;
+  };
 
   Tensor make_handle(const detail::Ref<TensorProxy>&, SourceLocation at);
   Tensor capture(const Tensor& concrete, std::string name, bool requires_grad);
@@ -119,6 +151,14 @@ class Tracer final : public Interpreter {
   void record_composite(const Symbol&, Arguments original, Arguments, SourceLocation, Results&);
   void record_primitive(const Symbol&, Arguments, SourceLocation, Results&);
   void append_copies(std::vector<Value>& results);
+  Trace take_trace(std::vector<Value> results);
+  // Breaks: breaks.cpp.
+  std::vector<Tensor> find_kept(const std::vector<Tensor>& held);
+  Piece finish_piece(const std::vector<Tensor>& kept);
+  void run_piece();
+  void begin_piece();
+  /// The handle for a tensor with memory that this trace has not met yet.
+  Tensor captured(const Tensor& concrete, SourceLocation);
 
   // Views and writes through them: writes.cpp.
   void note_view(const Tensor& view, const Tensor& viewed, const BoundSymbol&);
@@ -132,6 +172,8 @@ class Tracer final : public Interpreter {
   /// The view's value recorded again from what is visible in the scopes that are open.
   Tensor visible(const Tensor&, SourceLocation);
   Tensor replay(const View&, const Tensor& viewed, SourceLocation);
+  /// The view of a tensor with memory.
+  static Tensor remade(const View&, const Tensor& viewed);
   void write(const Tensor& source, const Tensor& destination, SourceLocation);
   void bind_call(const Symbol&, Arguments, std::span<const Tensor> results, SharedVector<BoundSymbol> subsymbols,
                  SourceLocation);
@@ -149,6 +191,13 @@ class Tracer final : public Interpreter {
   std::vector<int> open_scopes_{0};
   int last_scope_ = 0;
   int writes_ = 0;  // so far
+  PieceRunner* runner_ = nullptr;
+  std::string_view no_breaks_ = "inside grad(), value_and_grad(), vjp() and trace()";
+  std::shared_ptr<HeldHandles> held_;
+  std::unordered_map<const TensorImpl*, StandsFor> stands_for_;
+  std::unordered_map<const TensorImpl*, Remade> remade_;
+  int breaks_ = 0;
+  bool knows_strides_ = false;  // a piece is about to be run: the inputs' strides decide
   ForwardOrigins origin() const;
   ForwardOrigins origin_;  // shared by all lines that a rule records
   ForwardOrigin::Part part_ = ForwardOrigin::Part::rule;
@@ -162,6 +211,7 @@ class Tracer final : public Interpreter {
   uint64_t serial_;
 };
 
+uint64_t next_tracer_serial();
 /// The tracer with this serial number among those active on this thread; null when its trace has ended or is another thread's.
 Tracer* active_tracer(uint64_t serial);
 /// The error for a proxy that is used where its trace is not being recorded.

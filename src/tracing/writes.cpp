@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include <fulgurite/error.h>
+#include <fulgurite/operators.h>
 #include <fulgurite/symbol.h>
 
 #include "ir/view_roots.h"
@@ -80,8 +81,14 @@ bool Tracer::geometry(const TensorImpl& handle, ViewGeometry& out) const {
     if (view.symbol->view(call.arguments(), out)) return true;
     out = ViewGeometry();
   } else {
-    for (const WrittenInput& input : inputs_)
-      if (input.handle.impl().get() == &handle) return false;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (inputs_[i].handle.impl().get() != &handle) continue;
+      if (!knows_strides_) return false;
+      const TensorImpl& concrete = *captures_[i].concrete.impl();
+      out.sizes = concrete.sizes;
+      out.strides = concrete.strides;
+      return true;
+    }
   }
   for (const Int size : proxy.shape) out.sizes.push_back(size.hint());
   out.strides = contiguous_strides(out.sizes);
@@ -103,6 +110,17 @@ Tensor Tracer::replay(const View& view, const Tensor& viewed, SourceLocation at)
   Results results;
   record_primitive(*made.symbol, call.arguments(), at, results);
   return results[0];
+}
+
+Tensor Tracer::remade(const View& view, const Tensor& viewed) {
+  const ViewCall call(*view.symbol, view.args, viewed);
+  return dispatch(*view.symbol, call.arguments(), {});
+}
+
+Tensor Tracer::view_again(const Tensor& view, const Tensor& viewed, const Tensor& other) const {
+  if (view.is_same(viewed)) return other;
+  const TensorImpl& impl = *view.impl();
+  return remade(views_[impl.view], view_again(Tensor(impl.base), viewed, other));
 }
 
 void Tracer::refresh(TensorImpl& view) {
@@ -151,7 +169,8 @@ void Tracer::write(const Tensor& source, const Tensor& destination, SourceLocati
     throw RuleError{text::cat("the new value is ", type_text(source), ", the tensor ", type_text(destination))};
   check_leaf_is_not_written(written, at);
   ++writes_;
-  const auto value = proxy_of(source);
+  detail::Ref<TensorProxy> value = proxy_of(source);
+  if (value->requires_grad && !grad_enabled()) value = detach(source, at).impl()->proxy;
   if (written.base) {
     switch (sharing(written)) {
       case Sharing::is_copy: written.base = {}; break;
@@ -172,9 +191,22 @@ void Tracer::write(const Tensor& source, const Tensor& destination, SourceLocati
       }
     }
   }
+  for (WrittenInput& input : inputs_)
+    if (grad_enabled() && input.handle.impl().get() == &written)
+      input.changes_history = input.changes_history || value->requires_grad || written.proxy->requires_grad;
   // Values never change, so two handles may share one.
   written.proxy = value;
   ++written.history;
+}
+
+std::vector<std::pair<int, int>> Tracer::add_written(std::vector<Value>& results) const {
+  std::vector<std::pair<int, int>> written;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (!inputs_[i].changes_history) continue;
+    written.emplace_back(static_cast<int>(i), static_cast<int>(results.size()));
+    results.emplace_back(inputs_[i].handle.impl()->proxy);
+  }
+  return written;
 }
 
 // One copy for each changed input. What lies in the memory of an input that is overwritten, and is copied elsewhere or returned, is
@@ -200,6 +232,30 @@ void Tracer::append_copies(std::vector<Value>& results) {
     const auto written = make_proxy({original->shape, original->dtype, original->device}, false);
     bind(prims_copy__symbol, {Value(latest), Value(original)}, {Value(written)});
   }
+}
+
+Trace Tracer::finish(Value results) {
+  if (scopes_.size() != 1) throw InternalError("a trace was finished inside an open scope");
+  std::vector<Value> args;
+  if (results.is_list()) args = results.list();
+  else args.push_back(std::move(results));
+  return take_trace(std::move(args));
+}
+
+Trace Tracer::take_trace(std::vector<Value> results) {
+  const Tags tags = std::exchange(tags_, {});
+  const int sequence = std::exchange(sequence_, 0);
+  const ForwardOrigins origin = std::exchange(origin_, {});
+  append_copies(results);
+  bind(prims_return_symbol, std::move(results), {});
+  trace_.bound_symbols = std::move(scopes_.back());
+  scopes_.back().clear();
+  tags_ = tags;
+  sequence_ = sequence;
+  origin_ = origin;
+  Trace taken = std::move(trace_);
+  trace_.name = taken.name;
+  return taken;
 }
 
 }  // namespace fulgurite

@@ -39,6 +39,8 @@ class Order {
     for (int i = 0; i < last; ++i)
       if (fixes_a_number(trace_.bound_symbols[i])) visit(i);
     visit(last_effect_);
+    // What is written may be read by what another input is given.
+    for (const int copy : copies_) for_each_use(trace_.bound_symbols[copy], [&](int id) { visit(uses_.producer(id)); });
     for (const int copy : copies_) visit(copy);
     order_.push_back(last);
     return std::move(order_);

@@ -265,3 +265,19 @@ TEST("arguments that share memory are written as one, or both are named") {
   const Tensor w = weights();
   expect_error([&] { value_and_grad(f)(w, w, w(1)); }, "the function given to value_and_grad writes into t_1, which shares memory with t_0");
 }
+
+TEST("an input is overwritten after what another input is given has been computed from it") {
+  const auto f = [](Tensor w, Tensor c, Tensor d) {
+    d.copy_(c);
+    d.mul_(w);
+    c.add_(-0.25);
+    return sum(w);
+  };
+  for (const bool compiled : {false, true}) {
+    const Tensor w = tensor({1.0, 2.0}), c = tensor({1.0, 1.0}), d = zeros({2});
+    if (compiled) jit(f)(w, c, d);
+    else value_and_grad(f)(w, c, d);
+    expect_near(c.to_vector<float>(), {0.75, 0.75});
+    expect_near(d.to_vector<float>(), {1, 2});
+  }
+}

@@ -89,15 +89,6 @@ TEST("what is not supported yet says so, and what is unknown names what is known
       "those that can be skipped are cse, dce, recomputation");
   expect_error([&] { mark_dynamic(ones({2}), 0); }, "not supported yet");
   graph_break();
-  expect_error(
-      [&] {
-        jit([](Tensor x) {
-          graph_break();
-          return x;
-        })(ones({1}));
-      },
-      "graph breaks are not supported yet");
-  expect_error([&] { jit([](Tensor x) { return x.item<double>() > 0 ? x : -x; })(ones({1})); }, "graph breaks");
 }
 
 TEST("a tensor of a trace that ended is refused with the line of its birth") {

@@ -1,0 +1,21 @@
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#pragma GCC visibility push(default)
+namespace fulgurite {
+
+/// Counts of what the process has done so far, by name. Any thread may ask and clear.
+///
+///   unique_graphs    traces that jit compiled: one for each version of a function without graph breaks, one for each new piece of one
+///                    with them
+class Counters {
+ public:
+  int64_t operator[](std::string_view name) const;
+  void clear();
+};
+
+Counters counters();
+
+}  // namespace fulgurite
+#pragma GCC visibility pop

@@ -1,0 +1,124 @@
+#include "jit/pieces.h"
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include <fulgurite/error.h>
+
+#include "autograd/tensor_autograd.h"
+#include "jit/leaf_names.h"
+#include "jit/structure_key.h"
+#include "ops/symbols.h"
+#include "support/text.h"
+
+namespace fulgurite::detail {
+
+void CallInPieces::note_break(const std::string& what, SourceLocation at) {
+  if (restarts_at_break) throw RecordAgain{};
+  std::string_view file = at.line > 0 ? at.file : "";
+  if (const size_t slash = file.rfind('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
+  start_ = std::exchange(last_break_, at);
+  ends_at_break_ = true;
+  breaks_.push_back(at.line > 0 ? text::cat(what, " at ", file, ":", at.line) : what);
+}
+
+std::vector<Tensor> CallInPieces::run(Piece piece) {
+  Recording recording;
+  std::set<int> named;
+  for (const Piece::Input& input : piece.inputs)
+    if (input.is_named) named.insert(input.proxy->id);
+  recording.trace = std::move(piece.trace);
+  arrange(recording.trace, 0, named);
+  if (recording.trace.bound_symbols.size() == 1 && piece.kept == 0) return {};
+
+  std::vector<Tensor> inputs;
+  for (const Value& arg : recording.trace.args) {
+    const auto is_this = [&](const Piece::Input& input) { return input.proxy->id == arg.proxy_id(); };
+    recording.inputs.push_back({arg.proxy_id(), RecordedInput::captured, std::ranges::find_if(piece.inputs, is_this)->concrete});
+    inputs.push_back(recording.inputs.back().tensor);
+  }
+  check_writes(recording, leaves_, "the jitted function", at_);
+  if (state_.options().debug.verify_against_eager) check_writes_only_arguments(recording);
+  for (const Value& result : recording.trace.bound_symbols.read().back().args)
+    recording.requires_grad = recording.requires_grad || (result.is_tensor() && result.tensor().requires_grad);
+  recording.result_count = static_cast<int>(recording.trace.bound_symbols.read().back().args.size());
+
+  const SourceLocation start = std::exchange(ends_at_break_, false) ? start_ : last_break_;
+  pieces_.push_back(state_.piece(recording, start, at_));
+  std::vector<Tensor> results;
+  run_on(*pieces_.back(), inputs, results);
+  for (const auto& [input, result] : piece.written) give_history(results[result], piece.inputs[input].concrete);
+  results.resize(piece.kept);
+  return results;
+}
+
+// verify_against_eager runs the function a second time: what it writes into must have been copied before.
+void CallInPieces::check_writes_only_arguments(const Recording& recording) const {
+  size_t argument_tensors = 0;
+  for (const LeafPath& path : paths_) argument_tensors += path.is_tensor && path.argument != LeafPath::callable_member;
+  for (const BoundSymbol& bound : recording.trace.bound_symbols) {
+    if (bound.symbol != &prims_copy__symbol) continue;
+    for (const RecordedInput& input : recording.inputs) {
+      if (input.id != bound.args[1].proxy_id()) continue;
+      bool is_argument = false;
+      for (size_t leaf = 0; leaf < argument_tensors; ++leaf)
+        is_argument = is_argument || (leaves_.tensors()[leaf]->defined() && leaves_.tensors()[leaf]->is_same(input.tensor));
+      if (!is_argument)
+        throw UserError(text::cat("verify_against_eager: the function writes into ", bound.args[1].tensor().name,
+                                  ", which is not an argument; it cannot be run twice"),
+                        at_);
+    }
+  }
+}
+
+Tensor CallInPieces::alias_of(const Tensor& tensor) {
+  const TensorImpl& impl = *tensor.impl();
+  const Tensor alias = make_view(impl.storage, impl.sizes, impl.strides, impl.offset, impl.dtype);
+  if (Edge edge = gradient_edge(tensor); edge.node) set_history(alias, std::move(edge.node), edge.output);
+  return alias;
+}
+
+std::shared_ptr<const CompiledVersion> JitState::piece(const Recording& recording, SourceLocation start, SourceLocation at) {
+  SmallVector<uint64_t, 64> key = structure_key(recording.trace);
+  key.push_back(reinterpret_cast<uintptr_t>(start.file));
+  key.push_back(static_cast<uint64_t>(start.line));
+  const uint64_t hash = hash_of(key);
+  const bool caches = options_.cache != Cache::no_caching;
+  if (caches) {
+    const std::shared_lock lock(mutex_);
+    const auto [begin, end] = pieces_.equal_range(hash);
+    for (auto candidate = begin; candidate != end; ++candidate)
+      if (same_words(candidate->second->key, key)) return candidate->second;
+  }
+  const auto now = std::chrono::steady_clock::now();
+  auto piece = std::make_shared<CompiledVersion>();
+  piece->when = std::chrono::system_clock::now();
+  piece->called_at = at;
+  compile_recording(*piece, recording, recording.requires_grad);
+  piece->key = std::move(key);
+  finish_times(*piece, now);
+  const std::unique_lock lock(mutex_);
+  add_times(*piece);
+  if (caches) pieces_.emplace(hash, piece);
+  return piece;
+}
+
+void JitState::call_in_pieces(const CallableTable& table, const void* const* arguments, const Leaves& leaves, SourceLocation at,
+                              CallResult& result) {
+  std::vector<LeafPath> paths;
+  table.paths(callable_.get(), arguments, paths);
+  const std::vector<std::string> names = leaf_names(paths, leaves, options_.argument_names);
+  CallInPieces runner(*this, leaves, paths, at);
+  RecordRequest request{table, callable_.get(), arguments, leaves, paths, names, at, nullptr, options_.memory_budget, &options_.executors};
+  request.runner = &runner;
+  request.is_broken = true;
+  Recording recording = record_callable(request);
+  if (!recording.in_pieces) throw InternalError("a function with graph breaks was run without one");
+  result.rest = std::move(recording.rest);
+  result.tensors = std::move(recording.results);
+  keep_last(runner.pieces());
+}
+
+}  // namespace fulgurite::detail

@@ -1,0 +1,37 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "jit/jit_state.h"
+#include "tracing/breaks.h"
+
+namespace fulgurite::detail {
+
+/// One call of a function with graph breaks: its pieces are looked up by what they do, compiled when they are new, and run.
+class CallInPieces final : public PieceRunner {
+ public:
+  CallInPieces(JitState& state, const Leaves& leaves, const std::vector<LeafPath>& paths, SourceLocation at)
+      : state_(state), leaves_(leaves), paths_(paths), at_(at) {}
+
+  void note_break(const std::string& what, SourceLocation) override;
+  std::vector<Tensor> run(Piece) override;
+  Tensor alias_of(const Tensor&) override;
+
+  const Pieces& pieces() const { return pieces_; }
+  const std::vector<std::string>& breaks() const { return breaks_; }
+
+ private:
+  void check_writes_only_arguments(const Recording&) const;
+
+  JitState& state_;
+  const Leaves& leaves_;
+  const std::vector<LeafPath>& paths_;
+  SourceLocation at_;
+  Pieces pieces_;
+  std::vector<std::string> breaks_;  // in words
+  SourceLocation start_, last_break_;  // where the piece that ends, and the one after it, begin
+  bool ends_at_break_ = false;
+};
+
+}  // namespace fulgurite::detail

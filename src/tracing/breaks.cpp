@@ -1,0 +1,226 @@
+// Breaks: a recording whose tensors' elements are asked for is run so far, its handles become tensors with memory, and it goes on with
+// another trace.
+#include "tracing/breaks.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_set>
+
+#include <fulgurite/autograd.h>
+#include <fulgurite/error.h>
+#include <fulgurite/operators.h>
+
+#include "ir/view_roots.h"
+#include "ops/symbols.h"
+#include "tracing/tracer.h"
+
+namespace fulgurite {
+
+/// Lies where a tensor with memory has what the engine keeps: it goes when the handle goes, or gets memory.
+class HeldHandles::Membership final : public AutogradMeta {
+ public:
+  Membership(std::shared_ptr<HeldHandles> handles, uint64_t number) : handles_(std::move(handles)), number_(number) {}
+  ~Membership() override {
+    const std::lock_guard lock(handles_->mutex_);
+    handles_->handles_.erase(number_);
+  }
+
+ private:
+  std::shared_ptr<HeldHandles> handles_;
+  uint64_t number_;
+};
+
+void HeldHandles::add(const std::shared_ptr<HeldHandles>& handles, TensorImpl& impl) {
+  const std::lock_guard lock(handles->mutex_);
+  const uint64_t number = handles->next_++;
+  handles->handles_.emplace(number, &impl);
+  impl.autograd = std::make_unique<Membership>(handles, number);
+}
+
+std::vector<Tensor> HeldHandles::all() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Tensor> handles;
+  for (const auto& [number, impl] : handles_) handles.emplace_back(TensorImplRef(impl));
+  return handles;
+}
+
+namespace {
+
+/// Makes a handle a tensor with memory: that of `tensor`, which nobody else holds, with its history.
+void give_memory(TensorImpl& handle, const Tensor& tensor) {
+  TensorImpl& from = *tensor.impl();
+  handle.proxy = {};
+  handle.tracer = 0;
+  handle.view = -1;
+  handle.autograd = std::move(from.autograd);
+  handle.requires_grad = from.requires_grad;
+  handle.storage = from.storage;
+  handle.sizes = from.sizes;
+  handle.strides = from.strides;
+  handle.offset = from.offset;
+  handle.dtype = from.dtype;
+  handle.device = from.device;
+  handle.is_contiguous = from.is_contiguous;
+  handle.base = from.base;
+  handle.base_history = from.base_history;
+  handle.history = from.history;
+}
+
+class GradMode {
+ public:
+  explicit GradMode(bool enabled) {
+    if (enabled) enable_.emplace();
+    else disable_.emplace();
+  }
+
+ private:
+  std::optional<EnableGrad> enable_;
+  std::optional<NoGrad> disable_;
+};
+
+}  // namespace
+
+// What is held and is a value of its own; views of it are made again afterwards.
+std::vector<Tensor> Tracer::find_kept(const std::vector<Tensor>& held) {
+  knows_strides_ = true;
+  std::vector<Tensor> kept;
+  for (const Tensor& handle : held) {
+    TensorImpl& impl = *handle.impl();
+    if (impl.base && sharing(impl) == Sharing::is_copy) impl.base = {};
+    const auto is_this = [&](const WrittenInput& input) { return input.handle.is_same(handle); };
+    if (!impl.base && std::ranges::none_of(inputs_, is_this)) kept.push_back(handle);
+  }
+  knows_strides_ = false;
+  return kept;
+}
+
+void Tracer::set_runner(PieceRunner* runner) {
+  runner_ = runner;
+  held_ = std::make_shared<HeldHandles>();
+}
+
+Tensor Tracer::concrete_of(const Tensor& tensor) const {
+  const auto found = stands_for_.find(tensor.impl().get());
+  return found == stands_for_.end() ? tensor : found->second.concrete;
+}
+
+Piece Tracer::finish_piece(const std::vector<Tensor>& kept) {
+  Piece piece;
+  for (size_t i = 1; i < scopes_.size(); ++i) {
+    for (BoundSymbol& bound : scopes_[i]) scopes_[0].push_back(std::move(bound));
+    scopes_[i].clear();
+  }
+  if (scopes_.size() > 1) std::swap(scopes_.front(), scopes_.back());  // what is recorded goes to the last
+  for (const Capture& capture : captures_) piece.inputs.push_back({capture.concrete, capture.proxy, capture.is_named});
+
+  // Each gets memory of its own.
+  const std::vector<int> roots = view_roots(std::as_const(scopes_.back()).read(), trace_.next_id);
+  std::unordered_set<int> taken;
+  for (const WrittenInput& input : inputs_) taken.insert(input.original->id);
+  std::vector<Value> results;
+  for (const Tensor& handle : kept) {
+    detail::Ref<TensorProxy> value = handle.impl()->proxy;
+    if (!taken.insert(roots[value->id]).second) {
+      const auto copy = make_proxy({value->shape, value->dtype, value->device}, value->requires_grad);
+      bind(clone_symbol, {Value(value)}, {Value(copy)});
+      value = copy;
+    }
+    results.emplace_back(value);
+  }
+  piece.kept = static_cast<int>(results.size());
+  piece.written = add_written(results);
+  piece.trace = take_trace(std::move(results));
+  return piece;
+}
+
+void Tracer::begin_piece() {
+  Trace next;
+  next.name = trace_.name;
+  trace_ = std::move(next);
+  captures_.clear();
+  current_.clear();
+  inputs_.clear();
+  views_.clear();
+  serial_ = next_tracer_serial();
+}
+
+void Tracer::break_here(const std::string& what, SourceLocation at) {
+  if (!runner_ || tags_.has(Tag::recompute_in_backward)) {
+    const std::string_view where = runner_ ? "inside checkpoint()" : no_breaks_;
+    throw UserError(text::cat(what, " inside a traced function: a graph break, which cannot be made ", where,
+                              "; return the tensor and ask outside, or use where() instead of a branch"),
+                    at);
+  }
+  runner_->note_break(what, location_.value_or(at));
+  end_piece();
+}
+
+void Tracer::demand_value(const Tensor& tensor, const char* what, SourceLocation at) {
+  break_here(text::cat(what, " asks for the value of ", type_text(tensor)), at);
+}
+
+void Tracer::end_piece() {
+  ++breaks_;
+  try {
+    run_piece();
+  } catch (...) {
+    begin_piece();
+    throw;
+  }
+  begin_piece();
+}
+
+void Tracer::run_piece() {
+  const std::vector<Tensor> held = held_->all();
+  const std::vector<Tensor> kept = find_kept(held);
+  const std::vector<WrittenInput> inputs = inputs_;
+  const std::vector<View> views = views_;
+  Piece piece = finish_piece(kept);
+  const std::vector<Piece::Input> concretes = piece.inputs;
+  std::vector<Tensor> results;
+  const bool does_something = piece.trace.bound_symbols.size() > 1;
+  {
+    const InterpreterScope eager(nullptr);
+    if (does_something || !kept.empty()) results = runner_->run(std::move(piece));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Tensor& handle = inputs[i].handle;
+      constexpr int own_handles = 4;  // here three times, and in current_
+      if (handle.impl()->owners <= own_handles) continue;
+      give_memory(*handle.impl(), runner_->alias_of(concretes[i].concrete));
+      stands_for_.insert_or_assign(handle.impl().get(), StandsFor{handle, concretes[i].concrete, inputs[i].original->name});
+    }
+    for (size_t i = 0; i < kept.size(); ++i) give_memory(*kept[i].impl(), results[i]);
+    for (const Tensor& handle : held) {
+      TensorImpl& impl = *handle.impl();
+      if (!impl.proxy || !impl.base) continue;
+      const View& view = views[impl.view];
+      Tensor base(impl.base);
+      if (const auto found = stands_for_.find(base.impl().get()); found != stands_for_.end()) base = found->second.concrete;
+      const GradMode mode(impl.proxy->requires_grad);
+      give_memory(impl, remade(view, base));
+      remade_.insert_or_assign(&impl, Remade{handle, base, view});
+    }
+  }
+}
+
+Tensor Tracer::captured(const Tensor& concrete, SourceLocation at) {
+  if (const auto found = stands_for_.find(concrete.impl().get()); found != stands_for_.end()) {
+    const StandsFor stands_for = found->second;
+    if (const auto known = current_.find(stands_for.concrete.impl().get()); known != current_.end()) return known->second;
+    return capture(stands_for.concrete, stands_for.name, stands_for.concrete.requires_grad());
+  }
+  const auto found = remade_.find(concrete.impl().get());
+  if (found == remade_.end()) return capture(concrete, {}, concrete.requires_grad());
+  // A view of a tensor of an earlier piece is that in this one too. It stands where every scope sees it.
+  const Remade made = found->second;
+  const Tensor viewed = current(made.base, at);
+  const bool is_inside = scopes_.size() > 1;
+  if (is_inside) std::swap(scopes_.front(), scopes_.back());
+  const Tensor handle = replay(made.view, viewed, at);
+  if (is_inside) std::swap(scopes_.front(), scopes_.back());
+  views_[handle.impl()->view].scope = open_scopes_.front();
+  current_.emplace(concrete.impl().get(), handle);
+  return handle;
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,58 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fulgurite/trace.h>
+
+#include "tensor/tensor_impl.h"
+
+namespace fulgurite {
+
+/// What a recording has made up to a break, to be run before it goes on.
+struct Piece {
+  struct Input {
+    Tensor concrete;
+    detail::Ref<TensorProxy> proxy;
+    bool is_named = false;
+  };
+  Trace trace;                // as recorded; its results are what is still held, then what was written with a gradient
+  std::vector<Input> inputs;  // the trace's args
+  int kept = 0;               // how many of the results are still held
+  /// Inputs that were given a value with a gradient, and which result that is.
+  std::vector<std::pair<int, int>> written;
+};
+
+/// Runs the pieces of a recording that may be broken.
+class PieceRunner {
+ public:
+  virtual ~PieceRunner() = default;
+  /// A break, before anything is run; `what` asks for it.
+  virtual void note_break(const std::string& what, SourceLocation) = 0;
+  /// Gives the piece's results, those that are still held.
+  virtual std::vector<Tensor> run(Piece) = 0;
+  /// Another handle for a tensor with memory, with the same history.
+  virtual Tensor alias_of(const Tensor&) = 0;
+  /// The function has to be recorded in another way if it has a break: note_break throws.
+  bool restarts_at_break = false;
+};
+
+/// The handles of a recording that somebody still holds.
+class HeldHandles {
+ public:
+  static void add(const std::shared_ptr<HeldHandles>&, TensorImpl&);
+  /// In the order in which they were made.
+  std::vector<Tensor> all() const;
+
+ private:
+  class Membership;
+  mutable std::mutex mutex_;  // a handle may be let go by another thread, when the recording is long over
+  std::map<uint64_t, TensorImpl*> handles_;
+  uint64_t next_ = 0;
+};
+
+}  // namespace fulgurite
