@@ -37,7 +37,7 @@ TEST("item() breaks a function in two, and its body runs at every call") {
   expect_equal(count_pieces(f), size_t{2});
   expect_text(explain(f).substr(explain(f).find("  in pieces")), R"(
   in pieces: it has graph breaks, so its body runs at every call
-    item() asks for the value of cpu f32[] at breaks_test.cpp:30
+    item() asks for the value of cpu f32[] at breaks_test.cpp:29
 )");
 }
 
