@@ -82,7 +82,7 @@ Tensor CallInPieces::alias_of(const Tensor& tensor) {
 
 std::shared_ptr<const CompiledVersion> JitState::piece(const Recording& recording, SourceLocation start, SourceLocation at) {
   SmallVector<uint64_t, 64> key = structure_key(recording.trace);
-  key.push_back(reinterpret_cast<uintptr_t>(start.file));
+  key.push_back(start.line > 0 ? reinterpret_cast<uintptr_t>(start.file) : 0);  // "" may lie in several places
   key.push_back(static_cast<uint64_t>(start.line));
   const uint64_t hash = hash_of(key);
   const bool caches = options_.cache != Cache::no_caching;
