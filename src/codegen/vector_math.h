@@ -1,4 +1,4 @@
-// The transcendental functions of vector.h's lanes: within 3 units in the last place of the true value, right for
+// The transcendental functions of vector.h's lanes: within 3.5 units in the last place of the true value, right for
 // NaN, infinities, zeros of either sign and denormal numbers. Integers come out of floats by adding 1.5 * 2^23, which
 // is defined for every input.
 #pragma once
