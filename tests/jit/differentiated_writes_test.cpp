@@ -4,6 +4,7 @@
 #include <fulgurite/fulgurite.h>
 #include <fulgurite/models/convnet.h>
 
+#include "support/line_images.h"
 #include "support/test.h"
 
 using namespace fulgurite;
@@ -150,14 +151,7 @@ TEST("a captured buffer is written once a call") {
 TEST("batch norm trains inside value_and_grad, jitted, and its statistics follow") {
   manual_seed(2);
   const models::Convnet first = models::make_convnet({.width = 4, .classes = 2});
-  const Tensor images = randn({12, 1, 8, 8}) * 0.1;
-  std::vector<int64_t> kinds;
-  for (int64_t i = 0; i < 12; ++i) {
-    kinds.push_back(i % 2);
-    const Tensor image = images(i, 0);
-    (i % 2 == 0 ? image(Slice(), 3) : image(3)).add_(1);
-  }
-  const Tensor classes = tensor(kinds);
+  const auto [images, classes] = line_images();
   const auto loss = [](models::Convnet convnet, Tensor x, Tensor y) { return convnet.loss(x, y); };
   const auto step = jit(value_and_grad(loss));
   double before = 0, after = 0;
