@@ -1,10 +1,13 @@
 #include "autograd/execute.h"
 
+#include <algorithm>
+
 #include <fulgurite/error.h>
 #include <fulgurite/operators.h>
 
 #include "executors/executor.h"
 #include "ops/user_operator.h"
+#include "tensor/pending.h"
 
 namespace fulgurite {
 
@@ -25,13 +28,32 @@ bool make_view_result(const Symbol& symbol, Arguments arguments, Results& result
   return true;
 }
 
+constexpr int64_t worth_gathering = 4096;  // elements: fewer are computed sooner than remembered
+
+bool is_worth_gathering(const Shape& shape) { return shape.numel().hint() >= worth_gathering; }
+
+void need_elements(const Argument& argument) {
+  if (argument.is_tensor()) fulgurite::need_elements(*argument.tensor().impl());
+  if (argument.kind() == Argument::Kind::tensors)
+    for (const Tensor& tensor : argument.tensors())
+      if (tensor.defined()) fulgurite::need_elements(*tensor.impl());
+  if (argument.kind() == Argument::Kind::list)
+    for (const Argument& item : argument.list()) need_elements(item);
+}
+void need_elements(Arguments arguments) {
+  for (const Argument& argument : arguments) need_elements(argument);
+}
+
 void run_kernel(const Symbol& symbol, const Implementation& implementation, Arguments arguments, Results& results) {
   InferredTypes types;
   infer_types(symbol, arguments, types);
+  const bool gathers = pending_values() != nullptr && implementation.is_pointwise && is_worth_gathering(types[0].shape);
+  if (pending_values() && !gathers) need_elements(arguments);
   for (const TensorType& type : types) {
     Sizes sizes;
     for (const Int size : type.shape) sizes.push_back(size.hint());
-    results.push_back(make_tensor(sizes, type.dtype, type.device));
+    if (gathers) results.push_back(make_pending_tensor(sizes, type.dtype, type.device));
+    else results.push_back(make_tensor(sizes, type.dtype, type.device));
   }
   implementation.kernel(arguments, {results.data(), results.size()});
 }
@@ -48,7 +70,13 @@ void decompose(const Symbol& symbol, Arguments arguments, Results& results, Sour
     InferredTypes types;
     infer_types(symbol, arguments, types);
   }
+  const auto is_large = [](const Argument& a) { return a.is_tensor() && a.tensor().impl()->numel() >= worth_gathering; };
+  if (pending_values() || !std::any_of(arguments.begin(), arguments.end(), is_large) || as_user_operator(symbol))
+    return symbol.decompose(arguments, results, at);
+  const std::unique_ptr<PendingValues> chain = make_pointwise_chain();
+  const PendingScope scope(chain.get());
   symbol.decompose(arguments, results, at);
+  chain->finish_all();
 }
 
 // Where strides allow no view, one of a contiguous copy.

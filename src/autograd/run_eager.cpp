@@ -6,6 +6,7 @@
 #include "executors/gradient_rules.h"
 #include "ops/call_error.h"
 #include "ops/symbols.h"
+#include "tensor/pending.h"
 #include "tracing/tracer.h"
 
 namespace fulgurite {
@@ -96,6 +97,8 @@ void run_recorded(const Symbol& symbol, Arguments arguments, SourceLocation at, 
 void run_eager(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
   for (const Argument& argument : arguments) check_concrete(argument);
   if (&symbol == &prims_copy__symbol) {
+    // What is computed from the tensor that is written needs it as it was.
+    if (PendingValues* const values = pending_values()) values->finish_all();
     write_eagerly(arguments[0].tensor(), arguments[1].tensor(), at);
     results.push_back(arguments[1].tensor());
     return;

@@ -205,17 +205,15 @@ FULGURITE_INLINE Floats silu(const Floats& x) {
   return select(x == Floats(-__builtin_inff()), Floats(__builtin_nanf("")), result);
 }
 
-/// sin(x + quarter * pi / 2).
-FULGURITE_INLINE Floats sine(const Floats& x, int quarter) {
-  if (any(abs(x) > Floats(30000.f))) [[unlikely]] {  // the reduction below would lose digits
-    float value[lanes];
-    store(value, x);
-    for (int lane = 0; lane < lanes; ++lane)
-      value[lane] = quarter ? __builtin_cosf(value[lane]) : __builtin_sinf(value[lane]);
-    return load(value);
-  }
+inline constexpr float largest_turn = 30000;  // past it turn_of would lose digits
+
+/// The nearest number of quarter turns, in its lowest bits, and sine and cosine of what is left.
+struct Turn {
+  Ints quarters;
+  Floats sine, cosine;
+};
+FULGURITE_INLINE Turn turn_of(const Floats& x) {
   const Floats shifted = multiply_add(x, Floats(0.636619772367581343f), Floats(0x1.8p23f));
-  const Ints n = bits_of(shifted) + Ints(quarter);
   const Floats k = shifted - Floats(0x1.8p23f);
   // pi/2 in four parts; the first two have so few bits that nothing is lost with them, and `low` is what r loses with the others.
   Floats rest = multiply_add(k, Floats(-1.5703125f), x);
@@ -227,13 +225,26 @@ FULGURITE_INLINE Floats sine(const Floats& x, int quarter) {
   const Floats z = r * r;
   Floats s = multiply_add(Floats(-1.9515295891e-4f), z, Floats(8.3321608736e-3f));
   s = multiply_add(s, z, Floats(-1.6666654611e-1f));
-  const Floats sine_of_r = r + multiply_add(s * z, r, low);
   Floats c = multiply_add(Floats(2.443315711809948e-5f), z, Floats(-1.388731625493765e-3f));
   c = multiply_add(c, z, Floats(4.166664568298827e-2f));
   const Floats high = multiply_add(Floats(-0.5f), z, Floats(1.f));
   const Floats lost_of_high = multiply_add(Floats(-0.5f), z, Floats(1.f) - high);
-  const Floats cosine_of_r = high + multiply_add(c * z, z, multiply_add(-low, r, lost_of_high));
-  const Floats value = select((n & Ints(1)) != Ints(0), cosine_of_r, sine_of_r);
+  return {bits_of(shifted), r + multiply_add(s * z, r, low),
+          high + multiply_add(c * z, z, multiply_add(-low, r, lost_of_high))};
+}
+
+/// sin(x + quarter * pi / 2).
+FULGURITE_INLINE Floats sine(const Floats& x, int quarter) {
+  if (any(abs(x) > Floats(largest_turn))) [[unlikely]] {
+    float value[lanes];
+    store(value, x);
+    for (int lane = 0; lane < lanes; ++lane)
+      value[lane] = quarter ? __builtin_cosf(value[lane]) : __builtin_sinf(value[lane]);
+    return load(value);
+  }
+  const Turn turn = turn_of(x);
+  const Ints n = turn.quarters + Ints(quarter);
+  const Floats value = select((n & Ints(1)) != Ints(0), turn.cosine, turn.sine);
   return from_bits(bits_of(value) ^ shift_left(n & Ints(2), 30));
 }
 FULGURITE_INLINE Floats sin(const Floats& x) { return select(x == Floats(0.f), x, sine(x, 0)); }

@@ -32,6 +32,7 @@ struct Implementation {
   /// Bytes of scratch memory the kernel wants beside its results, or null for none.
   int64_t (*scratch)(Arguments) = nullptr;
   const UserImplementation* user = nullptr;
+  bool is_pointwise = false;  // the kernel is one pointwise call, which may be gathered with others
 
   bool accepts(Arguments arguments) const {
     if (user) return user->accepts(arguments);
@@ -54,6 +55,10 @@ const Executor& eager_executor();
 const Executor& onednn_executor();
 
 const Implementation* find_eager_implementation(const Symbol&);
+
+class PendingValues;
+/// What remembers the eager executor's pointwise calls and runs them together.
+std::unique_ptr<PendingValues> make_pointwise_chain();
 
 /// Adds an executor before eager; throws UserError when its name is taken. It is asked only where it is named. Thread-safe, as are the
 /// functions of extend.h that list executors and set the defaults.

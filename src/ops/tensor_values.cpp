@@ -8,6 +8,7 @@
 #include "ops/tensor_values.h"
 #include "support/text.h"
 #include "tensor/element.h"
+#include "tensor/pending.h"
 
 namespace fulgurite {
 
@@ -59,6 +60,7 @@ const TensorImpl& demand_elements(const Tensor& tensor, const char* what, Source
                               impl.born.line > 0 ? text::cat(" (made at ", file, ":", impl.born.line, ")") : std::string(),
                               "; return it from the traced function instead"), at);
   }
+  need_elements(impl);
   return impl;
 }
 

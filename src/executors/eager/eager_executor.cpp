@@ -4,6 +4,7 @@
 
 #include "executors/eager/copy.h"
 #include "executors/eager/kernels.h"
+#include "tensor/pending.h"
 
 namespace fulgurite {
 
@@ -44,8 +45,8 @@ class ImplementationTable {
     for (const KernelTable& table : kernel_set().tables) count += table.size();
     while (size_t{1} << bits_ < 2 * count) ++bits_;
     slots_ = std::make_unique<Implementation[]>(size_t{1} << bits_);
-    for (const KernelTable& table : kernel_set().tables)
-      for (const KernelEntry& entry : table) insert(entry);
+    for (size_t i = 0; i < kernel_set().tables.size(); ++i)
+      for (const KernelEntry& entry : kernel_set().tables[i]) insert(entry, i < kernel_set().pointwise_tables);
   }
   const Implementation* find(const Symbol& symbol) const {
     for (size_t i = slot_of(symbol);; i = next(i)) {
@@ -59,14 +60,14 @@ class ImplementationTable {
     return reinterpret_cast<uintptr_t>(&symbol) * 0x9e3779b97f4a7c15u >> (64 - bits_);
   }
   size_t next(size_t i) const { return (i + 1) & ((size_t{1} << bits_) - 1); }
-  void insert(const KernelEntry& entry) {
+  void insert(const KernelEntry& entry, bool is_pointwise) {
     size_t i = slot_of(*entry.symbol);
     while (slots_[i].symbol) {
       if (slots_[i].symbol == entry.symbol)
         throw InternalError("two eager kernels for " + std::string(entry.symbol->qualified_name()));
       i = next(i);
     }
-    slots_[i] = {"eager", entry.symbol, entry.kernel, entry.checker, entry.scratch};
+    slots_[i] = {"eager", entry.symbol, entry.kernel, entry.checker, entry.scratch, nullptr, is_pointwise};
   }
 
   int bits_ = 4;
@@ -84,6 +85,8 @@ const Implementation* find_eager_implementation(const Symbol& symbol) {
   static const ImplementationTable table;
   return table.find(symbol);
 }
+
+std::unique_ptr<PendingValues> make_pointwise_chain() { return kernel_set().make_chain(); }
 
 const Executor& eager_executor() {
   static const Executor executor{"eager", find_eager_implementation};

@@ -1,4 +1,5 @@
 #pragma once
+#include <memory>
 #include <span>
 
 #include "executors/executor.h"
@@ -6,6 +7,7 @@
 namespace fulgurite {
 
 struct BlockProduct;
+class PendingValues;
 
 /// One kernel of the eager executor. Files under kernels/ are compiled once for each instruction set, with
 /// FULGURITE_KERNELS naming the namespace (kernels_baseline, kernels_avx2, kernels_avx512); each ends with a function
@@ -24,6 +26,9 @@ struct KernelSet {
   std::span<const KernelTable> tables;
   void (*copy_elements)(const Tensor& source, const Tensor& destination);
   void (*multiply_block)(const BlockProduct&);
+  /// What gathers pointwise calls; tables up to this one hold kernels that are a single pointwise call.
+  std::unique_ptr<PendingValues> (*make_chain)();
+  size_t pointwise_tables;
 };
 
 /// The kernels for the best instruction set this CPU has; chosen at the first call.
@@ -40,6 +45,7 @@ KernelTable binary_kernels();
 KernelTable comparison_kernels();
 KernelTable ternary_kernels();
 KernelTable activation_kernels();
+KernelTable conversion_kernels();
 KernelTable copy_kernels();
 KernelTable creation_kernels();
 KernelTable random_kernels();
@@ -70,6 +76,7 @@ KernelTable optimizer_kernels();
 void copy_elements(const Tensor& source, const Tensor& destination);
 /// One block of a matrix product, on this thread.
 void multiply_block(const BlockProduct&);
+std::unique_ptr<PendingValues> make_chain();
 
 }  // namespace FULGURITE_KERNELS
 #endif

@@ -1,6 +1,7 @@
 // Pointwise arithmetic of two operands.
 #include <cmath>
 
+#include "codegen/vector_angles.h"
 #include "executors/eager/kernels.h"
 #include "executors/eager/kernels/double_math.h"
 #include "executors/eager/kernels/rows.h"
@@ -65,8 +66,19 @@ struct DivideTruncated {
   }
 };
 struct DivideFloor {
+  FULGURITE_LANES apply(const Floats& a, const Floats& b, const RowParameters&) {
+    // As below, lane by lane.
+    const Floats zero(0.f), modulus = fmod(a, b), quotient = a / b;
+    Floats value = (a - modulus) / b;
+    const Ints is_lower = (modulus != zero) & ((b < zero) ^ (modulus < zero));
+    value = select(is_lower, value - Floats(1.f), value);
+    const Floats rounded = floor(value);
+    Floats result = select(value - rounded > Floats(0.5f), rounded + Floats(1.f), rounded);
+    result = select(value == zero, copy_sign(zero, quotient), result);
+    return select(b == zero, quotient, result);
+  }
   template <Number T>
-  requires std::is_floating_point_v<T>
+  requires std::is_same_v<T, double>
   static T apply(T a, T b, const RowParameters&) {
     // As Python: exact where the rounded quotient would be one too many.
     if (b == 0) return a / b;
@@ -84,7 +96,7 @@ struct DivideFloor {
   }
 };
 struct Fmod {
-  static float apply(float a, float b, const RowParameters&) { return std::fmod(a, b); }
+  FULGURITE_LANES apply(const Floats& a, const Floats& b, const RowParameters&) { return fmod(a, b); }
   static double apply(double a, double b, const RowParameters&) { return std::fmod(a, b); }
   template <Integer T>
   static T apply(T a, T b, const RowParameters& p) {
@@ -92,6 +104,10 @@ struct Fmod {
   }
 };
 struct Remainder {
+  FULGURITE_LANES apply(const Floats& a, const Floats& b, const RowParameters&) {
+    const Floats zero(0.f), value = fmod(a, b);
+    return select((value != zero) & ((b < zero) ^ (value < zero)), value + b, value);
+  }
   template <Number T>
   static T apply(T a, T b, const RowParameters& p) {
     const T value = Fmod::apply(a, b, p);
@@ -99,10 +115,8 @@ struct Remainder {
   }
 };
 struct Atan2 {
-  template <Number T>
-  static T apply(T a, T b, const RowParameters&) {
-    return std::atan2(a, b);
-  }
+  FULGURITE_LANES apply(const Floats& a, const Floats& b, const RowParameters&) { return atan2(a, b); }
+  static double apply(double a, double b, const RowParameters&) { return std::atan2(a, b); }
 };
 
 struct Power {
@@ -143,9 +157,18 @@ void run_binary(Row row, Arguments arguments, const Tensor& result, int64_t grai
                 RowParameters parameters = {}) {
   run_pointwise(uniform(row, result.impl()->dtype, grain), {&arguments[0], &arguments[1]}, result, parameters);
 }
+void run_division(Row row, Arguments arguments, const Tensor& result, int64_t grain) {
+  Pointwise division = uniform(row, result.impl()->dtype, grain);
+  division.can_divide_by_zero = true;
+  run_pointwise(division, {&arguments[0], &arguments[1]}, result);
+}
 template <class Operation, int64_t grain = cheap>
 void arithmetic(Arguments arguments, std::span<const Tensor> results) {
   run_binary(find_binary_row<Operation>(results[0].impl()->dtype), arguments, results[0], grain);
+}
+template <class Operation>
+void modulus(Arguments arguments, std::span<const Tensor> results) {
+  run_division(find_binary_row<Operation>(results[0].impl()->dtype), arguments, results[0], very_costly);
 }
 template <class Plain, class Scaled>
 void with_alpha(Arguments arguments, std::span<const Tensor> results) {
@@ -161,11 +184,11 @@ void divide(Arguments arguments, std::span<const Tensor> results) {
   const Dtype dtype = results[0].impl()->dtype;
   if (arguments[2].is_none()) return run_binary(find_floating_binary_row<Divide>(dtype), arguments, results[0]);
   if (arguments[2].string() == "trunc")
-    return run_binary(find_binary_row<DivideTruncated>(dtype), arguments, results[0]);
-  run_binary(find_binary_row<DivideFloor>(dtype), arguments, results[0], very_costly);
+    return run_division(find_binary_row<DivideTruncated>(dtype), arguments, results[0], cheap);
+  run_division(find_binary_row<DivideFloor>(dtype), arguments, results[0], very_costly);
 }
 void atan2(Arguments arguments, std::span<const Tensor> results) {
-  run_binary(find_floating_binary_row<Atan2>(results[0].impl()->dtype), arguments, results[0], very_costly);
+  run_binary(find_floating_binary_row<Atan2>(results[0].impl()->dtype), arguments, results[0], costly);
 }
 
 Row find_fixed_power(double exponent, Dtype dtype) {
@@ -194,8 +217,8 @@ constexpr KernelEntry table[] = {
     {&pow_symbol, power},
     {&maximum_symbol, arithmetic<Maximum>},
     {&minimum_symbol, arithmetic<Minimum>},
-    {&remainder_symbol, arithmetic<Remainder, very_costly>},
-    {&fmod_symbol, arithmetic<Fmod, very_costly>},
+    {&remainder_symbol, modulus<Remainder>},
+    {&fmod_symbol, modulus<Fmod>},
     {&atan2_symbol, atan2},
     {&clamp_min_symbol, arithmetic<Maximum>},
     {&clamp_max_symbol, arithmetic<Minimum>},

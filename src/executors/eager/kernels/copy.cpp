@@ -3,10 +3,12 @@
 
 #include "executors/eager/kernels.h"
 #include "executors/eager/kernels/elements.h"
+#include "executors/eager/kernels/pointwise.h"
 #include "executors/eager/kernels/strided.h"
 #include "executors/eager/kernels/transpose.h"
 #include "ops/symbols.h"
 #include "runtime/parallel_for.h"
+#include "tensor/pending.h"
 
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
@@ -171,12 +173,25 @@ void write(Arguments arguments, std::span<const Tensor> results) {
     fulgurite::FULGURITE_KERNELS::copy_elements(arguments[0].tensor(), results[0]);
 }
 
+template <class T>
+void same_row(const void* const* operands, void* result, int64_t count, const RowParameters&) {
+  std::memcpy(result, operands[0], static_cast<size_t>(count) * sizeof(T));
+}
+void convert_kernel(Arguments arguments, std::span<const Tensor> results) {
+  const Dtype from = arguments[0].tensor().impl()->dtype;
+  if (from == results[0].impl()->dtype && !is_pending(*results[0].impl())) return copy(arguments, results);
+  const Row rows[] = {same_row<uint8_t>, same_row<uint16_t>, same_row<uint32_t>, same_row<uint64_t>};
+  const int64_t item = size_of(from);
+  const Row row = rows[item == 1 ? 0 : item == 2 ? 1 : item == 4 ? 2 : 3];
+  run_pointwise({row, {from}, from}, {&arguments[0]}, results[0]);
+}
+
+constexpr KernelEntry conversion_table[] = {{&prims_convert_element_type_symbol, convert_kernel}};
 constexpr KernelEntry table[] = {
     {&prims_copy__symbol, write},
     {&clone_symbol, copy},
     {&contiguous_symbol, copy},
     {&reshape_symbol, copy},
-    {&prims_convert_element_type_symbol, copy},
 };
 
 }  // namespace
@@ -201,6 +216,7 @@ void copy_elements(const Tensor& source, const Tensor& destination) {
   copy_loop(loop, from_side, to_side);
 }
 
+KernelTable conversion_kernels() { return conversion_table; }
 KernelTable copy_kernels() { return table; }
 
 }  // namespace fulgurite::FULGURITE_KERNELS

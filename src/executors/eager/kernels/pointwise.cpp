@@ -1,6 +1,7 @@
 #include "executors/eager/kernels/pointwise.h"
 
 #include "executors/eager/kernels.h"
+#include "executors/eager/kernels/chain.h"
 #include "executors/eager/kernels/strided.h"
 #include "executors/eager/place_error.h"
 #include "runtime/parallel_for.h"
@@ -53,16 +54,6 @@ struct Loop {
   void fill_constants(Buffers&) const;
 };
 
-/// Whether neighbours of a row lie far apart while those of another dimension are neighbours in memory: a transposed
-/// matrix, which is read faster by way of a copy made in tiles.
-bool is_transposed(const TensorImpl& tensor, const TensorImpl& target) {
-  if (!(tensor.sizes == target.sizes) || tensor.sizes.size() < 2 || tensor.numel() < 16384) return false;
-  bool has_neighbours = false;
-  for (size_t d = 0; d + 1 < tensor.sizes.size(); ++d)
-    has_neighbours |= tensor.strides[d] == 1 && tensor.sizes[d] >= 16;
-  return has_neighbours && tensor.strides.back() != 1 && tensor.sizes.back() >= 16;
-}
-
 void Loop::add(const Argument& operand, const Tensor& into) {
   Source& source = sources[count];
   const Dtype read = operation.operand_dtypes[count];
@@ -79,7 +70,7 @@ void Loop::add(const Argument& operand, const Tensor& into) {
   }
   const TensorImpl& target = *into.impl();
   const TensorImpl* given = operand.tensor().impl().get();
-  if (!given->is_contiguous && is_transposed(*given, target)) {
+  if (!given->is_contiguous && is_transposed(*given, target.sizes)) {
     copies[count - 1] = make_tensor(given->sizes, given->dtype);
     copy_elements(operand.tensor(), copies[count - 1]);
     given = copies[count - 1].impl().get();
@@ -215,6 +206,14 @@ void Loop::run_short_rows(int64_t begin, int64_t end, Buffers& buffers) const {
 
 }  // namespace
 
+bool is_transposed(const TensorImpl& tensor, const Sizes& target) {
+  if (!(tensor.sizes == target) || tensor.sizes.size() < 2 || tensor.numel() < 4096) return false;
+  bool has_neighbours = false;
+  for (size_t d = 0; d + 1 < tensor.sizes.size(); ++d)
+    has_neighbours |= tensor.strides[d] == 1 && tensor.sizes[d] >= 16;
+  return has_neighbours && tensor.strides.back() != 1 && tensor.sizes.back() >= 16;
+}
+
 void write_number(const Argument& number, Dtype dtype, void* to) {
   visit_element_type(dtype, [&](auto type) {
     using T = typename decltype(type)::type;
@@ -228,6 +227,8 @@ void run_pointwise(const Pointwise& operation, std::initializer_list<const Argum
                    RowParameters parameters) {
   const TensorImpl& target = *result.impl();
   const int64_t count = target.numel();
+  if (is_pending(target)) [[unlikely]]
+    return static_cast<Chain*>(pending_values())->add(operation, operands, result, parameters);
   if (count == 0) return;
   bool divided_by_zero = false;
   parameters.divided_by_zero = &divided_by_zero;

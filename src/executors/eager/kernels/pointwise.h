@@ -3,6 +3,7 @@
 
 #include "executors/eager/kernels/elements.h"
 #include "ops/argument.h"
+#include "tensor/tensor_impl.h"
 
 namespace fulgurite::FULGURITE_KERNELS {
 
@@ -23,11 +24,16 @@ struct Pointwise {
   Dtype operand_dtypes[max_operands] = {};  // what the row reads; operands of other dtypes are converted block by block
   Dtype result_dtype = Dtype::f32;          // what it writes; converted where the result has another dtype
   int64_t grain = 32768;                    // elements worth a thread
+  bool can_divide_by_zero = false;          // where the elements are integers
 };
 
 /// Computes the result from tensors of any strides, broadcast to its sizes, and numbers.
 void run_pointwise(const Pointwise&, std::initializer_list<const Argument*> operands, const Tensor& result,
                    RowParameters parameters = {});
+
+/// Whether neighbours of a row lie far apart while those of another dimension are neighbours in memory: a transposed
+/// matrix, which is read faster by way of a copy made in tiles.
+bool is_transposed(const TensorImpl&, const Sizes& target);
 
 /// An operand's value in the dtype a row reads.
 void write_number(const Argument& number, Dtype dtype, void* to);

@@ -4,6 +4,7 @@
 
 #include "executors/eager/kernels.h"
 #include "executors/eager/kernels/rows.h"
+#include "executors/eager/kernels/special_math.h"
 #include "ops/symbols.h"
 
 namespace fulgurite::FULGURITE_KERNELS {
@@ -66,6 +67,8 @@ double polygamma_of(int64_t n, double x) {
   return n % 2 == 0 ? -sum : sum;
 }
 
+double trigamma_of(double x) { return polygamma_of(1, x); }
+
 // A guess good to three digits (Winitzki 2008), then Halley's steps, which triple them.
 double inverse_error_function(double y) {
   const double size = std::fabs(y);
@@ -83,34 +86,44 @@ double inverse_error_function(double y) {
   return std::copysign(x, y);
 }
 
-#define FULGURITE_SPECIAL_FUNCTION(Name, expression)                                                                \
-  struct Name {                                                                                                     \
-    static double apply(double x, [[maybe_unused]] const RowParameters& p) { return expression; }                   \
-    static float apply(float x, const RowParameters& p) { return static_cast<float>(apply(static_cast<double>(x), p)); } \
+#define FULGURITE_SPECIAL_FUNCTION(Name, of_float, of_double)                                              \
+  struct Name {                                                                                            \
+    static float apply(float x, const RowParameters&) { return static_cast<float>(of_float(x)); }          \
+    static double apply(double x, const RowParameters&) { return of_double(x); }                           \
   };
-FULGURITE_SPECIAL_FUNCTION(Asinh, std::asinh(x))
-FULGURITE_SPECIAL_FUNCTION(Acosh, std::acosh(x))
-FULGURITE_SPECIAL_FUNCTION(Atanh, std::atanh(x))
-FULGURITE_SPECIAL_FUNCTION(Erfc, std::erfc(x))
-FULGURITE_SPECIAL_FUNCTION(Erfinv, inverse_error_function(x))
-FULGURITE_SPECIAL_FUNCTION(Lgamma, log_gamma(x))
-FULGURITE_SPECIAL_FUNCTION(Digamma, digamma_of(x))
-FULGURITE_SPECIAL_FUNCTION(Polygamma, polygamma_of(p.integer, x))
+FULGURITE_SPECIAL_FUNCTION(Sinh, sinh_for_float, std::sinh)
+FULGURITE_SPECIAL_FUNCTION(Cosh, cosh_for_float, std::cosh)
+FULGURITE_SPECIAL_FUNCTION(Asinh, asinh_for_float, std::asinh)
+FULGURITE_SPECIAL_FUNCTION(Acosh, acosh_for_float, std::acosh)
+FULGURITE_SPECIAL_FUNCTION(Atanh, atanh_for_float, std::atanh)
+FULGURITE_SPECIAL_FUNCTION(Erfc, erfc_for_float, std::erfc)
+FULGURITE_SPECIAL_FUNCTION(Erfinv, erfinv_for_float, inverse_error_function)
+FULGURITE_SPECIAL_FUNCTION(Lgamma, log_gamma_for_float, log_gamma)
+FULGURITE_SPECIAL_FUNCTION(Digamma, digamma_for_float, digamma_of)
+FULGURITE_SPECIAL_FUNCTION(Trigamma, trigamma_for_float, trigamma_of)
 #undef FULGURITE_SPECIAL_FUNCTION
+
+struct Polygamma {
+  static double apply(double x, const RowParameters& p) { return polygamma_of(p.integer, x); }
+  static float apply(float x, const RowParameters& p) { return static_cast<float>(polygamma_of(p.integer, x)); }
+};
 
 template <class Operation>
 void special(Arguments arguments, std::span<const Tensor> results) {
   const Dtype dtype = results[0].impl()->dtype;
-  run_pointwise(uniform(find_floating_unary_row<Operation>(dtype), dtype, very_costly), {&arguments[0]}, results[0]);
+  run_pointwise(uniform(find_floating_unary_row<Operation>(dtype), dtype, costly), {&arguments[0]}, results[0]);
 }
 void polygamma(Arguments arguments, std::span<const Tensor> results) {
   const Dtype dtype = results[0].impl()->dtype;
   RowParameters parameters;
   parameters.integer = static_cast<int64_t>(arguments[0].integer());
+  if (parameters.integer == 1)
+    return run_pointwise(uniform(find_floating_unary_row<Trigamma>(dtype), dtype, costly), {&arguments[1]}, results[0]);
   run_pointwise(uniform(find_floating_unary_row<Polygamma>(dtype), dtype, very_costly), {&arguments[1]}, results[0], parameters);
 }
 
 constexpr KernelEntry table[] = {
+    {&sinh_symbol, special<Sinh>},     {&cosh_symbol, special<Cosh>},
     {&asinh_symbol, special<Asinh>},   {&acosh_symbol, special<Acosh>},   {&atanh_symbol, special<Atanh>},
     {&erfc_symbol, special<Erfc>},     {&erfinv_symbol, special<Erfinv>}, {&lgamma_symbol, special<Lgamma>},
     {&digamma_symbol, special<Digamma>}, {&polygamma_symbol, polygamma},

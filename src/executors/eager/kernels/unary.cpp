@@ -1,7 +1,7 @@
 // Pointwise operators of one operand.
 #include <cmath>
 
-#include "codegen/vector_math.h"
+#include "codegen/vector_angles.h"
 #include "executors/eager/kernels.h"
 #include "executors/eager/kernels/rows.h"
 #include "ops/symbols.h"
@@ -29,22 +29,12 @@ FULGURITE_FUNCTION(Sin, sin(x), std::sin(x))
 FULGURITE_FUNCTION(Cos, cos(x), std::cos(x))
 FULGURITE_FUNCTION(Tanh, tanh(x), std::tanh(x))
 FULGURITE_FUNCTION(Erf, erf(x), std::erf(x))
+FULGURITE_FUNCTION(Tan, tan(x), std::tan(x))
+FULGURITE_FUNCTION(Asin, asin(x), std::asin(x))
+FULGURITE_FUNCTION(Acos, acos(x), std::acos(x))
+FULGURITE_FUNCTION(Atan, atan(x), std::atan(x))
 FULGURITE_FUNCTION(Sigmoid, sigmoid(x), 1 / (1 + std::exp(-x)))
 #undef FULGURITE_FUNCTION
-
-// Functions of floating numbers that the C library computes.
-#define FULGURITE_LIBRARY_FUNCTION(Name, function)                              \
-  struct Name {                                                                 \
-    static float apply(float x, const RowParameters&) { return function(x); }   \
-    static double apply(double x, const RowParameters&) { return function(x); } \
-  };
-FULGURITE_LIBRARY_FUNCTION(Tan, std::tan)
-FULGURITE_LIBRARY_FUNCTION(Asin, std::asin)
-FULGURITE_LIBRARY_FUNCTION(Acos, std::acos)
-FULGURITE_LIBRARY_FUNCTION(Atan, std::atan)
-FULGURITE_LIBRARY_FUNCTION(Sinh, std::sinh)
-FULGURITE_LIBRARY_FUNCTION(Cosh, std::cosh)
-#undef FULGURITE_LIBRARY_FUNCTION
 
 // Functions that integers have too.
 #define FULGURITE_STEP(Name, lanes_function, f64_function, integer_function)                \
@@ -140,12 +130,10 @@ constexpr KernelEntry table[] = {
     {&reciprocal_symbol, floating<Reciprocal, cheap>},
     {&sin_symbol, floating<Sin>},
     {&cos_symbol, floating<Cos>},
-    {&tan_symbol, floating<Tan, very_costly>},
-    {&asin_symbol, floating<Asin, very_costly>},
-    {&acos_symbol, floating<Acos, very_costly>},
-    {&atan_symbol, floating<Atan, very_costly>},
-    {&sinh_symbol, floating<Sinh, very_costly>},
-    {&cosh_symbol, floating<Cosh, very_costly>},
+    {&tan_symbol, floating<Tan>},
+    {&asin_symbol, floating<Asin>},
+    {&acos_symbol, floating<Acos>},
+    {&atan_symbol, floating<Atan>},
     {&tanh_symbol, floating<Tanh>},
     {&erf_symbol, floating<Erf>},
     {&sigmoid_symbol, floating<Sigmoid>},

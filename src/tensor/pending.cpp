@@ -1,0 +1,28 @@
+#include "tensor/pending.h"
+
+#include "tensor/allocator.h"
+
+namespace fulgurite {
+
+namespace {
+
+thread_local constinit PendingValues* current = nullptr;
+
+}  // namespace
+
+PendingValues* pending_values() { return current; }
+
+PendingScope::PendingScope(PendingValues* values) : previous_(current) { current = values; }
+PendingScope::~PendingScope() { current = previous_; }
+
+Tensor make_pending_tensor(const Sizes& sizes, Dtype dtype, Device device) {
+  const int64_t bytes = checked_bytes(sizes, dtype);
+  return make_view(borrow_storage(nullptr, bytes < 1 ? 1 : bytes, device), sizes, contiguous_strides(sizes), 0, dtype);
+}
+
+void give_memory(Storage& storage) {
+  storage.data = allocate(static_cast<size_t>(storage.bytes));
+  storage.free = [](Storage* s) { deallocate(s->data, static_cast<size_t>(s->bytes)); };
+}
+
+}  // namespace fulgurite
