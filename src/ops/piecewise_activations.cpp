@@ -14,6 +14,14 @@ namespace {
 void require_floating(const Tensor& x) { require(is_floating(x.dtype()), "needs a floating dtype, not ", x.dtype()); }
 void refuse_in_place(const Argument& inplace) { require(!inplace.boolean(), "inplace=True is not supported; assign the result"); }
 
+/// Of floating tensors, and not in place.
+template <size_t inplace>
+void infer_activation(Arguments a, InferredTypes& types) {
+  require_floating(a[0].tensor());
+  if constexpr (inplace > 0) refuse_in_place(a[inplace]);
+  types.push_back({a[0].tensor().shape(), a[0].tensor().dtype(), a[0].tensor().device()});
+}
+
 /// A bound in the tensor's own kind of number, so that it does not promote integers.
 Operand bound(const Tensor& x, Float value) {
   if (is_floating(x.dtype())) return value;
@@ -111,6 +119,7 @@ constinit const Symbol relu6_symbol{
 constinit const Symbol hardsigmoid_symbol{
     .signature = "torch.nn.functional.hardsigmoid(Tensor input, bool inplace=False) -> Tensor",
     .documentation = "x / 6 + 1/2, but not below 0 nor above 1.",
+    .infer = infer_activation<1>,
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       const Tensor& given = a[0].tensor();
       require_floating(given);
@@ -127,6 +136,7 @@ constinit const Symbol hardsigmoid_symbol{
 constinit const Symbol hardswish_symbol{
     .signature = "torch.nn.functional.hardswish(Tensor input, bool inplace=False) -> Tensor",
     .documentation = "x times hardsigmoid(x).",
+    .infer = infer_activation<1>,
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       const Tensor& given = a[0].tensor();
       require_floating(given);
@@ -148,6 +158,7 @@ constinit const Symbol hardswish_symbol{
 constinit const Symbol hardshrink_symbol{
     .signature = "torch.nn.functional.hardshrink(Tensor input, float lambd=0.5) -> Tensor",
     .documentation = "Each element, or zero where it lies within lambd of zero.",
+    .infer = infer_activation<0>,
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       const Tensor& x = a[0].tensor();
       require_floating(x);
@@ -162,6 +173,10 @@ constinit const Symbol hardshrink_symbol{
 constinit const Symbol softshrink_symbol{
     .signature = "torch.nn.functional.softshrink(Tensor input, float lambd=0.5) -> Tensor",
     .documentation = "Each element brought closer to zero by lambd; zero where it lies within.",
+    .infer = [](Arguments a, InferredTypes& types) {
+      require(a[1].floating() >= 0, "lambd must not be negative: ", a[1].floating().hint());
+      infer_activation<0>(a, types);
+    },
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       const Tensor& x = a[0].tensor();
       require_floating(x);
@@ -194,6 +209,11 @@ constinit const Symbol tanhshrink_symbol{
 constinit const Symbol threshold_symbol{
     .signature = "torch.nn.functional.threshold(Tensor input, float threshold, float value, bool inplace=False) -> Tensor",
     .documentation = "Each element where it is above threshold, else value.",
+    .infer = [](Arguments a, InferredTypes& types) {
+      refuse_in_place(a[3]);
+      require(!is_boolean(a[0].tensor().dtype()), "not defined for booleans");
+      infer_same(a.first(1), types);
+    },
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       const Tensor& x = a[0].tensor();
       refuse_in_place(a[3]);
@@ -207,6 +227,7 @@ constinit const Symbol threshold_symbol{
 constinit const Symbol leaky_relu_symbol{
     .signature = "torch.nn.functional.leaky_relu(Tensor input, float negative_slope=0.01, bool inplace=False) -> Tensor",
     .documentation = "Each element, times negative_slope where it is not positive.",
+    .infer = infer_activation<2>,
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       const Tensor& x = a[0].tensor();
       require_floating(x);

@@ -70,6 +70,11 @@ void infer_shift(Arguments a, InferredTypes& types) {
   require(types[0].dtype != Dtype::boolean, "not defined for booleans");
 }
 
+void infer_floating_pair(Arguments a, InferredTypes& types) {
+  infer_promoted(a, types);
+  require(is_floating(types[0].dtype), "needs a floating dtype, not ", types[0].dtype);
+}
+
 /// a * 2^b or a / 2^b rounded down; shifts past the width give what shifting one by one would.
 Tensor shifted(Arguments a, bool left, SourceLocation at) {
   InferredTypes types;
@@ -106,6 +111,10 @@ Tensor shifted(Arguments a, bool left, SourceLocation at) {
 constinit const Symbol frac_symbol{
     .signature = "torch.frac(Tensor input) -> Tensor",
     .documentation = "Each element without its whole part.",
+    .infer = [](Arguments a, InferredTypes& types) {
+      require(is_floating(a[0].tensor().dtype()), "needs a floating dtype, not ", a[0].tensor().dtype());
+      infer_same(a, types);
+    },
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       require(is_floating(a[0].tensor().dtype()), "needs a floating dtype, not ", a[0].tensor().dtype());
       const Tensor whole = trunc(a[0].tensor(), at);
@@ -200,6 +209,7 @@ constinit const Symbol floor_divide_symbol{
 constinit const Symbol hypot_symbol{
     .signature = "torch.hypot(Tensor input, Tensor other) -> Tensor",
     .documentation = "sqrt(input^2 + other^2) without overflow on the way.",
+    .infer = infer_floating_pair,
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       InferredTypes types;
       infer_promoted(a, types);
@@ -274,6 +284,7 @@ constinit const Symbol logit_symbol{
 constinit const Symbol nan_to_num_symbol{
     .signature = "torch.nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
     .documentation = "NaN replaced by nan (0) and infinities by posinf and neginf (the dtype's largest and smallest numbers).",
+    .infer = [](Arguments a, InferredTypes& types) { infer_same(a.first(1), types); },
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       const Tensor& x = a[0].tensor();
       if (!is_floating(x.dtype())) return out.push_back(clone(x, at));
@@ -333,6 +344,7 @@ constinit const Symbol xlogy_symbol{
 constinit const Symbol logaddexp_symbol{
     .signature = "torch.logaddexp(Tensor input, Tensor other) -> Tensor",
     .documentation = "log(exp(input) + exp(other)) without overflow on the way.",
+    .infer = infer_floating_pair,
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       InferredTypes types;
       infer_promoted(a, types);
@@ -365,6 +377,7 @@ constinit const Symbol logaddexp_symbol{
 constinit const Symbol bitwise_left_shift_symbol{
     .signature = "torch.bitwise_left_shift(Operand input, Operand other) -> Tensor",
     .documentation = "input moved left by other bits.",
+    .infer = infer_shift,
     .decompose = [](Arguments a, Results& out, SourceLocation at) { out.push_back(shifted(a, true, at)); },
     .traits = {.pointwise = true, .not_differentiable = true},
 };
@@ -372,6 +385,7 @@ constinit const Symbol bitwise_left_shift_symbol{
 constinit const Symbol bitwise_right_shift_symbol{
     .signature = "torch.bitwise_right_shift(Operand input, Operand other) -> Tensor",
     .documentation = "input moved right by other bits; the sign is kept.",
+    .infer = infer_shift,
     .decompose = [](Arguments a, Results& out, SourceLocation at) { out.push_back(shifted(a, false, at)); },
     .traits = {.pointwise = true, .not_differentiable = true},
 };

@@ -45,6 +45,7 @@ KernelTable binary_kernels();
 KernelTable comparison_kernels();
 KernelTable ternary_kernels();
 KernelTable activation_kernels();
+KernelTable piecewise_kernels();
 KernelTable conversion_kernels();
 KernelTable copy_kernels();
 KernelTable creation_kernels();

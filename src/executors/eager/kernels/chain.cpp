@@ -74,8 +74,12 @@ class ChainProgram {
     sizes_ = result.impl()->sizes;
     item_ = size_of(result.impl()->dtype);
     target_ = emit_step(target);
+    read_sources();
     place_in_slots();
   }
+
+  /// The strides that all tensors read have, where they are transposed all in the same way.
+  const Sizes* common_strides() const { return is_turned_ ? &sources_[static_cast<size_t>(first_tensor_)].tensor.impl()->strides : nullptr; }
 
   void run(char* to, int64_t count, int64_t grain) const {
     parallel_for(count, grain, [&](int64_t begin, int64_t end) {
@@ -171,27 +175,51 @@ class ChainProgram {
       source.convert = find_conversion(read, read);
     } else {
       source.tensor = operand.tensor;
-      read_tensor(source);
     }
     sources_.push_back(source);
     source_values_.push_back(emit({.kind = Instruction::Kind::load, .source = static_cast<int>(sources_.size()) - 1}));
-    for (Source& s : sources_)
-      if (!s.tensor.defined()) s.data = s.number;  // the list may have moved
     return source_values_.back();
   }
+
+  void read_sources() {
+    bool same = true;
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      Source& source = sources_[i];
+      if (!source.tensor.defined()) {
+        source.data = source.number;
+        continue;
+      }
+      const TensorImpl& impl = *source.tensor.impl();
+      if (impl.numel() == 1) continue;
+      if (first_tensor_ < 0) first_tensor_ = static_cast<int>(i);
+      same = same && !impl.is_contiguous && is_transposed(impl, sizes_) && is_dense(impl) &&
+             impl.strides == sources_[static_cast<size_t>(first_tensor_)].tensor.impl()->strides;
+    }
+    is_turned_ = same && first_tensor_ >= 0;
+    for (Source& source : sources_)
+      if (source.tensor.defined()) read_tensor(source);
+  }
+  /// Whether its elements lie side by side in some order of the dimensions.
+  static bool is_dense(const TensorImpl& t) {
+    int64_t reach = 1;
+    for (size_t d = 0; d < t.sizes.size(); ++d) {
+      if (t.strides[d] <= 0) return false;
+      reach += (t.sizes[d] - 1) * t.strides[d];
+    }
+    return reach == t.numel();
+  }
   void read_tensor(Source& source) const {
-    kept_.push_back(source.tensor);
     const TensorImpl* impl = source.tensor.impl().get();
-    if (!impl->is_contiguous && is_transposed(*impl, sizes_)) {
-      kept_.push_back(contiguous_elements(source.tensor));
-      impl = kept_.back().impl().get();
+    if (!is_turned_ && !impl->is_contiguous && is_transposed(*impl, sizes_)) {
+      source.tensor = contiguous_elements(source.tensor);
+      impl = source.tensor.impl().get();
     }
     source.data = impl->data();
     source.item = size_of(impl->dtype);
     source.convert = find_conversion(impl->dtype, source.read);
     source.is_direct = impl->dtype == source.read;
     source.is_constant = impl->numel() == 1;
-    source.is_linear = impl->is_contiguous && impl->sizes == sizes_;
+    source.is_linear = is_turned_ || (impl->is_contiguous && impl->sizes == sizes_);
     if (source.is_constant || source.is_linear) return;
     source.places.sizes = sizes_;
     source.places.strides[0] = broadcast_strides(*impl, sizes_);
@@ -232,9 +260,9 @@ class ChainProgram {
   std::vector<Values> values_of_step_;
   std::vector<Source> sources_;
   std::vector<int> source_values_;
-  mutable std::vector<Tensor> kept_;
   std::vector<Instruction> instructions_;
-  int value_count_ = 0, slots_ = 0, target_ = 0;
+  int value_count_ = 0, slots_ = 0, target_ = 0, first_tensor_ = -1;
+  bool is_turned_ = false;
   int64_t item_ = 0;
 };
 
@@ -300,8 +328,16 @@ void Chain::compute(int index) {
   bool divided_by_zero = false;
   step.parameters.divided_by_zero = &divided_by_zero;
   const ChainProgram program(*this, index);
-  give_memory(*step.result.impl()->storage);
-  program.run(step.result.impl()->data(), step.result.impl()->numel(), step.operation.grain);
+  const TensorImpl& result = *step.result.impl();
+  give_memory(*result.storage);
+  if (const Sizes* order = program.common_strides()) {
+    // Everything is computed in the order in which it lies, and only the result is transposed.
+    const Tensor turned = make_tensor(result.sizes, result.dtype);
+    program.run(turned.impl()->data(), result.numel(), step.operation.grain);
+    copy_elements(make_view(turned.impl()->storage, result.sizes, *order, 0, result.dtype), step.result);
+  } else {
+    program.run(result.data(), result.numel(), step.operation.grain);
+  }
   if (divided_by_zero) throw_division_by_zero();
 }
 

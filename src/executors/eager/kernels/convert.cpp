@@ -9,6 +9,18 @@ constexpr bool is_vectorized_by_hand = (std::is_same_v<From, float> &&
                                        (std::is_same_v<To, float> &&
                                         (std::is_same_v<From, BFloat16> || std::is_same_v<From, Float16>));
 
+/// As words, which compilers store many at a time.
+template <class To>
+void repeat(To value, To* to, int64_t count) {
+  uint64_t word = 0;
+  for (size_t i = 0; i < 8; i += sizeof(To)) std::memcpy(reinterpret_cast<char*>(&word) + i, &value, sizeof(To));
+  const int64_t bytes = count * static_cast<int64_t>(sizeof(To));
+  char* const out = reinterpret_cast<char*>(to);
+  int64_t i = 0;
+  for (; i + 8 <= bytes; i += 8) std::memcpy(out + i, &word, 8);
+  std::memcpy(out + i, &word, static_cast<size_t>(bytes - i));
+}
+
 template <class From, class To>
 void convert(const void* source, int64_t stride, void* destination, int64_t count) {
   const From* from = static_cast<const From*>(source);
@@ -24,8 +36,7 @@ void convert(const void* source, int64_t stride, void* destination, int64_t coun
       for (int64_t i = 0; i < count; ++i) to[i] = element_of<To>(number_of(from[i]));
     }
   } else if (stride == 0) {
-    const To value = element_of<To>(number_of(*from));
-    for (int64_t i = 0; i < count; ++i) to[i] = value;
+    repeat(element_of<To>(number_of(*from)), to, count);
   } else {
     for (int64_t i = 0; i < count; ++i) to[i] = element_of<To>(number_of(from[i * stride]));
   }

@@ -84,7 +84,6 @@ void copy_rows(const StridedLoop<2>& loop, const Side& from, const Side& to) {
 /// The source is contiguous along dimension `across`, the destination along the last one.
 template <class T>
 void copy_transposed(const StridedLoop<2>& loop, size_t across, const Side& from, const Side& to) {
-  constexpr int64_t tile = transpose_tile<T>;
   const size_t last = loop.sizes.size() - 1;
   const int64_t rows = loop.sizes[last], columns = loop.sizes[across];
   const int64_t from_step = loop.strides[from_index][last], to_step = loop.strides[to_index][across];
@@ -94,27 +93,21 @@ void copy_transposed(const StridedLoop<2>& loop, size_t across, const Side& from
     outer.sizes.push_back(loop.sizes[d]);
     for (int k = 0; k < 2; ++k) outer.strides[k].push_back(loop.strides[k][d]);
   }
-  // Tiles are visited in squares, so that few pages are open at a time; squares are what threads share.
-  constexpr int64_t square = 4 * tile;
-  const int64_t row_squares = (rows + square - 1) / square, column_squares = (columns + square - 1) / square;
-  const int64_t squares = row_squares * column_squares;
+  // Pieces are a few lines of the destination high, so that few pages are open at a time; threads share them out.
+  constexpr int64_t height = 256, width = 64;
+  const int64_t high = (rows + height - 1) / height, wide = (columns + width - 1) / width, pieces = high * wide;
   outer.sizes.push_back(1);
   for (Sizes& strides : outer.strides) strides.push_back(1);
-  parallel_for(outer.row_count() * squares, std::max<int64_t>(1, grain / (square * square)),
+  parallel_for(outer.row_count() * pieces, std::max<int64_t>(1, grain / (height * width)),
                [&](int64_t begin, int64_t end) {
-                 RowPosition<2> position(outer, begin / squares);
+                 RowPosition<2> position(outer, begin / pieces);
                  for (int64_t task = begin; task < end; ++task) {
-                   const int64_t first_row = task % squares % row_squares * square,
-                                 first_column = task % squares / row_squares * square;
-                   const int64_t last_row = std::min(rows, first_row + square),
-                                 last_column = std::min(columns, first_column + square);
+                   const int64_t row = task % pieces / wide * height, column = task % pieces % wide * width;
                    const T* source = reinterpret_cast<const T*>(from.data) + position.offsets[from_index];
                    T* destination = reinterpret_cast<T*>(to.data) + position.offsets[to_index];
-                   for (int64_t c = first_column; c < last_column; c += tile)
-                     for (int64_t r = first_row; r < last_row; r += tile)
-                       transpose(source + r * from_step + c, from_step, destination + c * to_step + r, to_step,
-                                 std::min(tile, last_row - r), std::min(tile, last_column - c));
-                   if ((task + 1) % squares == 0) position.advance();
+                   transpose(source + row * from_step + column, from_step, destination + column * to_step + row, to_step,
+                             std::min(height, rows - row), std::min(width, columns - column));
+                   if ((task + 1) % pieces == 0) position.advance();
                  }
                });
 }

@@ -49,6 +49,9 @@ void constant(Arguments, std::span<const Tensor> results) {
   fill(Argument(Int(value)), results[0]);
 }
 
+/// What an empty tensor has are the elements of whatever was there before.
+void nothing(Arguments, std::span<const Tensor>) {}
+
 void arange(Arguments arguments, std::span<const Tensor> results) {
   const bool from_zero = arguments[1].is_none();
   const Argument start = from_zero ? Argument(Int(0)) : arguments[0];
@@ -89,7 +92,7 @@ void eye(Arguments, std::span<const Tensor> results) {
 constexpr KernelEntry table[] = {
     {&full_symbol, full},         {&full_like_symbol, full},
     {&zeros_symbol, constant<0>}, {&zeros_like_symbol, constant<0>},
-    {&empty_symbol, constant<0>}, {&empty_like_symbol, constant<0>},
+    {&empty_symbol, nothing},     {&empty_like_symbol, nothing},
     {&ones_symbol, constant<1>},  {&ones_like_symbol, constant<1>},
     {&arange_symbol, arange},     {&linspace_symbol, linspace},
     {&eye_symbol, eye},

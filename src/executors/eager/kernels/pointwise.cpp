@@ -3,6 +3,7 @@
 #include "executors/eager/kernels.h"
 #include "executors/eager/kernels/chain.h"
 #include "executors/eager/kernels/strided.h"
+#include "executors/eager/kernels/tiles.h"
 #include "executors/eager/place_error.h"
 #include "runtime/parallel_for.h"
 
@@ -31,9 +32,8 @@ struct Loop {
   RowParameters parameters;
   Source sources[max_operands];
   int count = 0;
-  bool any_strided = false, any_buffered = false;
+  bool any_strided = false, any_buffered = false, any_transposed = false;
   StridedLoop<max_operands> places;
-  Tensor copies[max_operands];
   char* result = nullptr;
   int64_t result_item = 0, written_item = 0;
   Convert convert_result = nullptr;
@@ -69,13 +69,7 @@ void Loop::add(const Argument& operand, const Tensor& into) {
     return;
   }
   const TensorImpl& target = *into.impl();
-  const TensorImpl* given = operand.tensor().impl().get();
-  if (!given->is_contiguous && is_transposed(*given, target.sizes)) {
-    copies[count - 1] = make_tensor(given->sizes, given->dtype);
-    copy_elements(operand.tensor(), copies[count - 1]);
-    given = copies[count - 1].impl().get();
-  }
-  const TensorImpl& tensor = *given;
+  const TensorImpl& tensor = *operand.tensor().impl();
   source.data = tensor.data();
   source.item = size_of(tensor.dtype);
   source.direct = tensor.dtype == read;
@@ -94,6 +88,7 @@ void Loop::add(const Argument& operand, const Tensor& into) {
   }
   source.kind = Source::Kind::strided;
   any_strided = true;
+  any_transposed |= is_transposed(tensor, target.sizes);
 }
 
 void Loop::fill_constants(Buffers& buffers) const {
@@ -234,6 +229,10 @@ void run_pointwise(const Pointwise& operation, std::initializer_list<const Argum
   parameters.divided_by_zero = &divided_by_zero;
   Loop loop(operation, parameters);
   for (const Argument* operand : operands) loop.add(*operand, result);
+  if (loop.any_transposed && run_in_tiles(operation, operands, result, parameters)) {
+    if (divided_by_zero) throw_division_by_zero();
+    return;
+  }
   loop.result = target.data();
   loop.result_item = size_of(target.dtype);
   if (target.dtype != operation.result_dtype)

@@ -9,7 +9,7 @@ namespace fulgurite::FULGURITE_KERNELS {
 
 /// What a row function knows beside its operands.
 struct RowParameters {
-  double number = 0;
+  double number = 0, second = 0, third = 0;
   int64_t integer = 0;
   bool* divided_by_zero = nullptr;  // set by integer divisions
 };

@@ -1,95 +1,13 @@
-#include <algorithm>
 #include <optional>
 
-#include "executors/eager/kernels/along.h"
+#include "executors/eager/kernels/pooling_windows.h"
 #include "ops/symbols.h"
 #include "runtime/parallel_for.h"
 
-// Pooling: the windows of each spatial dimension are listed once; planes of spatial dimensions are then independent.
+// Largest elements and means of windows. Results side by side, whose windows begin equally far apart, are computed together, the
+// elements of their windows in turn; those at the edges one by one.
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
-
-/// The elements begin, begin + step, … before `end`, all of them within the input.
-struct Window {
-  int64_t begin, end, step;
-  int64_t padded_length;  // counting padding
-  int64_t length() const { return end - begin; }
-};
-
-/// The windows of three spatial dimensions; those that there are not have one window over one element.
-class Planes {
- public:
-  /// Of an input and a result with `count` spatial dimensions.
-  Planes(const Sizes& input, const Sizes& result, size_t count) : count_(count), list_(take_sizes(input, result)) {
-    for (int axis = 0; axis < static_cast<int>(3 - count); ++axis) first(axis)[0] = {0, 1, 1, 1};
-  }
-
-  void lay_out(Arguments a, size_t kernel, bool has_dilation) const {
-    for (size_t d = 0; d < count_; ++d) {
-      const int axis = static_cast<int>(3 - count_ + d);
-      const auto number = [&](size_t i) -> int64_t {
-        const auto list = a[i].integers();
-        return list[list.size() == 1 ? 0 : d].hint();
-      };
-      const int64_t size = number(kernel), stride = number(kernel + 1), padding = number(kernel + 2);
-      const int64_t dilation = has_dilation ? number(kernel + 3) : 1, input = inputs_[axis];
-      for (int64_t o = 0; o < results_[axis]; ++o) {
-        int64_t begin = o * stride - padding;
-        const int64_t end = begin + (size - 1) * dilation + 1, padded = std::min(begin + size, input + padding) - begin;
-        if (begin < 0) begin += (-begin + dilation - 1) / dilation * dilation;
-        first(axis)[o] = {begin, std::min(end, input), dilation, padded};
-      }
-    }
-  }
-  void divide_evenly() const {
-    for (int axis = static_cast<int>(3 - count_); axis < 3; ++axis) {
-      const int64_t input = inputs_[axis], result = results_[axis];
-      for (int64_t o = 0; o < result; ++o) {
-        const int64_t begin = o * input / result, end = ((o + 1) * input + result - 1) / result;
-        first(axis)[o] = {begin, end, 1, end - begin};
-      }
-    }
-  }
-
-  Window* first(int axis) const { return list_.data() + (axis > 0 ? results_[0] : 0) + (axis > 1 ? results_[1] : 0); }
-  int64_t input(int axis) const { return inputs_[axis]; }
-  int64_t result(int axis) const { return results_[axis]; }
-  int64_t count() const { return planes_; }
-  int64_t input_plane() const { return inputs_[0] * inputs_[1] * inputs_[2]; }
-  int64_t result_plane() const { return results_[0] * results_[1] * results_[2]; }
-
-  /// Calls f(plane, window of each axis, number of the result) for each result of the rows begin … end.
-  template <class F>
-  void visit_rows(int64_t begin, int64_t end, const F& f) const {
-    for (int64_t row = begin; row < end; ++row) {
-      const int64_t y = row % results_[1], z = row / results_[1] % results_[0],
-                    plane = row / (results_[0] * results_[1]);
-      for (int64_t x = 0; x < results_[2]; ++x) f(plane, first(0)[z], first(1)[y], first(2)[x], row * results_[2] + x);
-    }
-  }
-  int64_t row_count() const { return planes_ * results_[0] * results_[1]; }
-  /// Rows worth a thread of their own.
-  int64_t row_grain() const {
-    const int64_t results = std::max<int64_t>(1, result_plane());
-    const int64_t overlap = std::max<int64_t>(1, input_plane() / results);
-    return grain_of(results_[2] * overlap * 4);
-  }
-
- private:
-  // How many windows there are to list.
-  int64_t take_sizes(const Sizes& input, const Sizes& result) {
-    for (size_t d = 0; d < count_; ++d) {
-      inputs_[3 - count_ + d] = input[input.size() - count_ + d];
-      results_[3 - count_ + d] = result[result.size() - count_ + d];
-    }
-    for (size_t d = 0; d + count_ < input.size(); ++d) planes_ *= input[d];
-    return results_[0] + results_[1] + results_[2];
-  }
-
-  size_t count_;
-  int64_t inputs_[3] = {1, 1, 1}, results_[3] = {1, 1, 1}, planes_ = 1;
-  Scratch<Window> list_;
-};
 
 // Largest elements
 
@@ -99,34 +17,108 @@ constexpr T lowest() {
   else return std::is_unsigned_v<T> ? T(0) : static_cast<T>(T(1) << (8 * sizeof(T) - 1));
 }
 
+constexpr int64_t together = 256;  // results of a row
+
+/// Calls f(ElementType-like constant of the stride), which compilers then know where it is 1 or 2.
+template <class F>
+void with_stride(int64_t stride, const F& f) {
+  if (stride == 1) f(std::integral_constant<int64_t, 1>());
+  else if (stride == 2) f(std::integral_constant<int64_t, 2>());
+  else f(stride);
+}
+
+template <class Element>
+class LargestOfWindows {
+  using T = Compute<Element>;
+
+ public:
+  LargestOfWindows(const Planes& planes, const Tensor& input, std::span<const Tensor> results)
+      : planes_(planes),
+        from_(data_of<Element>(input)),
+        values_(data_of<Element>(results[0])),
+        places_(data_of<int64_t>(results[1])),
+        plane_size_(planes.input_plane()),
+        height_(planes.input(1)),
+        width_(planes.input(2)),
+        run_(planes.longest_run()) {
+    // Places are counted in 32 bits there.
+    if (run_.end - run_.begin < 8 || plane_size_ >= int64_t{1} << 31) run_ = {};
+  }
+
+  void compute(int64_t begin, int64_t end) const {
+    planes_.visit_lines(begin, end, [&](int64_t plane, const Window& z, const Window& y, int64_t number) {
+      const Element* const elements = from_ + plane * plane_size_;
+      for (int64_t x = 0; x < planes_.result(2); ++x) {
+        if (x == run_.begin && run_.end > x && z.length() > 0 && y.length() > 0) {
+          for (; x < run_.end; x += together)
+            with_stride(run_.stride, [&](auto stride) { side_by_side(elements, z, y, x, number, stride); });
+          x = run_.end - 1;
+        } else {
+          one(elements, z, y, planes_.first(2)[x], number + x);
+        }
+      }
+    });
+  }
+
+ private:
+  void one(const Element* elements, const Window& z, const Window& y, const Window& x, int64_t result) const {
+    T largest = lowest<T>();
+    int64_t place = (z.begin * height_ + y.begin) * width_ + x.begin;
+    for (int64_t i = z.begin; i < z.end; i += z.step)
+      for (int64_t j = y.begin; j < y.end; j += y.step) {
+        const int64_t row = (i * height_ + j) * width_;
+        for (int64_t k = x.begin; k < x.end; k += x.step) {
+          const T value = widen(elements[row + k]);
+          if (!(value > largest) && value == value) continue;
+          largest = value;
+          place = row + k;
+        }
+      }
+    values_[result] = narrow<Element>(largest);
+    places_[result] = std::min(place, plane_size_ - 1);
+  }
+  template <class Stride>
+  void side_by_side(const Element* elements, const Window& z, const Window& y, int64_t x, int64_t number, Stride stride) const {
+    T largest[together];
+    int32_t place[together];
+    const int64_t count = std::min(together, run_.end - x);
+    const Window& window = planes_.first(2)[x];
+    const auto first = static_cast<int32_t>((z.begin * height_ + y.begin) * width_ + window.begin);
+    for (int64_t o = 0; o < count; ++o) {
+      largest[o] = lowest<T>();
+      place[o] = first + static_cast<int32_t>(o * stride);
+    }
+    for (int64_t i = z.begin; i < z.end; i += z.step)
+      for (int64_t j = y.begin; j < y.end; j += y.step)
+        for (int64_t k = 0; k < run_.elements; ++k) {
+          const int64_t offset = (i * height_ + j) * width_ + window.begin + k * window.step;
+          const Element* const from = elements + offset;
+          for (int64_t o = 0; o < count; ++o) {
+            const T value = widen(from[o * stride]);
+            const bool is_taken = (value > largest[o]) | (value != value);
+            largest[o] = is_taken ? value : largest[o];
+            place[o] = is_taken ? static_cast<int32_t>(offset + o * stride) : place[o];
+          }
+        }
+    for (int64_t o = 0; o < count; ++o) {
+      values_[number + x + o] = narrow<Element>(largest[o]);
+      places_[number + x + o] = place[o];
+    }
+  }
+
+  const Planes& planes_;
+  const Element* from_;
+  Element* values_;
+  int64_t* places_;
+  int64_t plane_size_, height_, width_;
+  Planes::Run run_;
+};
+
 void choose_largest(const Planes& planes, const Tensor& given, std::span<const Tensor> results) {
   const Tensor input = contiguous_elements(given);
   visit_dtype(results[0].impl()->dtype, [&]<class Element>() {
-    using T = Compute<Element>;
-    const Element* const from = data_of<Element>(input);
-    Element* const values = data_of<Element>(results[0]);
-    int64_t* const places = data_of<int64_t>(results[1]);
-    const int64_t plane_size = planes.input_plane(), height = planes.input(1), width = planes.input(2);
-    parallel_for(planes.row_count(), planes.row_grain(), [&](int64_t begin, int64_t end) {
-      planes.visit_rows(begin, end,
-                        [&](int64_t plane, const Window& z, const Window& y, const Window& x, int64_t result) {
-                          const Element* const elements = from + plane * plane_size;
-                          T largest = lowest<T>();
-                          int64_t place = (z.begin * height + y.begin) * width + x.begin;
-                          for (int64_t i = z.begin; i < z.end; i += z.step)
-                            for (int64_t j = y.begin; j < y.end; j += y.step) {
-                              const int64_t row = (i * height + j) * width;
-                              for (int64_t k = x.begin; k < x.end; k += x.step) {
-                                const T value = widen(elements[row + k]);
-                                if (!(value > largest) && value == value) continue;
-                                largest = value;
-                                place = row + k;
-                              }
-                            }
-                          values[result] = narrow<Element>(largest);
-                          places[result] = std::min(place, plane_size - 1);
-                        });
-    });
+    const LargestOfWindows<Element> windows(planes, input, results);
+    parallel_for(planes.row_count(), planes.row_grain(), [&](int64_t begin, int64_t end) { windows.compute(begin, end); });
   });
 }
 

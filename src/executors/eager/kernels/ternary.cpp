@@ -31,6 +31,17 @@ void where_row<uint32_t>(const void* const* operands, void* result, int64_t coun
     store(to + i, select(load_bytes(condition + i) != Ints(0), load(a + i), load(b + i)));
   for (; i < count; ++i) to[i] = condition[i] ? a[i] : b[i];
 }
+template <>
+void where_row<uint16_t>(const void* const* operands, void* result, int64_t count, const RowParameters&) {
+  const uint8_t* condition = static_cast<const uint8_t*>(operands[0]);
+  const uint16_t* a = static_cast<const uint16_t*>(operands[1]);
+  const uint16_t* b = static_cast<const uint16_t*>(operands[2]);
+  uint16_t* to = static_cast<uint16_t*>(result);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    store_halves(to + i, select(load_bytes(condition + i) != Ints(0), load_halves(a + i), load_halves(b + i)));
+  for (; i < count; ++i) to[i] = condition[i] ? a[i] : b[i];
+}
 Row find_where_row(Dtype dtype) {
   switch (size_of(dtype)) {
     case 1: return where_row<uint8_t>;
