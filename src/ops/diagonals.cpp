@@ -104,6 +104,16 @@ constinit const Symbol diagonal_symbol{
 constinit const Symbol diag_embed_symbol{
     .signature = "torch.diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
     .documentation = "Matrices of zeros, as the dimensions dim1 and dim2, with the last dimension along a diagonal.",
+    .infer = [](Arguments a, InferredTypes& out) {
+      const Tensor& x = a[0].tensor();
+      require(x.ndim() > 0, "needs at least 1 dimension");
+      const Place place = place_of(a[1], a[2], a[3], x.ndim() + 1);
+      const Int size = x.size(-1) + (place.offset < 0 ? -place.offset : place.offset);
+      Shape shape;
+      for (int64_t d = 0, given = 0; d <= x.ndim(); ++d)
+        shape.push_back(d == place.first || d == place.second ? size : x.size(static_cast<int>(given++)));
+      out.push_back(like(x, shape));
+    },
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       const Tensor& x = a[0].tensor();
       require(x.ndim() > 0, "needs at least 1 dimension");

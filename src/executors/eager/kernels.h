@@ -61,6 +61,8 @@ KernelTable search_kernels();
 KernelTable product_kernels();
 KernelTable convolution_kernels();
 KernelTable pooling_kernels();
+KernelTable interpolation_kernels();
+KernelTable sampling_kernels();
 KernelTable norm_kernels();
 KernelTable softmax_kernels();
 KernelTable loss_kernels();

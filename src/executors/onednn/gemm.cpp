@@ -78,7 +78,9 @@ const char* moved(const void* data, int64_t elements, int64_t element_bytes) {
 }  // namespace
 
 void multiply_serially(const BlockProduct& block) {
-  if (block.m > 1 && block.n > 1 && block.k > 0 && library_multiply(block)) return;
+  // The library takes microseconds to begin with products of 16-bit numbers.
+  const bool is_small = block.dtype != Dtype::f32 && block.m * block.n * block.k <= 16384;
+  if (block.m > 1 && block.n > 1 && block.k > 0 && !is_small && library_multiply(block)) return;
   kernel_set().multiply_block(block);
 }
 

@@ -99,6 +99,26 @@ void triangle_kernel(Arguments arguments, std::span<const Tensor> results) {
   });
 }
 
+/// Zeros, and the elements along a diagonal of two of the dimensions.
+void diag_embed_kernel(Arguments arguments, std::span<const Tensor> results) {
+  const TensorImpl& to = *results[0].impl();
+  const int64_t ndim = static_cast<int64_t>(to.sizes.size()), count = to.numel() * size_of(to.dtype);
+  parallel_for(count, 131072, [&](int64_t begin, int64_t end) { std::memset(to.data() + begin, 0, static_cast<size_t>(end - begin)); });
+  if (arguments[0].tensor().impl()->numel() == 0) return;
+  const int64_t offset = arguments[1].integer();
+  size_t dims[2];
+  for (size_t i = 0; i < 2; ++i) {
+    const int64_t dim = arguments[2 + i].integer();
+    dims[i] = static_cast<size_t>(dim < 0 ? dim + ndim : dim);
+  }
+  Sizes strides;
+  for (size_t d = 0; d < to.sizes.size(); ++d)
+    if (d != dims[0] && d != dims[1]) strides.push_back(to.strides[d]);
+  strides.push_back(to.strides[dims[0]] + to.strides[dims[1]]);
+  const int64_t first = offset >= 0 ? offset * to.strides[dims[1]] : -offset * to.strides[dims[0]];
+  copy_elements(arguments[0].tensor(), make_view(to.storage, sizes_of(arguments[0].tensor()), strides, to.offset + first, to.dtype));
+}
+
 bool is_matrix(Arguments arguments) { return arguments[0].tensor().ndim() >= 2; }
 
 }  // namespace
@@ -109,6 +129,7 @@ KernelTable arrange_kernels() {
       {&flip_symbol, flip_kernel},
       {&prims_pad_symbol, pad_kernel},
       {&tril_symbol, triangle_kernel<true>, is_matrix},
+      {&diag_embed_symbol, diag_embed_kernel},
       {&triu_symbol, triangle_kernel<false>, is_matrix},
   };
   return table;

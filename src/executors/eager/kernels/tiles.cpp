@@ -170,6 +170,9 @@ class Tiles {
     }
     const char* const from = first[k] + row * places_.strides[k][down_] * source.item;
     const int64_t stride = places_.strides[k][across_];
+    // Of the next tile: rows this short leave no pattern that the processor would see by itself.
+    if (stride == 1)
+      for (int64_t i = 0; i < width * source.item; i += 64) __builtin_prefetch(from + width * source.item + i);
     if (stride == 1 && source.is_direct) return from;
     source.convert(from, stride, own, width);
     return own;

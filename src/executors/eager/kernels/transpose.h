@@ -145,12 +145,19 @@ void transpose_square(const T* from, int64_t from_step, T* to, int64_t to_step) 
 template <class T>
 void transpose(const T* from, int64_t from_step, T* to, int64_t to_step, int64_t rows, int64_t columns) {
   constexpr int64_t tile = transpose_tile<T>;
-  const int64_t whole_rows = rows / tile * tile, whole_columns = columns / tile * tile;
-  for (int64_t c = 0; c < whole_columns; c += tile)
-    for (int64_t r = 0; r < whole_rows; r += tile)
+  if (rows < tile || columns < tile) {
+    for (int64_t c = 0; c < columns; ++c)
+      for (int64_t r = 0; r < rows; ++r) to[c * to_step + r] = from[r * from_step + c];
+    return;
+  }
+  // The last tiles overlap those before them.
+  for (int64_t c = 0; c < columns; c += tile) {
+    if (c > columns - tile) c = columns - tile;
+    for (int64_t r = 0; r < rows; r += tile) {
+      if (r > rows - tile) r = rows - tile;
       transpose_square(from + r * from_step + c, from_step, to + c * to_step + r, to_step);
-  for (int64_t c = 0; c < columns; ++c)
-    for (int64_t r = c < whole_columns ? whole_rows : 0; r < rows; ++r) to[c * to_step + r] = from[r * from_step + c];
+    }
+  }
 }
 
 }  // namespace fulgurite::FULGURITE_KERNELS
