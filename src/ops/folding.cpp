@@ -59,7 +59,7 @@ void decompose_unfold(Arguments a, Results& out, SourceLocation at) {
   out.push_back(reshape(ordered, shape, at));
 }
 
-void decompose_fold(Arguments a, Results& out, SourceLocation at) {
+void infer_fold(Arguments a, InferredTypes& types) {
   const Tensor& given = a[0].tensor();
   require(given.ndim() == 2 || given.ndim() == 3, "input must have 2 or, with a batch, 3 dimensions, got shape ",
           given.shape());
@@ -71,9 +71,21 @@ void decompose_fold(Arguments a, Results& out, SourceLocation at) {
           " elements");
   require(given.size(-1) == counts.numel(), "input has ", given.size(-1).hint(), " columns, there are ",
           counts[0].hint(), " * ", counts[1].hint(), " windows");
+  Shape leading = leading_sizes(given.shape(), 1);
+  leading.back() = rows / elements;
+  types.push_back(like(given, joined_sizes(leading, sizes)));
+}
+
+void decompose_fold(Arguments a, Results& out, SourceLocation at) {
+  InferredTypes types;
+  infer_fold(a, types);
+  const Tensor& given = a[0].tensor();
+  const Shape sizes = for_dimensions(a[1].integers(), 2, "output_size");
+  const Windows w = two_windows(a[2], a[3], a[4], a[5]);
+  const Shape counts = window_counts(sizes, w, false);
   const Tensor x = as_dtype(given, compute_dtype(given.dtype()), at);
   Shape leading = leading_sizes(x.shape(), 1);
-  leading.back() = rows / elements;
+  leading.back() = given.size(-2) / w.kernel.numel();
   const Tensor windows = reshape(x, joined_sizes(leading, {w.kernel[0], w.kernel[1], counts[0], counts[1]}), at);
   // Where the element of the kernel at [i, ·, m, ·] lies: i * dilation + m * stride, along each dimension.
   std::vector<Tensor> indices(leading.size());
@@ -112,6 +124,7 @@ constinit const Symbol fold_symbol{
         "torch.nn.functional.fold(Tensor input, int[] output_size, int[] kernel_size, int[] dilation=1, int[] padding=0, "
         "int[] stride=1) -> Tensor",
     .documentation = "The sums of columns that are windows of images of output_size.",
+    .infer = infer_fold,
     .decompose = decompose_fold,
     .python = "windows(torch.nn.functional.fold, {0}, {1}, {2}, {3}, {4}, {5})",
     .python_definition = folding_python,

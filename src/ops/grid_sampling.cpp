@@ -160,7 +160,7 @@ Outside outside_of(std::string_view name) {
   return Outside::reflection;
 }
 
-void decompose_grid_sample(Arguments a, Results& out, SourceLocation at) {
+void check_grid_sample(Arguments a) {
   const Tensor &given = a[0].tensor(), &grid = a[1].tensor();
   const std::string_view mode = a[2].string();
   require(mode == "bilinear" || mode == "nearest" || mode == "bicubic",
@@ -174,14 +174,34 @@ void decompose_grid_sample(Arguments a, Results& out, SourceLocation at) {
           " have different batch sizes");
   require(grid.size(-1) == static_cast<int64_t>(count), "the last dimension of grid must have size ", count,
           ", got shape ", grid.shape());
+  for (const Int size : last_sizes(given.shape(), count))
+    require(size > 0, "input may be empty in the batch alone, got shape ", given.shape());
+  outside_of(a[3].string());
+}
+
+/// The sizes of the grid without its batch and its coordinates.
+Shape points_of(const Tensor& grid) {
+  Shape points = grid.shape();
+  points.erase(points.size() - 1);
+  points.erase(0);
+  return points;
+}
+
+void infer_grid_sample(Arguments a, InferredTypes& types) {
+  check_grid_sample(a);
+  const Tensor& x = a[0].tensor();
+  types.push_back(like(x, joined_sizes({x.size(0), x.size(1)}, points_of(a[1].tensor()))));
+}
+
+void decompose_grid_sample(Arguments a, Results& out, SourceLocation at) {
+  check_grid_sample(a);
+  const Tensor &given = a[0].tensor(), &grid = a[1].tensor();
+  const std::string_view mode = a[2].string();
+  const auto count = static_cast<size_t>(given.ndim() - 2);
   const Dtype dtype = compute_dtype(given.dtype());
-  const Shape sizes = last_sizes(given.shape(), count);
-  for (const Int size : sizes) require(size > 0, "input may be empty in the batch alone, got shape ", given.shape());
+  const Shape sizes = last_sizes(given.shape(), count), points = points_of(grid);
   const Tensor wide = as_dtype(given, dtype, at), wide_grid = as_dtype(grid, dtype, at);
   const Int batch = given.size(0), channels = given.size(1);
-  Shape points = grid.shape();
-  points.erase(count + 1);
-  points.erase(0);
   const Source source{reshape(wide, {batch, channels, sizes.numel()}, at), sizes, outside_of(a[3].string()),
                       !a[4].is_none() && a[4].boolean()};
   const Tensor flat = reshape(wide_grid, {batch, points.numel(), count}, at);
@@ -240,6 +260,7 @@ constinit const Symbol grid_sample_symbol{
     .documentation =
         "What images or volumes have at the places of a grid, given from -1 to 1, last dimension first; modes bilinear, nearest, "
         "bicubic; outside zeros, border or reflection.",
+    .infer = infer_grid_sample,
     .decompose = decompose_grid_sample,
 };
 

@@ -188,19 +188,35 @@ Float scale_of(Int from, Int to, const Request& r, size_t d, bool align_corners)
   return r.factors.empty() ? Float(from) / Float(to) : 1.0 / r.factors[d];
 }
 
-void decompose_interpolate(Arguments a, Results& out, SourceLocation at) {
+/// The checks of the arguments.
+Request checked_request(Arguments a) {
   const Tensor& given = a[0].tensor();
   const std::string_view name = a[3].string();
   const Mode& mode = mode_of(name, given);
   require(a[4].is_none() || mode.has_corners, "align_corners has no meaning for mode \"", name, "\"");
-  const bool align_corners = !a[4].is_none() && a[4].boolean(), antialias = a[6].boolean();
-  require(!antialias || mode.has_antialias, "antialias is for modes bilinear and bicubic alone");
-  const size_t count = static_cast<size_t>(given.ndim() - 2);
-  const Shape shape = given.shape(), sizes = last_sizes(shape, count);
-  const Request r = request_of(a, sizes);
+  require(!a[6].boolean() || mode.has_antialias, "antialias is for modes bilinear and bicubic alone");
+  const Shape shape = given.shape();
+  const Request r = request_of(a, last_sizes(shape, static_cast<size_t>(given.ndim() - 2)));
   for (size_t d = 1; d < shape.size(); ++d)
     require(shape[d] > 0, "input may be empty in the batch alone, got shape ", shape);
   for (const Int size : r.sizes) require(size > 0, "the result's sizes must be positive, got ", r.sizes);
+  require(name.starts_with("nearest") || name == "area" || is_floating(given.dtype()), "mode \"", name,
+          "\" needs a floating dtype, not ", given.dtype());
+  return r;
+}
+
+void infer_interpolate(Arguments a, InferredTypes& types) {
+  const Tensor& x = a[0].tensor();
+  types.push_back(like(x, joined_sizes({x.size(0), x.size(1)}, checked_request(a).sizes)));
+}
+
+void decompose_interpolate(Arguments a, Results& out, SourceLocation at) {
+  const Request r = checked_request(a);
+  const Tensor& given = a[0].tensor();
+  const std::string_view name = a[3].string();
+  const bool align_corners = !a[4].is_none() && a[4].boolean(), antialias = a[6].boolean();
+  const size_t count = static_cast<size_t>(given.ndim() - 2);
+  const Shape sizes = last_sizes(given.shape(), count);
   if (name == "area") {
     const Shape wanted = r.sizes;
     if (count == 1) return out.push_back(nn::adaptive_avg_pool1d(given, wanted, at));
@@ -208,7 +224,6 @@ void decompose_interpolate(Arguments a, Results& out, SourceLocation at) {
                                     : nn::adaptive_avg_pool3d(given, wanted, at));
   }
   const bool is_nearest = name.starts_with("nearest");
-  require(is_nearest || is_floating(given.dtype()), "mode \"", name, "\" needs a floating dtype, not ", given.dtype());
   Tensor x = is_nearest ? given : as_dtype(given, compute_dtype(given.dtype()), at);
   for (size_t d = 0; d < count; ++d) {
     const Axis axis{static_cast<int64_t>(d) + 2,
@@ -234,6 +249,7 @@ constinit const Symbol interpolate_symbol{
     .documentation =
         "Resizes the spatial dimensions to a size or by a factor; modes nearest, nearest-exact, area, linear, bilinear, bicubic, "
         "trilinear.",
+    .infer = infer_interpolate,
     .decompose = decompose_interpolate,
     .python = "interpolate({0}, {1}, {2}, {3}, {4}, {5}, {6})",
     .python_definition =
