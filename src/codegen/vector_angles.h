@@ -82,19 +82,16 @@ FULGURITE_INLINE Floats atan2(const Floats& y, const Floats& x) {
 FULGURITE_INLINE Floats fmod(const Floats& a, const Floats& b) {
   const Floats size = abs(a), step = abs(b);
   const Floats count = trunc(size / step);
-  // Past 2^23 the count is not exact; infinities, zeros and NaN go the same way.
-  if (any(~(count < Floats(0x1p23f)) | ~(step > Floats(0x1p-100f)) | ~(step < Floats(0x1p126f)))) [[unlikely]] {
+  // Counts of up to 12 bits are exact, and so are their products below; infinities, zeros and NaN go the other way.
+  if (any(~(count < Floats(0x1p12f)) | ~(step > Floats(0x1p-100f)) | ~(step < Floats(0x1p126f)))) [[unlikely]] {
     float value[lanes], by[lanes];
     store(value, a);
     store(by, b);
     for (int lane = 0; lane < lanes; ++lane) value[lane] = __builtin_fmodf(value[lane], by[lane]);
     return load(value);
   }
-  // The product is exact in two parts, whether or not there is an instruction for a product and a sum.
-  const Floats head = from_bits(bits_of(count) & Ints((int)0xfffff000u)), tail = count - head;
-  const Floats step_head = from_bits(bits_of(step) & Ints((int)0xfffff000u)), step_tail = step - step_head;
-  Floats rest = ((size - head * step_head) - head * step_tail) - tail * step_head;
-  rest = rest - tail * step_tail;
+  const Floats upper = from_bits(bits_of(step) & Ints((int)0xfffff000u)), lower = step - upper;
+  Floats rest = (size - count * upper) - count * lower;
   rest = select(rest < Floats(0.f), rest + step, rest);
   rest = select(rest >= step, rest - step, rest);
   return copy_sign(rest, a);

@@ -116,7 +116,6 @@ constinit const Symbol frac_symbol{
       infer_same(a, types);
     },
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      require(is_floating(a[0].tensor().dtype()), "needs a floating dtype, not ", a[0].tensor().dtype());
       const Tensor whole = trunc(a[0].tensor(), at);
       out.push_back(sub(a[0].tensor(), whole, 1, at));
     },
@@ -212,9 +211,8 @@ constinit const Symbol hypot_symbol{
     .infer = infer_floating_pair,
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       InferredTypes types;
-      infer_promoted(a, types);
+      infer_floating_pair(a, types);
       const Dtype dtype = types[0].dtype;
-      require(is_floating(dtype), "needs a floating dtype, not ", dtype);
       const Tensor first = as_dtype(a[0].tensor(), compute_dtype(dtype), at);
       const Tensor x = abs(first, at);
       const Tensor second = as_dtype(a[1].tensor(), compute_dtype(dtype), at);
@@ -347,9 +345,8 @@ constinit const Symbol logaddexp_symbol{
     .infer = infer_floating_pair,
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       InferredTypes types;
-      infer_promoted(a, types);
+      infer_floating_pair(a, types);
       const Dtype dtype = types[0].dtype;
-      require(is_floating(dtype), "needs a floating dtype, not ", dtype);
       const Tensor x = as_dtype(a[0].tensor(), compute_dtype(dtype), at);
       const Tensor y = as_dtype(a[1].tensor(), compute_dtype(dtype), at);
       const Tensor large = maximum(x, y, at);
