@@ -82,6 +82,13 @@ TEST("gathered calls do not depend on the number of threads") {
   set_num_threads(before);
 }
 
+TEST("views of gathered results have their elements") {
+  const Tensor x = make({24, 8, 5, 7}, Dtype::f32, -3, 3), weight = make({8}, Dtype::f32, -1, 1, 2), bias = make({8}, Dtype::f32, -1, 1, 3);
+  std::vector<Tensor> samples;
+  for (int64_t i = 0; i < 24; ++i) samples.push_back(nn::group_norm(narrow(x, 0, i, 1).contiguous(), 4, weight, bias));
+  expect(same_bits(nn::group_norm(x, 4, weight, bias), cat(samples, 0)));
+}
+
 TEST("a division by zero among gathered calls names the user's call") {
   const Tensor x = full({5000}, 7, {.dtype = Dtype::i64}), zero = zeros({5000}, {.dtype = Dtype::i64});
   try {

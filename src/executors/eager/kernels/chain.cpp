@@ -282,11 +282,12 @@ Chain::Operand Chain::operand_of(const Argument& argument, Dtype read, const Ten
   }
   const TensorImpl& impl = *argument.tensor().impl();
   if (is_pending(impl)) {
-    // Element i of the result is made of element i of the operand, if they have the same sizes.
+    // Element i of the result is made of element i of the operand, if they have the same sizes; a view of other sizes than the
+    // step's would not be, for what the step reads is broadcast to its own.
     if (impl.is_contiguous && impl.offset == 0 && impl.sizes == result.impl()->sizes) {
       const int step = find(*impl.storage);
       if (step >= 0 && steps_[static_cast<size_t>(step)].result.impl()->dtype == impl.dtype &&
-          steps_[static_cast<size_t>(step)].result.impl()->numel() == impl.numel()) {
+          steps_[static_cast<size_t>(step)].result.impl()->sizes == impl.sizes) {
         operand.step = step;
         return operand;
       }
