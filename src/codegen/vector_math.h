@@ -164,8 +164,9 @@ struct NormalTail {
 };
 /// For y from 0 to 15, or NaN. The ratio (Mills') is a polynomial of (y - 2.5) / (y + 2.5), within 1e-8 of itself up to 4, 1e-5 beyond.
 FULGURITE_INLINE NormalTail normal_tail(const Floats& y) {
-  // y^2 in two parts, the first exact: the square of y's upper bits.
-  const Floats upper = from_bits(bits_of(y) & Ints(static_cast<int>(0xfffff000))), square = upper * upper;
+  // y^2 in two parts, the first exact: the square of y rounded to 12 bits.
+  const Floats rounding = from_bits(bits_of(y) & Ints(0x7f800000)) * Floats(0x1.8p12f);
+  const Floats upper = (y + rounding) - rounding, square = upper * upper;
   const Floats rest = (y + upper) * (y - upper);
   const Floats shifted = multiply_add(square, Floats(-0.72134752044448170f), Floats(0x1.8p23f));
   const Floats n = integer_of(shifted);
@@ -173,7 +174,7 @@ FULGURITE_INLINE NormalTail normal_tail(const Floats& y) {
   r = multiply_add(n, Floats(2.12194440e-4f), r);
   r = multiply_add(rest, Floats(-0.5f), r);
   const Floats growth = multiply_add(exp_tail(r) * r, r, r);
-  // At the upper bits, for which the sums are exact; from there along the slope y * ratio - 1 / sqrt(2 pi).
+  // At `upper`, for which the sums are exact; from there along the slope y * ratio - 1 / sqrt(2 pi).
   const Floats q = (upper - Floats(2.5f)) / (upper + Floats(2.5f));
   Floats p = multiply_add(Floats(-3.85381973e-05f), q, Floats(-0.000226358912f));
   p = multiply_add(p, q, Floats(-0.0003383242f));
