@@ -1,27 +1,160 @@
 #include <fulgurite/detail/shared_vector.h>
 
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdint>
 #include <cstdlib>
+#include <mutex>
 #include <new>
+#include <utility>
 
 #include <sys/mman.h>
 
+#include "support/sanitizers.h"
+
 namespace fulgurite::detail {
 
-void* allocate_items(size_t bytes) {
-  // The lines of a trace of thousands of operators: in small pages, most of the time would go into looking them up.
-  constexpr size_t huge_page = size_t{2} << 20, large = huge_page / 2;
-  void* items = nullptr;
-  if (bytes >= large) {
-    const size_t rounded = (bytes + huge_page - 1) / huge_page * huge_page;
-    items = std::aligned_alloc(huge_page, rounded);
-    if (items) madvise(items, rounded, MADV_HUGEPAGE);
-  } else {
-    items = std::malloc(bytes);
+namespace {
+
+// Traces are many small blocks, made together and kept, and a few large ones: the lines of thousands of operators fill megabytes, again
+// after each pass. From malloc most of the time would go into pages: touched for the first time, returned, touched again, looked up. So
+// they lie side by side in huge pages and are kept when they are freed.
+constexpr size_t huge_page = size_t{2} << 20;
+constexpr size_t first_region = size_t{32} << 20;
+constexpr size_t slab_bytes = size_t{64} << 10;  // small blocks of one size share a slab
+constexpr size_t largest_small = size_t{4} << 10;
+constexpr size_t unit = 16;
+
+/// By sixteen bytes up to 256, then four sizes in each power of two.
+struct SizeClass {
+  size_t index, bytes;
+};
+SizeClass size_class(size_t bytes) {
+  if (bytes <= 256) {
+    const size_t units = bytes == 0 ? 1 : (bytes + unit - 1) / unit;
+    return {units, units * unit};
   }
+  const auto power = static_cast<size_t>(std::bit_width(bytes - 1)) - 1;
+  const size_t step = (size_t{1} << power) / 4, over = (bytes - 1 - (size_t{1} << power)) / step + 1;
+  return {16 + 4 * (power - 8) + over, (size_t{1} << power) + over * step};
+}
+
+struct FreeBlock {
+  FreeBlock* next;
+};
+/// Stands before a large block.
+struct alignas(unit) Header {
+  size_t size_class;
+};
+
+class Regions {
+ public:
+  void* allocate(size_t bytes) {
+    const bool small = bytes <= largest_small;
+    const auto [index, size] = size_class(small ? bytes : bytes + sizeof(Header));
+    const std::lock_guard lock(mutex_);
+    if (!free_[index] && !(small ? add_slab(index, size) : add_large(index, size))) return nullptr;
+    FreeBlock* const block = free_[index];
+    free_[index] = block->next;
+    if (small) return block;
+    Header* const header = new (static_cast<void*>(block)) Header{index};
+    return header + 1;
+  }
+
+  /// Whether the items were a region's; then they are kept.
+  bool free(void* items) {
+    const Region* const region = region_of(items);
+    if (!region) return false;
+    const std::lock_guard lock(mutex_);
+    size_t index = region->classes[(reinterpret_cast<uintptr_t>(items) - region->begin) / slab_bytes];
+    if (index == 0) {
+      Header* const header = static_cast<Header*>(items) - 1;
+      index = header->size_class;
+      items = header;
+    }
+    free_[index] = new (items) FreeBlock{free_[index]};
+    return true;
+  }
+
+ private:
+  struct Region {
+    uintptr_t begin = 0;
+    size_t bytes = 0;
+    unsigned char* classes = nullptr;  // of the small blocks in each slab; 0 where a large one lies
+  };
+
+  const Region* region_of(const void* items) const {
+    const auto address = reinterpret_cast<uintptr_t>(items);
+    const size_t count = count_.load(std::memory_order_acquire);
+    for (size_t i = 0; i < count; ++i)
+      if (address - regions_[i].begin < regions_[i].bytes) return &regions_[i];
+    return nullptr;
+  }
+
+  bool add_slab(size_t index, size_t size) {
+    char* const slab = carve(slab_bytes);
+    if (!slab) return false;
+    const Region& region = regions_[count_.load(std::memory_order_relaxed) - 1];
+    region.classes[(reinterpret_cast<uintptr_t>(slab) - region.begin) / slab_bytes] = static_cast<unsigned char>(index);
+    // The first is given out first.
+    for (size_t at = slab_bytes / size; at-- > 0;) free_[index] = new (slab + at * size) FreeBlock{free_[index]};
+    return true;
+  }
+  bool add_large(size_t index, size_t size) {
+    char* const block = carve((size + slab_bytes - 1) / slab_bytes * slab_bytes);
+    if (block) free_[index] = new (block) FreeBlock{nullptr};
+    return block != nullptr;
+  }
+
+  char* carve(size_t bytes) {
+    if (left_ < bytes && !add_region(bytes)) return nullptr;
+    left_ -= bytes;
+    return std::exchange(next_, next_ + bytes);
+  }
+
+  // Each region is twice as large as the one before: a search passes few of them.
+  bool add_region(size_t least) {
+    const size_t count = count_.load(std::memory_order_relaxed);
+    if (count == regions_.size()) return false;
+    size_t bytes = first_region << count;
+    while (bytes < least) bytes *= 2;
+    void* const memory = mmap(nullptr, bytes + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const classes = std::calloc(bytes / slab_bytes, 1);
+    if (memory == MAP_FAILED || !classes) return false;
+    const uintptr_t begin = (reinterpret_cast<uintptr_t>(memory) + huge_page - 1) / huge_page * huge_page;
+    madvise(reinterpret_cast<void*>(begin), bytes, MADV_HUGEPAGE);
+    regions_[count] = {begin, bytes, static_cast<unsigned char*>(classes)};
+    count_.store(count + 1, std::memory_order_release);
+    next_ = reinterpret_cast<char*>(begin);
+    left_ = bytes;
+    return true;
+  }
+
+  std::mutex mutex_;
+  std::array<FreeBlock*, 256> free_{};
+  std::array<Region, 20> regions_;
+  std::atomic<size_t> count_ = 0;
+  char* next_ = nullptr;
+  size_t left_ = 0;
+};
+
+Regions& regions() {
+  static Regions* const one = new Regions;  // never destroyed: traces may outlive static destructors
+  return *one;
+}
+
+}  // namespace
+
+void* allocate_items(size_t bytes) {
+  void* items = address_is_sanitized ? nullptr : regions().allocate(bytes);
+  if (!items) items = std::malloc(bytes);
   if (!items) throw std::bad_alloc();
   return items;
 }
 
-void free_items(void* items) { std::free(items); }
+void free_items(void* items) {
+  if (address_is_sanitized || !regions().free(items)) std::free(items);
+}
 
 }  // namespace fulgurite::detail

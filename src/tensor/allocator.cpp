@@ -9,6 +9,7 @@
 #include <new>
 #include <utility>
 
+#include "support/sanitizers.h"
 #include "support/text.h"
 #include "support/unplaced_error.h"
 
@@ -21,19 +22,6 @@ constexpr size_t huge_page = size_t{2} << 20;
 constexpr int steps = 8;  // size classes in each power of two: at most an eighth of a block is unused
 constexpr int smallest_power = 9;
 constexpr int class_count = (64 - smallest_power) * steps + 8;
-
-// Address sanitizer finds uses after free only where memory really is freed.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool keeps_blocks = false;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-constexpr bool keeps_blocks = false;
-#else
-constexpr bool keeps_blocks = true;
-#endif
-#else
-constexpr bool keeps_blocks = true;
-#endif
 
 struct SizeClass {
   int index;
@@ -127,7 +115,7 @@ void deallocate(void* block, size_t bytes) {
   {
     const std::lock_guard lock(p.mutex);
     p.statistics.in_use -= static_cast<int64_t>(size);
-    if (keeps_blocks) {
+    if (!address_is_sanitized) {
       p.statistics.kept += static_cast<int64_t>(size);
       p.free[index] = new (block) FreeBlock{p.free[index]};
       return;

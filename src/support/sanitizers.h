@@ -1,0 +1,18 @@
+#pragma once
+
+namespace fulgurite {
+
+/// Whether uses of freed memory are looked for: they are found only where memory really is freed, so nothing should be kept then.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool address_is_sanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+inline constexpr bool address_is_sanitized = true;
+#else
+inline constexpr bool address_is_sanitized = false;
+#endif
+#else
+inline constexpr bool address_is_sanitized = false;
+#endif
+
+}  // namespace fulgurite
