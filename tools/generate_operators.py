@@ -107,6 +107,7 @@ class Operator:
     pointwise: bool
     structural: bool
     in_place: bool
+    has_in_place_trait: bool
     file: str = ""
     namespace: str = field(init=False)
     name: str = field(init=False)
@@ -134,7 +135,7 @@ class Operator:
 
     @property
     def has_in_place_form(self):
-        return self.pointwise and self.name not in NOT_METHODS and self.takes_tensor_first and self.typed and self.results == "Tensor" and self.namespace != "prims"
+        return (self.pointwise or self.has_in_place_trait) and self.name not in NOT_METHODS and self.takes_tensor_first and self.typed and self.results == "Tensor" and self.namespace != "prims"
 
     def cpp_result(self):
         if self.results == "Tensor":
@@ -229,7 +230,7 @@ def read_records():
             trait = lambda t: re.search(rf"\.{t}\s*=\s*true", body) is not None
             operators.append(Operator(variable, spelled, joined_literals(documentation[1]) if documentation else "", name,
                                       parameters, results, re.search(r"\.decompose\s*=", body) is None, trait("pointwise"),
-                                      trait("structural"), trait("in_place"), path.name))
+                                      trait("structural"), trait("in_place"), trait("has_in_place_form"), path.name))
     seen = {}
     for operator in operators:
         if operator.qualified_name in seen:

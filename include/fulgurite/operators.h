@@ -27,6 +27,8 @@ Tensor add_(const Tensor& input, const Operand& other, const Operand& alpha = de
 /// beta * input + alpha times the sum of the batch's matrix products. (torch.addbmm)
 Tensor addbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2, const Operand& beta =
     detail::one_operand(), const Operand& alpha = detail::one_operand(), SourceLocation at = SourceLocation::here());
+Tensor addbmm_(const Tensor& input, const Tensor& batch1, const Tensor& batch2, const Operand& beta =
+    detail::one_operand(), const Operand& alpha = detail::one_operand(), SourceLocation at = SourceLocation::here());
 /// input + value * tensor1 / tensor2, of floating tensors. (torch.addcdiv)
 Tensor addcdiv(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, const Operand& value =
     detail::one_operand(), SourceLocation at = SourceLocation::here());
@@ -40,8 +42,12 @@ Tensor addcmul_(const Tensor& input, const Tensor& tensor1, const Tensor& tensor
 /// beta * input + alpha * (mat1 @ mat2). (torch.addmm)
 Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const Operand& beta = detail::one_operand(),
     const Operand& alpha = detail::one_operand(), SourceLocation at = SourceLocation::here());
+Tensor addmm_(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const Operand& beta = detail::one_operand(),
+    const Operand& alpha = detail::one_operand(), SourceLocation at = SourceLocation::here());
 /// beta * input + alpha * mv(mat, vec). (torch.addmv)
 Tensor addmv(const Tensor& input, const Tensor& mat, const Tensor& vec, const Operand& beta = detail::one_operand(),
+    const Operand& alpha = detail::one_operand(), SourceLocation at = SourceLocation::here());
+Tensor addmv_(const Tensor& input, const Tensor& mat, const Tensor& vec, const Operand& beta = detail::one_operand(),
     const Operand& alpha = detail::one_operand(), SourceLocation at = SourceLocation::here());
 /// Whether every element is true or not zero, of all or along dimensions. (torch.all)
 Tensor all(const Tensor& input, const Dims& dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here());
@@ -85,6 +91,8 @@ Tensor atanh(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor atanh_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// beta * input + alpha * bmm(batch1, batch2). (torch.baddbmm)
 Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2, const Operand& beta =
+    detail::one_operand(), const Operand& alpha = detail::one_operand(), SourceLocation at = SourceLocation::here());
+Tensor baddbmm_(const Tensor& input, const Tensor& batch1, const Tensor& batch2, const Operand& beta =
     detail::one_operand(), const Operand& alpha = detail::one_operand(), SourceLocation at = SourceLocation::here());
 /// The bits set in both integers; of booleans the logical and. (torch.bitwise_and)
 Tensor bitwise_and(const Operand& input, const Operand& other, SourceLocation at = SourceLocation::here());
@@ -160,8 +168,12 @@ std::tuple<Tensor, Tensor> cummin(const Tensor& input, Int dim, SourceLocation a
 /// At each place the product of the elements up to it along a dimension; of integers in i64. (torch.cumprod)
 Tensor cumprod(const Tensor& input, Int dim, std::optional<Dtype> dtype = {}, SourceLocation at =
     SourceLocation::here());
+Tensor cumprod_(const Tensor& input, Int dim, std::optional<Dtype> dtype = {}, SourceLocation at =
+    SourceLocation::here());
 /// At each place the sum of the elements up to it along a dimension; of integers in i64. (torch.cumsum)
 Tensor cumsum(const Tensor& input, Int dim, std::optional<Dtype> dtype = {}, SourceLocation at =
+    SourceLocation::here());
+Tensor cumsum_(const Tensor& input, Int dim, std::optional<Dtype> dtype = {}, SourceLocation at =
     SourceLocation::here());
 /// Degrees as radians. (torch.deg2rad)
 Tensor deg2rad(const Tensor& input, SourceLocation at = SourceLocation::here());
@@ -274,16 +286,24 @@ Tensor hypot_(const Tensor& input, const Tensor& other, SourceLocation at = Sour
 /// (torch.index_add)
 Tensor index_add(const Tensor& input, Int dim, const Tensor& index, const Tensor& source, const Operand& alpha =
     detail::one_operand(), SourceLocation at = SourceLocation::here());
+Tensor index_add_(const Tensor& input, Int dim, const Tensor& index, const Tensor& source, const Operand& alpha =
+    detail::one_operand(), SourceLocation at = SourceLocation::here());
 /// A copy of input with source written, slice by slice, at the places that index lists along dim. (torch.index_copy)
 Tensor index_copy(const Tensor& input, Int dim, const Tensor& index, const Tensor& source, SourceLocation at =
     SourceLocation::here());
+Tensor index_copy_(const Tensor& input, Int dim, const Tensor& index, const Tensor& source, SourceLocation at =
+    SourceLocation::here());
 /// A copy of input with one value written at the places that index lists along dim. (torch.index_fill)
 Tensor index_fill(const Tensor& input, Int dim, const Tensor& index, const Operand& value, SourceLocation at =
+    SourceLocation::here());
+Tensor index_fill_(const Tensor& input, Int dim, const Tensor& index, const Operand& value, SourceLocation at =
     SourceLocation::here());
 /// A copy of `input` with `values`, broadcast, written (or added) at the places that index tensors list.
 /// (torch.index_put)
 Tensor index_put(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate = false,
     SourceLocation at = SourceLocation::here());
+Tensor index_put_(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate =
+    false, SourceLocation at = SourceLocation::here());
 /// The slices along a dimension whose numbers the one-dimensional index lists. (torch.index_select)
 Tensor index_select(const Tensor& input, Int dim, const Tensor& index, SourceLocation at = SourceLocation::here());
 /// The sum of products along the last dimensions; the product where one has no dimensions. (torch.inner)
@@ -474,14 +494,20 @@ Tensor rsqrt_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// (torch.scatter)
 Tensor scatter(const Tensor& input, Int dim, const Tensor& index, const Operand& src, SourceLocation at =
     SourceLocation::here());
+Tensor scatter_(const Tensor& input, Int dim, const Tensor& index, const Operand& src, SourceLocation at =
+    SourceLocation::here());
 /// A copy of `input` with elements of `src` added at the places that `index` lists along `dim`, in order.
 /// (torch.scatter_add)
 Tensor scatter_add(const Tensor& input, Int dim, const Tensor& index, const Tensor& src, SourceLocation at =
+    SourceLocation::here());
+Tensor scatter_add_(const Tensor& input, Int dim, const Tensor& index, const Tensor& src, SourceLocation at =
     SourceLocation::here());
 /// A copy of input with the elements of src brought together at the places that index lists along dim: reduce is "sum",
 /// "prod", "mean", "amax" or "amin"; without include_self the input's own elements there do not count.
 /// (torch.scatter_reduce)
 Tensor scatter_reduce(const Tensor& input, Int dim, const Tensor& index, const Tensor& src, std::string_view reduce,
+    bool include_self = true, SourceLocation at = SourceLocation::here());
+Tensor scatter_reduce_(const Tensor& input, Int dim, const Tensor& index, const Tensor& src, std::string_view reduce,
     bool include_self = true, SourceLocation at = SourceLocation::here());
 /// For each element the place in the ordered sequence (the row of it) that it would be inserted at: before equal
 /// elements, or, with right or side "right", behind them. sorter lists the order of a sequence that is not in order.
@@ -505,6 +531,9 @@ Tensor signbit_(const Tensor& input, SourceLocation at = SourceLocation::here())
 /// The sine of each element, in radians. (torch.sin)
 Tensor sin(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor sin_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// sin(pi x) / (pi x) of each element; 1 at 0. (torch.sinc)
+Tensor sinc(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor sinc_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The hyperbolic sine of each element. (torch.sinh)
 Tensor sinh(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor sinh_(const Tensor& input, SourceLocation at = SourceLocation::here());
@@ -578,8 +607,10 @@ Tensor trace(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor transpose(const Tensor& input, Int dim0, Int dim1, SourceLocation at = SourceLocation::here());
 /// The lower triangle of matrices, up to a diagonal; zero elsewhere. (torch.tril)
 Tensor tril(const Tensor& input, Int diagonal = 0, SourceLocation at = SourceLocation::here());
+Tensor tril_(const Tensor& input, Int diagonal = 0, SourceLocation at = SourceLocation::here());
 /// The upper triangle of matrices, from a diagonal on; zero elsewhere. (torch.triu)
 Tensor triu(const Tensor& input, Int diagonal = 0, SourceLocation at = SourceLocation::here());
+Tensor triu_(const Tensor& input, Int diagonal = 0, SourceLocation at = SourceLocation::here());
 /// Each element without its fraction. (torch.trunc)
 Tensor trunc(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor trunc_(const Tensor& input, SourceLocation at = SourceLocation::here());
@@ -882,8 +913,8 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight 
 /// Divided by the norm of order p along a dimension, or by eps where that is larger. (torch.nn.functional.normalize)
 Tensor normalize(const Tensor& input, Float p = 2.0, Int dim = 1, Float eps = 1e-12, SourceLocation at =
     SourceLocation::here());
-/// For each class number a row of zeros with a 1 at its place. Without num_classes one more than the largest number;
-/// inside a trace it must be given. (torch.nn.functional.one_hot)
+/// For each class number a row of zeros with a 1 at its place. Without num_classes one more than the largest number; a
+/// trace ends its piece there to see it. (torch.nn.functional.one_hot)
 Tensor one_hot(const Tensor& tensor, Int num_classes = -1, SourceLocation at = SourceLocation::here());
 /// Pads with pairs of widths, last dimension first; modes constant, reflect, replicate, circular. Negative widths cut.
 /// (torch.nn.functional.pad)

@@ -55,6 +55,7 @@ struct Traits {
   bool view = false;                 // the result shares the first tensor's storage where strides allow
   bool random = false;               // draws from the generator: kept in program order, never merged or redrawn
   bool in_place = false;             // writes into its first tensor
+  bool has_in_place_form = false;    // there is a name_() that writes the result into the first tensor; pointwise operators all have one
   bool side_effect = false;          // kept though its results are unused
   bool not_differentiable = false;   // no result can carry a gradient
   bool always_differentiate = false; // its gradient rule runs even where no argument requires one

@@ -49,6 +49,8 @@ struct TensorMethods {
       SourceLocation::here()) const;
   Tensor addbmm(const Tensor& batch1, const Tensor& batch2, const Operand& beta = detail::one_operand(), const Operand&
       alpha = detail::one_operand(), SourceLocation at = SourceLocation::here()) const;
+  Tensor addbmm_(const Tensor& batch1, const Tensor& batch2, const Operand& beta = detail::one_operand(), const Operand&
+      alpha = detail::one_operand(), SourceLocation at = SourceLocation::here()) const;
   Tensor addcdiv(const Tensor& tensor1, const Tensor& tensor2, const Operand& value = detail::one_operand(),
       SourceLocation at = SourceLocation::here()) const;
   Tensor addcdiv_(const Tensor& tensor1, const Tensor& tensor2, const Operand& value = detail::one_operand(),
@@ -59,8 +61,12 @@ struct TensorMethods {
       SourceLocation at = SourceLocation::here()) const;
   Tensor addmm(const Tensor& mat1, const Tensor& mat2, const Operand& beta = detail::one_operand(), const Operand& alpha
       = detail::one_operand(), SourceLocation at = SourceLocation::here()) const;
+  Tensor addmm_(const Tensor& mat1, const Tensor& mat2, const Operand& beta = detail::one_operand(), const Operand&
+      alpha = detail::one_operand(), SourceLocation at = SourceLocation::here()) const;
   Tensor addmv(const Tensor& mat, const Tensor& vec, const Operand& beta = detail::one_operand(), const Operand& alpha =
       detail::one_operand(), SourceLocation at = SourceLocation::here()) const;
+  Tensor addmv_(const Tensor& mat, const Tensor& vec, const Operand& beta = detail::one_operand(), const Operand& alpha
+      = detail::one_operand(), SourceLocation at = SourceLocation::here()) const;
   Tensor affine_grid(const Dims& size, std::optional<bool> align_corners = {}, SourceLocation at =
       SourceLocation::here()) const;
   Tensor all(const Dims& dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
@@ -91,6 +97,8 @@ struct TensorMethods {
       SourceLocation::here()) const;
   Tensor baddbmm(const Tensor& batch1, const Tensor& batch2, const Operand& beta = detail::one_operand(), const Operand&
       alpha = detail::one_operand(), SourceLocation at = SourceLocation::here()) const;
+  Tensor baddbmm_(const Tensor& batch1, const Tensor& batch2, const Operand& beta = detail::one_operand(), const
+      Operand& alpha = detail::one_operand(), SourceLocation at = SourceLocation::here()) const;
   Tensor batch_norm(const Tensor& running_mean, const Tensor& running_var, const Tensor& weight = detail::no_tensor(),
       const Tensor& bias = detail::no_tensor(), bool training = false, Float momentum = 0.1, Float eps = 1e-05,
       SourceLocation at = SourceLocation::here()) const;
@@ -166,7 +174,9 @@ struct TensorMethods {
   std::tuple<Tensor, Tensor> cummax(Int dim, SourceLocation at = SourceLocation::here()) const;
   std::tuple<Tensor, Tensor> cummin(Int dim, SourceLocation at = SourceLocation::here()) const;
   Tensor cumprod(Int dim, std::optional<Dtype> dtype = {}, SourceLocation at = SourceLocation::here()) const;
+  Tensor cumprod_(Int dim, std::optional<Dtype> dtype = {}, SourceLocation at = SourceLocation::here()) const;
   Tensor cumsum(Int dim, std::optional<Dtype> dtype = {}, SourceLocation at = SourceLocation::here()) const;
+  Tensor cumsum_(Int dim, std::optional<Dtype> dtype = {}, SourceLocation at = SourceLocation::here()) const;
   Tensor deg2rad(SourceLocation at = SourceLocation::here()) const;
   Tensor deg2rad_(SourceLocation at = SourceLocation::here()) const;
   Tensor diag(Int diagonal = 0, SourceLocation at = SourceLocation::here()) const;
@@ -253,11 +263,19 @@ struct TensorMethods {
   Tensor hypot_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor index_add(Int dim, const Tensor& index, const Tensor& source, const Operand& alpha = detail::one_operand(),
       SourceLocation at = SourceLocation::here()) const;
+  Tensor index_add_(Int dim, const Tensor& index, const Tensor& source, const Operand& alpha = detail::one_operand(),
+      SourceLocation at = SourceLocation::here()) const;
   Tensor index_copy(Int dim, const Tensor& index, const Tensor& source, SourceLocation at = SourceLocation::here())
+      const;
+  Tensor index_copy_(Int dim, const Tensor& index, const Tensor& source, SourceLocation at = SourceLocation::here())
       const;
   Tensor index_fill(Int dim, const Tensor& index, const Operand& value, SourceLocation at = SourceLocation::here())
       const;
+  Tensor index_fill_(Int dim, const Tensor& index, const Operand& value, SourceLocation at = SourceLocation::here())
+      const;
   Tensor index_put(const std::vector<Tensor>& indices, const Tensor& values, bool accumulate = false, SourceLocation at
+      = SourceLocation::here()) const;
+  Tensor index_put_(const std::vector<Tensor>& indices, const Tensor& values, bool accumulate = false, SourceLocation at
       = SourceLocation::here()) const;
   Tensor index_select(Int dim, const Tensor& index, SourceLocation at = SourceLocation::here()) const;
   Tensor inner(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
@@ -425,8 +443,13 @@ struct TensorMethods {
       detail::no_tensor(), Float dropout_p = 0.0, bool is_causal = false, std::optional<Float> scale = {}, bool
       enable_gqa = false, SourceLocation at = SourceLocation::here()) const;
   Tensor scatter(Int dim, const Tensor& index, const Operand& src, SourceLocation at = SourceLocation::here()) const;
+  Tensor scatter_(Int dim, const Tensor& index, const Operand& src, SourceLocation at = SourceLocation::here()) const;
   Tensor scatter_add(Int dim, const Tensor& index, const Tensor& src, SourceLocation at = SourceLocation::here()) const;
+  Tensor scatter_add_(Int dim, const Tensor& index, const Tensor& src, SourceLocation at = SourceLocation::here())
+      const;
   Tensor scatter_reduce(Int dim, const Tensor& index, const Tensor& src, std::string_view reduce, bool include_self =
+      true, SourceLocation at = SourceLocation::here()) const;
+  Tensor scatter_reduce_(Int dim, const Tensor& index, const Tensor& src, std::string_view reduce, bool include_self =
       true, SourceLocation at = SourceLocation::here()) const;
   Tensor searchsorted(const Operand& input, bool out_int32 = false, bool right = false, std::string_view side = {},
       const Tensor& sorter = detail::no_tensor(), SourceLocation at = SourceLocation::here()) const;
@@ -444,6 +467,8 @@ struct TensorMethods {
   Tensor silu_(SourceLocation at = SourceLocation::here()) const;
   Tensor sin(SourceLocation at = SourceLocation::here()) const;
   Tensor sin_(SourceLocation at = SourceLocation::here()) const;
+  Tensor sinc(SourceLocation at = SourceLocation::here()) const;
+  Tensor sinc_(SourceLocation at = SourceLocation::here()) const;
   Tensor sinh(SourceLocation at = SourceLocation::here()) const;
   Tensor sinh_(SourceLocation at = SourceLocation::here()) const;
   Tensor slice_scatter(const Tensor& src, Int dim = 0, std::optional<Int> start = {}, std::optional<Int> end = {}, Int
@@ -501,10 +526,12 @@ struct TensorMethods {
   Tensor trace(SourceLocation at = SourceLocation::here()) const;
   Tensor transpose(Int dim0, Int dim1, SourceLocation at = SourceLocation::here()) const;
   Tensor tril(Int diagonal = 0, SourceLocation at = SourceLocation::here()) const;
+  Tensor tril_(Int diagonal = 0, SourceLocation at = SourceLocation::here()) const;
   Tensor triplet_margin_loss(const Tensor& positive, const Tensor& negative, Float margin = 1.0, Float p = 2.0, Float
       eps = 1e-6, bool swap = false, std::optional<bool> size_average = {}, std::optional<bool> reduce = {},
       std::string_view reduction = "mean", SourceLocation at = SourceLocation::here()) const;
   Tensor triu(Int diagonal = 0, SourceLocation at = SourceLocation::here()) const;
+  Tensor triu_(Int diagonal = 0, SourceLocation at = SourceLocation::here()) const;
   Tensor trunc(SourceLocation at = SourceLocation::here()) const;
   Tensor trunc_(SourceLocation at = SourceLocation::here()) const;
   std::vector<Tensor> unbind(Int dim = 0, SourceLocation at = SourceLocation::here()) const;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <fulgurite/detail/blocks.h>
 #include <fulgurite/tensor.h>
 
 #pragma GCC visibility push(default)
@@ -96,7 +97,7 @@ class SharedShape {
 };
 
 /// A tensor of a trace: what is known of it without its elements. Never changed once made.
-struct TensorProxy : detail::Counted {
+struct TensorProxy : detail::Counted, detail::InBlocks {
   int id = -1;  // unique in a trace and all traces made from it
   std::string name;
   SharedShape shape;

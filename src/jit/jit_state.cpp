@@ -141,7 +141,7 @@ std::shared_ptr<const CompiledVersion> JitState::compile_version(const CallableT
     version->in_pieces = true;
     version->breaks = runner.breaks();
     result.rest = std::move(recording.rest);
-    result.tensors = std::move(recording.results);
+    result.tensors.assign(recording.results.begin(), recording.results.end());
     keep_last(runner.pieces());
     version->stages.forward_traces.emplace_back();
     version->prologue = make_prologue(*version, paths, leaves);

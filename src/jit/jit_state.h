@@ -120,7 +120,7 @@ bool same_words(const A& a, const B& b) {
 }
 
 /// Runs a version's program on its inputs; the results are those of the trace, with the node of its backward.
-void run_on(const CompiledVersion&, std::span<const Tensor> inputs, std::vector<Tensor>& results);
+void run_on(const CompiledVersion&, std::span<const Tensor> inputs, ResultList& results);
 /// Gives what a program has written the history of its value.
 void give_history(const Tensor& value, const Tensor& written);
 /// Runs a version and attaches the node of its backward.

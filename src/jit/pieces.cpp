@@ -47,11 +47,10 @@ std::vector<Tensor> CallInPieces::run(Piece piece) {
 
   const SourceLocation start = std::exchange(ends_at_break_, false) ? start_ : last_break_;
   pieces_.push_back(state_.piece(recording, start, at_));
-  std::vector<Tensor> results;
+  ResultList results;
   run_on(*pieces_.back(), inputs, results);
   for (const auto& [input, result] : piece.written) give_history(results[result], piece.inputs[input].concrete);
-  results.resize(piece.kept);
-  return results;
+  return {results.begin(), results.begin() + static_cast<std::ptrdiff_t>(piece.kept)};
 }
 
 // verify_against_eager runs the function a second time: what it writes into must have been copied before.
@@ -117,7 +116,7 @@ void JitState::call_in_pieces(const CallableTable& table, const void* const* arg
   Recording recording = record_callable(request);
   if (!recording.in_pieces) throw InternalError("a function with graph breaks was run without one");
   result.rest = std::move(recording.rest);
-  result.tensors = std::move(recording.results);
+  result.tensors.assign(recording.results.begin(), recording.results.end());
   keep_last(runner.pieces());
 }
 

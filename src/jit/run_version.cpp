@@ -18,7 +18,7 @@ Tensor alias_of(const Tensor& tensor) {
 
 // Gives the results the history of the compiled backward, each its own: a result that is an input or an earlier result
 // gets a handle of its own first.
-void attach_backward(const CompiledVersion& version, std::span<const Tensor> inputs, std::vector<Tensor>& results) {
+void attach_backward(const CompiledVersion& version, std::span<const Tensor> inputs, ResultList& results) {
   const auto count = static_cast<std::ptrdiff_t>(version.result_count);
   std::vector<Tensor> saved(std::make_move_iterator(results.begin() + count), std::make_move_iterator(results.end()));
   results.resize(version.result_count);
@@ -38,7 +38,7 @@ void attach_backward(const CompiledVersion& version, std::span<const Tensor> inp
 
 }  // namespace
 
-void run_on(const CompiledVersion& version, std::span<const Tensor> inputs, std::vector<Tensor>& results) {
+void run_on(const CompiledVersion& version, std::span<const Tensor> inputs, ResultList& results) {
   version.forward->run(inputs, results);
   if (version.backward) attach_backward(version, inputs, results);
 }
@@ -59,7 +59,7 @@ void run_version(const CompiledVersion& version, const Leaves& leaves, CallResul
     inputs.push_back(input.leaf == RecordedInput::captured ? version.captures[captured++]
                                                            : *leaves.tensors()[input.leaf]);
 
-  std::vector<Tensor> results;
+  ResultList results;
   run_on(version, {inputs.data(), inputs.size()}, results);
   for (const auto& [input, written] : version.written) give_history(results[written], inputs[input]);
 

@@ -120,7 +120,7 @@ Value call(std::string_view op, const std::vector<Value>& given, const std::map<
   bool in_place = false;
   if (!symbol && op.ends_with('_')) {
     symbol = find_symbol(op.substr(0, op.size() - 1));
-    in_place = symbol && symbol->traits.pointwise;
+    in_place = symbol && (symbol->traits.pointwise || symbol->traits.has_in_place_form);
     if (!in_place) symbol = nullptr;
   }
   if (!symbol) unknown_operator(op, at);

@@ -116,7 +116,7 @@ constinit const Symbol addmv_symbol{
       const Tensor product = mv(a[1].tensor(), a[2].tensor(), at);
       out.push_back(scaled_sum(a[0].tensor(), product, a[3], a[4], at));
     },
-    .traits = {.matmul = true},
+    .traits = {.has_in_place_form = true, .matmul = true},
 };
 
 constinit const Symbol addbmm_symbol{
@@ -135,7 +135,7 @@ constinit const Symbol addbmm_symbol{
       const Tensor product = mm(left, right, at);
       out.push_back(scaled_sum(a[0].tensor(), product, a[3], a[4], at));
     },
-    .traits = {.matmul = true},
+    .traits = {.has_in_place_form = true, .matmul = true},
 };
 
 constinit const Symbol multi_dot_symbol{

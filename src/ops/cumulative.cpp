@@ -98,6 +98,7 @@ constinit const Symbol cumprod_symbol{
       const Tensor before = moved(g.result(), dim, false, 1.0);
       g.set(0, mul(before, sums));
     },
+    .traits = {.has_in_place_form = true},
 };
 
 constinit const Symbol logcumsumexp_symbol{

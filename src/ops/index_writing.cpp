@@ -61,6 +61,7 @@ constinit const Symbol index_add_symbol{
       const Tensor values = scaled.dtype() == x.dtype() ? scaled : prims::convert_element_type(scaled, x.dtype(), at);
       out.push_back(written(x, a[1].integer(), a[2].tensor(), values, true, at));
     },
+    .traits = {.has_in_place_form = true},
 };
 
 constinit const Symbol index_copy_symbol{
@@ -70,6 +71,7 @@ constinit const Symbol index_copy_symbol{
       check_source(a[0].tensor(), a[1].integer(), a[2].tensor(), a[3].tensor());
       out.push_back(written(a[0].tensor(), a[1].integer(), a[2].tensor(), a[3].tensor(), false, at));
     },
+    .traits = {.has_in_place_form = true},
 };
 
 constinit const Symbol index_fill_symbol{
@@ -86,6 +88,7 @@ constinit const Symbol index_fill_symbol{
       }
       out.push_back(written(x, a[1].integer(), a[2].tensor(), value, false, at));
     },
+    .traits = {.has_in_place_form = true},
 };
 
 constinit const Symbol select_scatter_symbol{
@@ -150,8 +153,7 @@ constinit const Symbol take_along_dim_symbol{
       if (a[2].is_none()) {
         const Tensor flat = reshape(x, {-1}, at);
         const Tensor places = reshape(indices, {-1}, at);
-        const Tensor from_start = counted_from_start(places, flat.size(0), at);
-        return out.push_back(gather(flat, 0, from_start, at));
+        return out.push_back(gather(flat, 0, places, at));
       }
       require(x.ndim() == indices.ndim(), "input has ", x.ndim(), " dimensions, indices ", indices.ndim());
       const int64_t dim = normalize_dim(a[2].integer(), x.ndim());

@@ -124,6 +124,7 @@ constinit const Symbol scatter_symbol{
       if (g.argument(3).is_tensor() && g.needs(3))
         g.set(3, scatter_source_cotangent(g.cotangent(), dim, index, g.tensor(3).shape()));
     },
+    .traits = {.has_in_place_form = true},
 };
 
 constinit const Symbol scatter_add_symbol{
@@ -138,6 +139,7 @@ constinit const Symbol scatter_add_symbol{
         g.set(3, scatter_source_cotangent(g.cotangent(), g.argument(1).integer(), g.tensor(2), source));
       }
     },
+    .traits = {.has_in_place_form = true},
 };
 
 constinit const Symbol prims_index_symbol{
@@ -209,6 +211,7 @@ constinit const Symbol index_put_symbol{
       const std::vector<Tensor> indices = integer_indices(a[0].tensor(), given, at);
       out.push_back(prims::index_put(a[0].tensor(), indices, a[2].tensor(), a[3].boolean(), at));
     },
+    .traits = {.has_in_place_form = true},
 };
 
 constinit const Symbol getitem_symbol{

@@ -259,7 +259,7 @@ constinit const Symbol addmm_symbol{
       const Tensor product = matmul(a[1].tensor(), a[2].tensor(), at);
       out.push_back(scaled_sum(a[0], product, a[3], a[4], at));
     },
-    .traits = {.matmul = true},
+    .traits = {.has_in_place_form = true, .matmul = true},
 };
 
 constinit const Symbol baddbmm_symbol{
@@ -272,7 +272,7 @@ constinit const Symbol baddbmm_symbol{
       const Tensor product = bmm(a[1].tensor(), a[2].tensor(), at);
       out.push_back(scaled_sum(a[0], product, a[3], a[4], at));
     },
-    .traits = {.matmul = true},
+    .traits = {.has_in_place_form = true, .matmul = true},
 };
 
 std::span<const Symbol* const> matrix_products_symbols() {

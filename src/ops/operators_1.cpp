@@ -43,6 +43,11 @@ Tensor addbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2, c
   const Argument arguments[] = {Argument(input), Argument(batch1), Argument(batch2), Argument(beta), Argument(alpha)};
   return dispatch(addbmm_symbol, arguments, at);
 }
+Tensor addbmm_(const Tensor& input, const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand&
+    alpha, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(batch1), Argument(batch2), Argument(beta), Argument(alpha)};
+  return apply_in_place(addbmm_symbol, arguments, at);
+}
 Tensor addcdiv(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation
     at) {
   const Argument arguments[] = {Argument(input), Argument(tensor1), Argument(tensor2), Argument(value)};
@@ -68,10 +73,20 @@ Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const 
   const Argument arguments[] = {Argument(input), Argument(mat1), Argument(mat2), Argument(beta), Argument(alpha)};
   return dispatch(addmm_symbol, arguments, at);
 }
+Tensor addmm_(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const Operand& beta, const Operand& alpha,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(mat1), Argument(mat2), Argument(beta), Argument(alpha)};
+  return apply_in_place(addmm_symbol, arguments, at);
+}
 Tensor addmv(const Tensor& input, const Tensor& mat, const Tensor& vec, const Operand& beta, const Operand& alpha,
     SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(mat), Argument(vec), Argument(beta), Argument(alpha)};
   return dispatch(addmv_symbol, arguments, at);
+}
+Tensor addmv_(const Tensor& input, const Tensor& mat, const Tensor& vec, const Operand& beta, const Operand& alpha,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(mat), Argument(vec), Argument(beta), Argument(alpha)};
+  return apply_in_place(addmv_symbol, arguments, at);
 }
 Tensor all(const Tensor& input, const Dims& dim, bool keepdim, SourceLocation at) {
   const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(keepdim)};
@@ -158,6 +173,11 @@ Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2, 
     alpha, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(batch1), Argument(batch2), Argument(beta), Argument(alpha)};
   return dispatch(baddbmm_symbol, arguments, at);
+}
+Tensor baddbmm_(const Tensor& input, const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand&
+    alpha, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(batch1), Argument(batch2), Argument(beta), Argument(alpha)};
+  return apply_in_place(baddbmm_symbol, arguments, at);
 }
 Tensor bitwise_and(const Operand& input, const Operand& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
@@ -321,9 +341,17 @@ Tensor cumprod(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceL
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
   return dispatch(cumprod_symbol, arguments, at);
 }
+Tensor cumprod_(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
+  return apply_in_place(cumprod_symbol, arguments, at);
+}
 Tensor cumsum(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
   return dispatch(cumsum_symbol, arguments, at);
+}
+Tensor cumsum_(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
+  return apply_in_place(cumsum_symbol, arguments, at);
 }
 Tensor deg2rad(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
@@ -348,32 +376,6 @@ Tensor diag_embed(const Tensor& input, Int offset, Int dim1, Int dim2, SourceLoc
 Tensor diagonal(const Tensor& input, Int offset, Int dim1, Int dim2, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(offset), Argument(dim1), Argument(dim2)};
   return dispatch(diagonal_symbol, arguments, at);
-}
-Tensor digamma(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(digamma_symbol, arguments, at);
-}
-Tensor digamma_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(digamma_symbol, arguments, at);
-}
-Tensor div(const Operand& input, const Operand& other, std::string_view rounding_mode, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other), rounding_mode.empty() ? Argument() :
-      Argument(rounding_mode)};
-  return dispatch(div_symbol, arguments, at);
-}
-Tensor div_(const Tensor& input, const Operand& other, std::string_view rounding_mode, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other), rounding_mode.empty() ? Argument() :
-      Argument(rounding_mode)};
-  return apply_in_place(div_symbol, arguments, at);
-}
-Tensor dot(const Tensor& input, const Tensor& tensor, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(tensor)};
-  return dispatch(dot_symbol, arguments, at);
-}
-Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands, SourceLocation at) {
-  const Argument arguments[] = {Argument(equation), Argument(operands)};
-  return dispatch(einsum_symbol, arguments, at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,32 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor digamma(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(digamma_symbol, arguments, at);
+}
+Tensor digamma_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(digamma_symbol, arguments, at);
+}
+Tensor div(const Operand& input, const Operand& other, std::string_view rounding_mode, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other), rounding_mode.empty() ? Argument() :
+      Argument(rounding_mode)};
+  return dispatch(div_symbol, arguments, at);
+}
+Tensor div_(const Tensor& input, const Operand& other, std::string_view rounding_mode, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other), rounding_mode.empty() ? Argument() :
+      Argument(rounding_mode)};
+  return apply_in_place(div_symbol, arguments, at);
+}
+Tensor dot(const Tensor& input, const Tensor& tensor, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(tensor)};
+  return dispatch(dot_symbol, arguments, at);
+}
+Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands, SourceLocation at) {
+  const Argument arguments[] = {Argument(equation), Argument(operands)};
+  return dispatch(einsum_symbol, arguments, at);
+}
 Tensor empty(const Dims& size, const TensorOptions& options, SourceLocation at) {
   const Argument arguments[] = {Argument(size), Argument(options.dtype), options.device == Device() ? Argument() :
       Argument(options.device)};
@@ -204,18 +230,36 @@ Tensor index_add(const Tensor& input, Int dim, const Tensor& index, const Tensor
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(source), Argument(alpha)};
   return dispatch(index_add_symbol, arguments, at);
 }
+Tensor index_add_(const Tensor& input, Int dim, const Tensor& index, const Tensor& source, const Operand& alpha,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(source), Argument(alpha)};
+  return apply_in_place(index_add_symbol, arguments, at);
+}
 Tensor index_copy(const Tensor& input, Int dim, const Tensor& index, const Tensor& source, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(source)};
   return dispatch(index_copy_symbol, arguments, at);
+}
+Tensor index_copy_(const Tensor& input, Int dim, const Tensor& index, const Tensor& source, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(source)};
+  return apply_in_place(index_copy_symbol, arguments, at);
 }
 Tensor index_fill(const Tensor& input, Int dim, const Tensor& index, const Operand& value, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(value)};
   return dispatch(index_fill_symbol, arguments, at);
 }
+Tensor index_fill_(const Tensor& input, Int dim, const Tensor& index, const Operand& value, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(value)};
+  return apply_in_place(index_fill_symbol, arguments, at);
+}
 Tensor index_put(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
     SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(indices), Argument(values), Argument(accumulate)};
   return dispatch(index_put_symbol, arguments, at);
+}
+Tensor index_put_(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(indices), Argument(values), Argument(accumulate)};
+  return apply_in_place(index_put_symbol, arguments, at);
 }
 Tensor index_select(const Tensor& input, Int dim, const Tensor& index, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(index)};
@@ -332,50 +376,6 @@ Tensor logaddexp(const Tensor& input, const Tensor& other, SourceLocation at) {
 Tensor logaddexp_(const Tensor& input, const Tensor& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return apply_in_place(logaddexp_symbol, arguments, at);
-}
-Tensor logcumsumexp(const Tensor& input, Int dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim)};
-  return dispatch(logcumsumexp_symbol, arguments, at);
-}
-Tensor logical_and(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(logical_and_symbol, arguments, at);
-}
-Tensor logical_and_(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return apply_in_place(logical_and_symbol, arguments, at);
-}
-Tensor logical_not(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(logical_not_symbol, arguments, at);
-}
-Tensor logical_not_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(logical_not_symbol, arguments, at);
-}
-Tensor logical_or(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(logical_or_symbol, arguments, at);
-}
-Tensor logical_or_(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return apply_in_place(logical_or_symbol, arguments, at);
-}
-Tensor logical_xor(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(logical_xor_symbol, arguments, at);
-}
-Tensor logical_xor_(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return apply_in_place(logical_xor_symbol, arguments, at);
-}
-Tensor logit(const Tensor& input, std::optional<Float> eps, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(eps)};
-  return dispatch(logit_symbol, arguments, at);
-}
-Tensor logit_(const Tensor& input, std::optional<Float> eps, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(eps)};
-  return apply_in_place(logit_symbol, arguments, at);
 }
 
 }  // namespace fulgurite

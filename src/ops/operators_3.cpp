@@ -6,6 +6,50 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor logcumsumexp(const Tensor& input, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim)};
+  return dispatch(logcumsumexp_symbol, arguments, at);
+}
+Tensor logical_and(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(logical_and_symbol, arguments, at);
+}
+Tensor logical_and_(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(logical_and_symbol, arguments, at);
+}
+Tensor logical_not(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(logical_not_symbol, arguments, at);
+}
+Tensor logical_not_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(logical_not_symbol, arguments, at);
+}
+Tensor logical_or(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(logical_or_symbol, arguments, at);
+}
+Tensor logical_or_(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(logical_or_symbol, arguments, at);
+}
+Tensor logical_xor(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(logical_xor_symbol, arguments, at);
+}
+Tensor logical_xor_(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(logical_xor_symbol, arguments, at);
+}
+Tensor logit(const Tensor& input, std::optional<Float> eps, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(eps)};
+  return dispatch(logit_symbol, arguments, at);
+}
+Tensor logit_(const Tensor& input, std::optional<Float> eps, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(eps)};
+  return apply_in_place(logit_symbol, arguments, at);
+}
 Tensor logsumexp(const Tensor& input, const Dims& dim, bool keepdim, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
   return dispatch(logsumexp_symbol, arguments, at);
@@ -264,15 +308,29 @@ Tensor scatter(const Tensor& input, Int dim, const Tensor& index, const Operand&
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src)};
   return dispatch(scatter_symbol, arguments, at);
 }
+Tensor scatter_(const Tensor& input, Int dim, const Tensor& index, const Operand& src, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src)};
+  return apply_in_place(scatter_symbol, arguments, at);
+}
 Tensor scatter_add(const Tensor& input, Int dim, const Tensor& index, const Tensor& src, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src)};
   return dispatch(scatter_add_symbol, arguments, at);
+}
+Tensor scatter_add_(const Tensor& input, Int dim, const Tensor& index, const Tensor& src, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src)};
+  return apply_in_place(scatter_add_symbol, arguments, at);
 }
 Tensor scatter_reduce(const Tensor& input, Int dim, const Tensor& index, const Tensor& src, std::string_view reduce,
     bool include_self, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src), Argument(reduce),
       Argument(include_self)};
   return dispatch(scatter_reduce_symbol, arguments, at);
+}
+Tensor scatter_reduce_(const Tensor& input, Int dim, const Tensor& index, const Tensor& src, std::string_view reduce,
+    bool include_self, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src), Argument(reduce),
+      Argument(include_self)};
+  return apply_in_place(scatter_reduce_symbol, arguments, at);
 }
 Tensor searchsorted(const Tensor& sorted_sequence, const Operand& input, bool out_int32, bool right, std::string_view
     side, const Tensor& sorter, SourceLocation at) {
@@ -319,62 +377,6 @@ Tensor sin(const Tensor& input, SourceLocation at) {
 Tensor sin_(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return apply_in_place(sin_symbol, arguments, at);
-}
-Tensor sinh(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(sinh_symbol, arguments, at);
-}
-Tensor sinh_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(sinh_symbol, arguments, at);
-}
-Tensor slice_scatter(const Tensor& input, const Tensor& src, Int dim, std::optional<Int> start, std::optional<Int> end,
-    Int step, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(src), Argument(dim), Argument(start), Argument(end),
-      Argument(step)};
-  return dispatch(slice_scatter_symbol, arguments, at);
-}
-Tensor softmax(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
-  return dispatch(softmax_symbol, arguments, at);
-}
-std::tuple<Tensor, Tensor> sort(const Tensor& input, Int dim, bool descending, bool stable, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(descending), Argument(stable)};
-  Results results;
-  dispatch(sort_symbol, arguments, at, results);
-  return {results[0], results[1]};
-}
-std::vector<Tensor> split(const Tensor& tensor, const Dims& split_size_or_sections, Int dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(tensor), Argument(split_size_or_sections), Argument(dim)};
-  Results results;
-  dispatch(split_symbol, arguments, at, results);
-  return std::vector<Tensor>(results.begin(), results.end());
-}
-std::vector<Tensor> split_with_sizes(const Tensor& input, const Dims& split_sizes, Int dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(split_sizes), Argument(dim)};
-  Results results;
-  dispatch(split_with_sizes_symbol, arguments, at, results);
-  return std::vector<Tensor>(results.begin(), results.end());
-}
-Tensor sqrt(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(sqrt_symbol, arguments, at);
-}
-Tensor sqrt_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(sqrt_symbol, arguments, at);
-}
-Tensor square(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(square_symbol, arguments, at);
-}
-Tensor square_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(square_symbol, arguments, at);
-}
-Tensor squeeze(const Tensor& input, const Dims& dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim)};
-  return dispatch(squeeze_symbol, arguments, at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,70 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor sinc(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(sinc_symbol, arguments, at);
+}
+Tensor sinc_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(sinc_symbol, arguments, at);
+}
+Tensor sinh(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(sinh_symbol, arguments, at);
+}
+Tensor sinh_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(sinh_symbol, arguments, at);
+}
+Tensor slice_scatter(const Tensor& input, const Tensor& src, Int dim, std::optional<Int> start, std::optional<Int> end,
+    Int step, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(src), Argument(dim), Argument(start), Argument(end),
+      Argument(step)};
+  return dispatch(slice_scatter_symbol, arguments, at);
+}
+Tensor softmax(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
+  return dispatch(softmax_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> sort(const Tensor& input, Int dim, bool descending, bool stable, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(descending), Argument(stable)};
+  Results results;
+  dispatch(sort_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+std::vector<Tensor> split(const Tensor& tensor, const Dims& split_size_or_sections, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(tensor), Argument(split_size_or_sections), Argument(dim)};
+  Results results;
+  dispatch(split_symbol, arguments, at, results);
+  return std::vector<Tensor>(results.begin(), results.end());
+}
+std::vector<Tensor> split_with_sizes(const Tensor& input, const Dims& split_sizes, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(split_sizes), Argument(dim)};
+  Results results;
+  dispatch(split_with_sizes_symbol, arguments, at, results);
+  return std::vector<Tensor>(results.begin(), results.end());
+}
+Tensor sqrt(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(sqrt_symbol, arguments, at);
+}
+Tensor sqrt_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(sqrt_symbol, arguments, at);
+}
+Tensor square(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(square_symbol, arguments, at);
+}
+Tensor square_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(square_symbol, arguments, at);
+}
+Tensor squeeze(const Tensor& input, const Dims& dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim)};
+  return dispatch(squeeze_symbol, arguments, at);
+}
 Tensor stack(const std::vector<Tensor>& tensors, Int dim, SourceLocation at) {
   const Argument arguments[] = {Argument(tensors), Argument(dim)};
   return dispatch(stack_symbol, arguments, at);
@@ -91,9 +155,17 @@ Tensor tril(const Tensor& input, Int diagonal, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(diagonal)};
   return dispatch(tril_symbol, arguments, at);
 }
+Tensor tril_(const Tensor& input, Int diagonal, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(diagonal)};
+  return apply_in_place(tril_symbol, arguments, at);
+}
 Tensor triu(const Tensor& input, Int diagonal, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(diagonal)};
   return dispatch(triu_symbol, arguments, at);
+}
+Tensor triu_(const Tensor& input, Int diagonal, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(diagonal)};
+  return apply_in_place(triu_symbol, arguments, at);
 }
 Tensor trunc(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
@@ -300,82 +372,6 @@ Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Tensor&
   const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias), Argument(stride), Argument(padding),
       Argument(output_padding), Argument(groups), Argument(dilation)};
   return dispatch(conv_transpose2d_symbol, arguments, at);
-}
-Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride, const Dims&
-    padding, const Dims& output_padding, Int groups, const Dims& dilation, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias), Argument(stride), Argument(padding),
-      Argument(output_padding), Argument(groups), Argument(dilation)};
-  return dispatch(conv_transpose3d_symbol, arguments, at);
-}
-Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, Int dim, Float eps, SourceLocation at) {
-  const Argument arguments[] = {Argument(x1), Argument(x2), Argument(dim), Argument(eps)};
-  return dispatch(cosine_similarity_symbol, arguments, at);
-}
-Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, std::optional<bool> size_average,
-    Int ignore_index, std::optional<bool> reduce, std::string_view reduction, Float label_smoothing, SourceLocation at)
-    {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(weight), Argument(size_average),
-      Argument(ignore_index), Argument(reduce), Argument(reduction), Argument(label_smoothing)};
-  return dispatch(cross_entropy_symbol, arguments, at);
-}
-Tensor dropout(const Tensor& input, Float p, bool training, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(p), Argument(training), Argument(inplace)};
-  if (inplace) return apply_in_place(dropout_symbol, arguments, at);
-  return dispatch(dropout_symbol, arguments, at);
-}
-Tensor elu(const Tensor& input, Float alpha, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(alpha), Argument(inplace)};
-  if (inplace) return apply_in_place(elu_symbol, arguments, at);
-  return dispatch(elu_symbol, arguments, at);
-}
-Tensor elu_(const Tensor& input, Float alpha, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(alpha), Argument(inplace)};
-  return apply_in_place(elu_symbol, arguments, at);
-}
-Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<Int> padding_idx, std::optional<Float>
-    max_norm, Float norm_type, bool scale_grad_by_freq, bool sparse, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(weight), Argument(padding_idx), Argument(max_norm),
-      Argument(norm_type), Argument(scale_grad_by_freq), Argument(sparse)};
-  return dispatch(embedding_symbol, arguments, at);
-}
-Tensor fold(const Tensor& input, const Dims& output_size, const Dims& kernel_size, const Dims& dilation, const Dims&
-    padding, const Dims& stride, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(output_size), Argument(kernel_size), Argument(dilation),
-      Argument(padding), Argument(stride)};
-  return dispatch(fold_symbol, arguments, at);
-}
-Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, bool full, Float eps,
-    std::string_view reduction, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(var), Argument(full), Argument(eps),
-      Argument(reduction)};
-  return dispatch(gaussian_nll_loss_symbol, arguments, at);
-}
-Tensor gelu(const Tensor& input, std::string_view approximate, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(approximate)};
-  return dispatch(gelu_symbol, arguments, at);
-}
-Tensor gelu_(const Tensor& input, std::string_view approximate, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(approximate)};
-  return apply_in_place(gelu_symbol, arguments, at);
-}
-Tensor glu(const Tensor& input, Int dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim)};
-  return dispatch(glu_symbol, arguments, at);
-}
-Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mode, std::string_view padding_mode,
-    std::optional<bool> align_corners, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(grid), Argument(mode), Argument(padding_mode),
-      Argument(align_corners)};
-  return dispatch(grid_sample_symbol, arguments, at);
-}
-Tensor group_norm(const Tensor& input, Int num_groups, const Tensor& weight, const Tensor& bias, Float eps,
-    SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(num_groups), Argument(weight), Argument(bias), Argument(eps)};
-  return dispatch(group_norm_symbol, arguments, at);
-}
-Tensor hardshrink(const Tensor& input, Float lambd, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(lambd)};
-  return dispatch(hardshrink_symbol, arguments, at);
 }
 }  // namespace nn
 

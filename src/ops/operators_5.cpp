@@ -7,6 +7,82 @@
 
 namespace fulgurite {
 namespace nn {
+Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride, const Dims&
+    padding, const Dims& output_padding, Int groups, const Dims& dilation, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias), Argument(stride), Argument(padding),
+      Argument(output_padding), Argument(groups), Argument(dilation)};
+  return dispatch(conv_transpose3d_symbol, arguments, at);
+}
+Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, Int dim, Float eps, SourceLocation at) {
+  const Argument arguments[] = {Argument(x1), Argument(x2), Argument(dim), Argument(eps)};
+  return dispatch(cosine_similarity_symbol, arguments, at);
+}
+Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, std::optional<bool> size_average,
+    Int ignore_index, std::optional<bool> reduce, std::string_view reduction, Float label_smoothing, SourceLocation at)
+    {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(weight), Argument(size_average),
+      Argument(ignore_index), Argument(reduce), Argument(reduction), Argument(label_smoothing)};
+  return dispatch(cross_entropy_symbol, arguments, at);
+}
+Tensor dropout(const Tensor& input, Float p, bool training, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(p), Argument(training), Argument(inplace)};
+  if (inplace) return apply_in_place(dropout_symbol, arguments, at);
+  return dispatch(dropout_symbol, arguments, at);
+}
+Tensor elu(const Tensor& input, Float alpha, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(alpha), Argument(inplace)};
+  if (inplace) return apply_in_place(elu_symbol, arguments, at);
+  return dispatch(elu_symbol, arguments, at);
+}
+Tensor elu_(const Tensor& input, Float alpha, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(alpha), Argument(inplace)};
+  return apply_in_place(elu_symbol, arguments, at);
+}
+Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<Int> padding_idx, std::optional<Float>
+    max_norm, Float norm_type, bool scale_grad_by_freq, bool sparse, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(weight), Argument(padding_idx), Argument(max_norm),
+      Argument(norm_type), Argument(scale_grad_by_freq), Argument(sparse)};
+  return dispatch(embedding_symbol, arguments, at);
+}
+Tensor fold(const Tensor& input, const Dims& output_size, const Dims& kernel_size, const Dims& dilation, const Dims&
+    padding, const Dims& stride, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(output_size), Argument(kernel_size), Argument(dilation),
+      Argument(padding), Argument(stride)};
+  return dispatch(fold_symbol, arguments, at);
+}
+Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, bool full, Float eps,
+    std::string_view reduction, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(var), Argument(full), Argument(eps),
+      Argument(reduction)};
+  return dispatch(gaussian_nll_loss_symbol, arguments, at);
+}
+Tensor gelu(const Tensor& input, std::string_view approximate, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(approximate)};
+  return dispatch(gelu_symbol, arguments, at);
+}
+Tensor gelu_(const Tensor& input, std::string_view approximate, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(approximate)};
+  return apply_in_place(gelu_symbol, arguments, at);
+}
+Tensor glu(const Tensor& input, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim)};
+  return dispatch(glu_symbol, arguments, at);
+}
+Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mode, std::string_view padding_mode,
+    std::optional<bool> align_corners, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(grid), Argument(mode), Argument(padding_mode),
+      Argument(align_corners)};
+  return dispatch(grid_sample_symbol, arguments, at);
+}
+Tensor group_norm(const Tensor& input, Int num_groups, const Tensor& weight, const Tensor& bias, Float eps,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(num_groups), Argument(weight), Argument(bias), Argument(eps)};
+  return dispatch(group_norm_symbol, arguments, at);
+}
+Tensor hardshrink(const Tensor& input, Float lambd, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(lambd)};
+  return dispatch(hardshrink_symbol, arguments, at);
+}
 Tensor hardshrink_(const Tensor& input, Float lambd, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(lambd)};
   return apply_in_place(hardshrink_symbol, arguments, at);
@@ -300,81 +376,6 @@ Tensor threshold(const Tensor& input, Float threshold, Float value, bool inplace
   if (inplace) return apply_in_place(threshold_symbol, arguments, at);
   return dispatch(threshold_symbol, arguments, at);
 }
-Tensor threshold_(const Tensor& input, Float threshold, Float value, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(threshold), Argument(value), Argument(inplace)};
-  return apply_in_place(threshold_symbol, arguments, at);
-}
-Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, Float margin, Float p,
-    Float eps, bool swap, std::optional<bool> size_average, std::optional<bool> reduce, std::string_view reduction,
-    SourceLocation at) {
-  const Argument arguments[] = {Argument(anchor), Argument(positive), Argument(negative), Argument(margin), Argument(p),
-      Argument(eps), Argument(swap), Argument(size_average), Argument(reduce), Argument(reduction)};
-  return dispatch(triplet_margin_loss_symbol, arguments, at);
-}
-Tensor unfold(const Tensor& input, const Dims& kernel_size, const Dims& dilation, const Dims& padding, const Dims&
-    stride, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(kernel_size), Argument(dilation), Argument(padding),
-      Argument(stride)};
-  return dispatch(unfold_symbol, arguments, at);
-}
 }  // namespace nn
-namespace linalg {
-Tensor multi_dot(const std::vector<Tensor>& tensors, SourceLocation at) {
-  const Argument arguments[] = {Argument(tensors)};
-  return dispatch(multi_dot_symbol, arguments, at);
-}
-Tensor vector_norm(const Tensor& x, Float ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation
-    at) {
-  const Argument arguments[] = {Argument(x), Argument(ord), dim.empty() ? Argument() : Argument(dim), Argument(keepdim),
-      Argument(dtype)};
-  return dispatch(vector_norm_symbol, arguments, at);
-}
-}  // namespace linalg
-namespace prims {
-std::tuple<Tensor, Tensor, Tensor> adamw(const Tensor& parameter, const Tensor& gradient, const Tensor& first_moment,
-    const Tensor& second_moment, const Tensor& step, const Tensor& learning_rate, Float beta1, Float beta2, Float eps,
-    Float weight_decay, SourceLocation at) {
-  const Argument arguments[] = {Argument(parameter), Argument(gradient), Argument(first_moment),
-      Argument(second_moment), Argument(step), Argument(learning_rate), Argument(beta1), Argument(beta2), Argument(eps),
-      Argument(weight_decay)};
-  Results results;
-  dispatch(prims_adamw_symbol, arguments, at, results);
-  return {results[0], results[1], results[2]};
-}
-Tensor adaptive_avg_pool(const Tensor& input, const Dims& output_size, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(output_size)};
-  return dispatch(prims_adaptive_avg_pool_symbol, arguments, at);
-}
-Tensor adaptive_avg_pool_backward(const Tensor& grad, const Dims& size, SourceLocation at) {
-  const Argument arguments[] = {Argument(grad), Argument(size)};
-  return dispatch(prims_adaptive_avg_pool_backward_symbol, arguments, at);
-}
-std::tuple<Tensor, Tensor> adaptive_max_pool(const Tensor& input, const Dims& output_size, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(output_size)};
-  Results results;
-  dispatch(prims_adaptive_max_pool_symbol, arguments, at, results);
-  return {results[0], results[1]};
-}
-Tensor as_strided(const Tensor& input, const Dims& size, const Dims& stride, Int storage_offset, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(size), Argument(stride), Argument(storage_offset)};
-  return dispatch(prims_as_strided_symbol, arguments, at);
-}
-Tensor avg_pool(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode,
-    bool count_include_pad, std::optional<Int> divisor_override, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(kernel_size), Argument(stride), Argument(padding),
-      Argument(ceil_mode), Argument(count_include_pad), Argument(divisor_override)};
-  return dispatch(prims_avg_pool_symbol, arguments, at);
-}
-Tensor avg_pool_backward(const Tensor& grad, const Dims& size, const Dims& kernel_size, const Dims& stride, const Dims&
-    padding, bool ceil_mode, bool count_include_pad, std::optional<Int> divisor_override, SourceLocation at) {
-  const Argument arguments[] = {Argument(grad), Argument(size), Argument(kernel_size), Argument(stride),
-      Argument(padding), Argument(ceil_mode), Argument(count_include_pad), Argument(divisor_override)};
-  return dispatch(prims_avg_pool_backward_symbol, arguments, at);
-}
-Tensor convert_element_type(const Tensor& input, Dtype dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dtype)};
-  return dispatch(prims_convert_element_type_symbol, arguments, at);
-}
-}  // namespace prims
 
 }  // namespace fulgurite

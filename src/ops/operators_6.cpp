@@ -6,7 +6,82 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+namespace nn {
+Tensor threshold_(const Tensor& input, Float threshold, Float value, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(threshold), Argument(value), Argument(inplace)};
+  return apply_in_place(threshold_symbol, arguments, at);
+}
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, Float margin, Float p,
+    Float eps, bool swap, std::optional<bool> size_average, std::optional<bool> reduce, std::string_view reduction,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(anchor), Argument(positive), Argument(negative), Argument(margin), Argument(p),
+      Argument(eps), Argument(swap), Argument(size_average), Argument(reduce), Argument(reduction)};
+  return dispatch(triplet_margin_loss_symbol, arguments, at);
+}
+Tensor unfold(const Tensor& input, const Dims& kernel_size, const Dims& dilation, const Dims& padding, const Dims&
+    stride, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(kernel_size), Argument(dilation), Argument(padding),
+      Argument(stride)};
+  return dispatch(unfold_symbol, arguments, at);
+}
+}  // namespace nn
+namespace linalg {
+Tensor multi_dot(const std::vector<Tensor>& tensors, SourceLocation at) {
+  const Argument arguments[] = {Argument(tensors)};
+  return dispatch(multi_dot_symbol, arguments, at);
+}
+Tensor vector_norm(const Tensor& x, Float ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation
+    at) {
+  const Argument arguments[] = {Argument(x), Argument(ord), dim.empty() ? Argument() : Argument(dim), Argument(keepdim),
+      Argument(dtype)};
+  return dispatch(vector_norm_symbol, arguments, at);
+}
+}  // namespace linalg
 namespace prims {
+std::tuple<Tensor, Tensor, Tensor> adamw(const Tensor& parameter, const Tensor& gradient, const Tensor& first_moment,
+    const Tensor& second_moment, const Tensor& step, const Tensor& learning_rate, Float beta1, Float beta2, Float eps,
+    Float weight_decay, SourceLocation at) {
+  const Argument arguments[] = {Argument(parameter), Argument(gradient), Argument(first_moment),
+      Argument(second_moment), Argument(step), Argument(learning_rate), Argument(beta1), Argument(beta2), Argument(eps),
+      Argument(weight_decay)};
+  Results results;
+  dispatch(prims_adamw_symbol, arguments, at, results);
+  return {results[0], results[1], results[2]};
+}
+Tensor adaptive_avg_pool(const Tensor& input, const Dims& output_size, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(output_size)};
+  return dispatch(prims_adaptive_avg_pool_symbol, arguments, at);
+}
+Tensor adaptive_avg_pool_backward(const Tensor& grad, const Dims& size, SourceLocation at) {
+  const Argument arguments[] = {Argument(grad), Argument(size)};
+  return dispatch(prims_adaptive_avg_pool_backward_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> adaptive_max_pool(const Tensor& input, const Dims& output_size, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(output_size)};
+  Results results;
+  dispatch(prims_adaptive_max_pool_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor as_strided(const Tensor& input, const Dims& size, const Dims& stride, Int storage_offset, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(size), Argument(stride), Argument(storage_offset)};
+  return dispatch(prims_as_strided_symbol, arguments, at);
+}
+Tensor avg_pool(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode,
+    bool count_include_pad, std::optional<Int> divisor_override, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(kernel_size), Argument(stride), Argument(padding),
+      Argument(ceil_mode), Argument(count_include_pad), Argument(divisor_override)};
+  return dispatch(prims_avg_pool_symbol, arguments, at);
+}
+Tensor avg_pool_backward(const Tensor& grad, const Dims& size, const Dims& kernel_size, const Dims& stride, const Dims&
+    padding, bool ceil_mode, bool count_include_pad, std::optional<Int> divisor_override, SourceLocation at) {
+  const Argument arguments[] = {Argument(grad), Argument(size), Argument(kernel_size), Argument(stride),
+      Argument(padding), Argument(ceil_mode), Argument(count_include_pad), Argument(divisor_override)};
+  return dispatch(prims_avg_pool_backward_symbol, arguments, at);
+}
+Tensor convert_element_type(const Tensor& input, Dtype dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dtype)};
+  return dispatch(prims_convert_element_type_symbol, arguments, at);
+}
 Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride, const Dims&
     padding, const Dims& dilation, bool transposed, const Dims& output_padding, Int groups, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias), Argument(stride), Argument(padding),
@@ -215,6 +290,10 @@ Tensor TensorMethods::addbmm(const Tensor& batch1, const Tensor& batch2, const O
     SourceLocation at) const {
   return fulgurite::addbmm(static_cast<const Tensor&>(*this), batch1, batch2, beta, alpha, at);
 }
+Tensor TensorMethods::addbmm_(const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand& alpha,
+    SourceLocation at) const {
+  return fulgurite::addbmm_(static_cast<const Tensor&>(*this), batch1, batch2, beta, alpha, at);
+}
 Tensor TensorMethods::addcdiv(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
     const {
   return fulgurite::addcdiv(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
@@ -235,9 +314,17 @@ Tensor TensorMethods::addmm(const Tensor& mat1, const Tensor& mat2, const Operan
     SourceLocation at) const {
   return fulgurite::addmm(static_cast<const Tensor&>(*this), mat1, mat2, beta, alpha, at);
 }
+Tensor TensorMethods::addmm_(const Tensor& mat1, const Tensor& mat2, const Operand& beta, const Operand& alpha,
+    SourceLocation at) const {
+  return fulgurite::addmm_(static_cast<const Tensor&>(*this), mat1, mat2, beta, alpha, at);
+}
 Tensor TensorMethods::addmv(const Tensor& mat, const Tensor& vec, const Operand& beta, const Operand& alpha,
     SourceLocation at) const {
   return fulgurite::addmv(static_cast<const Tensor&>(*this), mat, vec, beta, alpha, at);
+}
+Tensor TensorMethods::addmv_(const Tensor& mat, const Tensor& vec, const Operand& beta, const Operand& alpha,
+    SourceLocation at) const {
+  return fulgurite::addmv_(static_cast<const Tensor&>(*this), mat, vec, beta, alpha, at);
 }
 Tensor TensorMethods::affine_grid(const Dims& size, std::optional<bool> align_corners, SourceLocation at) const {
   return fulgurite::nn::affine_grid(static_cast<const Tensor&>(*this), size, align_corners, at);
@@ -286,93 +373,6 @@ Tensor TensorMethods::atan2(const Tensor& other, SourceLocation at) const {
 }
 Tensor TensorMethods::atan2_(const Tensor& other, SourceLocation at) const {
   return fulgurite::atan2_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::atanh(SourceLocation at) const {
-  return fulgurite::atanh(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::atanh_(SourceLocation at) const {
-  return fulgurite::atanh_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::avg_pool1d(const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool
-    count_include_pad, SourceLocation at) const {
-  return fulgurite::nn::avg_pool1d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, ceil_mode, count_include_pad, at);
-}
-Tensor TensorMethods::avg_pool2d(const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool
-    count_include_pad, std::optional<Int> divisor_override, SourceLocation at) const {
-  return fulgurite::nn::avg_pool2d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, at);
-}
-Tensor TensorMethods::avg_pool3d(const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool
-    count_include_pad, std::optional<Int> divisor_override, SourceLocation at) const {
-  return fulgurite::nn::avg_pool3d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, at);
-}
-Tensor TensorMethods::baddbmm(const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand& alpha,
-    SourceLocation at) const {
-  return fulgurite::baddbmm(static_cast<const Tensor&>(*this), batch1, batch2, beta, alpha, at);
-}
-Tensor TensorMethods::batch_norm(const Tensor& running_mean, const Tensor& running_var, const Tensor& weight, const
-    Tensor& bias, bool training, Float momentum, Float eps, SourceLocation at) const {
-  return fulgurite::nn::batch_norm(static_cast<const Tensor&>(*this), running_mean, running_var, weight, bias, training, momentum, eps, at);
-}
-Tensor TensorMethods::bilinear(const Tensor& input2, const Tensor& weight, const Tensor& bias, SourceLocation at) const
-    {
-  return fulgurite::nn::bilinear(static_cast<const Tensor&>(*this), input2, weight, bias, at);
-}
-Tensor TensorMethods::binary_cross_entropy(const Tensor& target, const Tensor& weight, std::optional<bool> size_average,
-    std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
-  return fulgurite::nn::binary_cross_entropy(static_cast<const Tensor&>(*this), target, weight, size_average, reduce, reduction, at);
-}
-Tensor TensorMethods::binary_cross_entropy_with_logits(const Tensor& target, const Tensor& weight, std::optional<bool>
-    size_average, std::optional<bool> reduce, std::string_view reduction, const Tensor& pos_weight, SourceLocation at)
-    const {
-  return fulgurite::nn::binary_cross_entropy_with_logits(static_cast<const Tensor&>(*this), target, weight, size_average, reduce, reduction, pos_weight, at);
-}
-Tensor TensorMethods::bitwise_and(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_and(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_and_(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_and_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_left_shift(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_left_shift(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_left_shift_(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_left_shift_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_not(SourceLocation at) const {
-  return fulgurite::bitwise_not(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::bitwise_not_(SourceLocation at) const {
-  return fulgurite::bitwise_not_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::bitwise_or(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_or(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_or_(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_or_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_right_shift(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_right_shift(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_right_shift_(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_right_shift_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_xor(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_xor(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_xor_(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_xor_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bmm(const Tensor& mat2, SourceLocation at) const {
-  return fulgurite::bmm(static_cast<const Tensor&>(*this), mat2, at);
-}
-Tensor TensorMethods::broadcast_to(const Dims& size, SourceLocation at) const {
-  return fulgurite::broadcast_to(static_cast<const Tensor&>(*this), size, at);
-}
-Tensor TensorMethods::bucketize(const Tensor& boundaries, bool out_int32, bool right, SourceLocation at) const {
-  return fulgurite::bucketize(static_cast<const Tensor&>(*this), boundaries, out_int32, right, at);
-}
-Tensor TensorMethods::ceil(SourceLocation at) const {
-  return fulgurite::ceil(static_cast<const Tensor&>(*this), at);
 }
 
 }  // namespace fulgurite

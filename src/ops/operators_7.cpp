@@ -6,6 +6,97 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor TensorMethods::atanh(SourceLocation at) const {
+  return fulgurite::atanh(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::atanh_(SourceLocation at) const {
+  return fulgurite::atanh_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::avg_pool1d(const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool
+    count_include_pad, SourceLocation at) const {
+  return fulgurite::nn::avg_pool1d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, ceil_mode, count_include_pad, at);
+}
+Tensor TensorMethods::avg_pool2d(const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool
+    count_include_pad, std::optional<Int> divisor_override, SourceLocation at) const {
+  return fulgurite::nn::avg_pool2d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, at);
+}
+Tensor TensorMethods::avg_pool3d(const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool
+    count_include_pad, std::optional<Int> divisor_override, SourceLocation at) const {
+  return fulgurite::nn::avg_pool3d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, at);
+}
+Tensor TensorMethods::baddbmm(const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand& alpha,
+    SourceLocation at) const {
+  return fulgurite::baddbmm(static_cast<const Tensor&>(*this), batch1, batch2, beta, alpha, at);
+}
+Tensor TensorMethods::baddbmm_(const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand& alpha,
+    SourceLocation at) const {
+  return fulgurite::baddbmm_(static_cast<const Tensor&>(*this), batch1, batch2, beta, alpha, at);
+}
+Tensor TensorMethods::batch_norm(const Tensor& running_mean, const Tensor& running_var, const Tensor& weight, const
+    Tensor& bias, bool training, Float momentum, Float eps, SourceLocation at) const {
+  return fulgurite::nn::batch_norm(static_cast<const Tensor&>(*this), running_mean, running_var, weight, bias, training, momentum, eps, at);
+}
+Tensor TensorMethods::bilinear(const Tensor& input2, const Tensor& weight, const Tensor& bias, SourceLocation at) const
+    {
+  return fulgurite::nn::bilinear(static_cast<const Tensor&>(*this), input2, weight, bias, at);
+}
+Tensor TensorMethods::binary_cross_entropy(const Tensor& target, const Tensor& weight, std::optional<bool> size_average,
+    std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
+  return fulgurite::nn::binary_cross_entropy(static_cast<const Tensor&>(*this), target, weight, size_average, reduce, reduction, at);
+}
+Tensor TensorMethods::binary_cross_entropy_with_logits(const Tensor& target, const Tensor& weight, std::optional<bool>
+    size_average, std::optional<bool> reduce, std::string_view reduction, const Tensor& pos_weight, SourceLocation at)
+    const {
+  return fulgurite::nn::binary_cross_entropy_with_logits(static_cast<const Tensor&>(*this), target, weight, size_average, reduce, reduction, pos_weight, at);
+}
+Tensor TensorMethods::bitwise_and(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_and(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_and_(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_and_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_left_shift(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_left_shift(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_left_shift_(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_left_shift_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_not(SourceLocation at) const {
+  return fulgurite::bitwise_not(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::bitwise_not_(SourceLocation at) const {
+  return fulgurite::bitwise_not_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::bitwise_or(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_or(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_or_(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_or_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_right_shift(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_right_shift(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_right_shift_(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_right_shift_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_xor(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_xor(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bitwise_xor_(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_xor_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::bmm(const Tensor& mat2, SourceLocation at) const {
+  return fulgurite::bmm(static_cast<const Tensor&>(*this), mat2, at);
+}
+Tensor TensorMethods::broadcast_to(const Dims& size, SourceLocation at) const {
+  return fulgurite::broadcast_to(static_cast<const Tensor&>(*this), size, at);
+}
+Tensor TensorMethods::bucketize(const Tensor& boundaries, bool out_int32, bool right, SourceLocation at) const {
+  return fulgurite::bucketize(static_cast<const Tensor&>(*this), boundaries, out_int32, right, at);
+}
+Tensor TensorMethods::ceil(SourceLocation at) const {
+  return fulgurite::ceil(static_cast<const Tensor&>(*this), at);
+}
 Tensor TensorMethods::ceil_(SourceLocation at) const {
   return fulgurite::ceil_(static_cast<const Tensor&>(*this), at);
 }
@@ -110,8 +201,14 @@ std::tuple<Tensor, Tensor> TensorMethods::cummin(Int dim, SourceLocation at) con
 Tensor TensorMethods::cumprod(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
   return fulgurite::cumprod(static_cast<const Tensor&>(*this), dim, dtype, at);
 }
+Tensor TensorMethods::cumprod_(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::cumprod_(static_cast<const Tensor&>(*this), dim, dtype, at);
+}
 Tensor TensorMethods::cumsum(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
   return fulgurite::cumsum(static_cast<const Tensor&>(*this), dim, dtype, at);
+}
+Tensor TensorMethods::cumsum_(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::cumsum_(static_cast<const Tensor&>(*this), dim, dtype, at);
 }
 Tensor TensorMethods::deg2rad(SourceLocation at) const {
   return fulgurite::deg2rad(static_cast<const Tensor&>(*this), at);
@@ -279,103 +376,6 @@ Tensor TensorMethods::grid_sample(const Tensor& grid, std::string_view mode, std
 Tensor TensorMethods::group_norm(Int num_groups, const Tensor& weight, const Tensor& bias, Float eps, SourceLocation at)
     const {
   return fulgurite::nn::group_norm(static_cast<const Tensor&>(*this), num_groups, weight, bias, eps, at);
-}
-Tensor TensorMethods::gt(const Operand& other, SourceLocation at) const {
-  return fulgurite::gt(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::gt_(const Operand& other, SourceLocation at) const {
-  return fulgurite::gt_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::hardshrink(Float lambd, SourceLocation at) const {
-  return fulgurite::nn::hardshrink(static_cast<const Tensor&>(*this), lambd, at);
-}
-Tensor TensorMethods::hardshrink_(Float lambd, SourceLocation at) const {
-  return fulgurite::nn::hardshrink_(static_cast<const Tensor&>(*this), lambd, at);
-}
-Tensor TensorMethods::hardsigmoid(bool inplace, SourceLocation at) const {
-  return fulgurite::nn::hardsigmoid(static_cast<const Tensor&>(*this), inplace, at);
-}
-Tensor TensorMethods::hardsigmoid_(bool inplace, SourceLocation at) const {
-  return fulgurite::nn::hardsigmoid_(static_cast<const Tensor&>(*this), inplace, at);
-}
-Tensor TensorMethods::hardswish(bool inplace, SourceLocation at) const {
-  return fulgurite::nn::hardswish(static_cast<const Tensor&>(*this), inplace, at);
-}
-Tensor TensorMethods::hardswish_(bool inplace, SourceLocation at) const {
-  return fulgurite::nn::hardswish_(static_cast<const Tensor&>(*this), inplace, at);
-}
-Tensor TensorMethods::hardtanh(Float min_val, Float max_val, bool inplace, SourceLocation at) const {
-  return fulgurite::nn::hardtanh(static_cast<const Tensor&>(*this), min_val, max_val, inplace, at);
-}
-Tensor TensorMethods::hardtanh_(Float min_val, Float max_val, bool inplace, SourceLocation at) const {
-  return fulgurite::nn::hardtanh_(static_cast<const Tensor&>(*this), min_val, max_val, inplace, at);
-}
-Tensor TensorMethods::heaviside(const Tensor& values, SourceLocation at) const {
-  return fulgurite::heaviside(static_cast<const Tensor&>(*this), values, at);
-}
-Tensor TensorMethods::heaviside_(const Tensor& values, SourceLocation at) const {
-  return fulgurite::heaviside_(static_cast<const Tensor&>(*this), values, at);
-}
-Tensor TensorMethods::hinge_embedding_loss(const Tensor& target, Float margin, std::optional<bool> size_average,
-    std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
-  return fulgurite::nn::hinge_embedding_loss(static_cast<const Tensor&>(*this), target, margin, size_average, reduce, reduction, at);
-}
-Tensor TensorMethods::huber_loss(const Tensor& target, std::string_view reduction, Float delta, SourceLocation at) const
-    {
-  return fulgurite::nn::huber_loss(static_cast<const Tensor&>(*this), target, reduction, delta, at);
-}
-Tensor TensorMethods::hypot(const Tensor& other, SourceLocation at) const {
-  return fulgurite::hypot(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::hypot_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::hypot_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::index_add(Int dim, const Tensor& index, const Tensor& source, const Operand& alpha, SourceLocation
-    at) const {
-  return fulgurite::index_add(static_cast<const Tensor&>(*this), dim, index, source, alpha, at);
-}
-Tensor TensorMethods::index_copy(Int dim, const Tensor& index, const Tensor& source, SourceLocation at) const {
-  return fulgurite::index_copy(static_cast<const Tensor&>(*this), dim, index, source, at);
-}
-Tensor TensorMethods::index_fill(Int dim, const Tensor& index, const Operand& value, SourceLocation at) const {
-  return fulgurite::index_fill(static_cast<const Tensor&>(*this), dim, index, value, at);
-}
-Tensor TensorMethods::index_put(const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
-    SourceLocation at) const {
-  return fulgurite::index_put(static_cast<const Tensor&>(*this), indices, values, accumulate, at);
-}
-Tensor TensorMethods::index_select(Int dim, const Tensor& index, SourceLocation at) const {
-  return fulgurite::index_select(static_cast<const Tensor&>(*this), dim, index, at);
-}
-Tensor TensorMethods::inner(const Tensor& other, SourceLocation at) const {
-  return fulgurite::inner(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::instance_norm(const Tensor& running_mean, const Tensor& running_var, const Tensor& weight, const
-    Tensor& bias, bool use_input_stats, Float momentum, Float eps, SourceLocation at) const {
-  return fulgurite::nn::instance_norm(static_cast<const Tensor&>(*this), running_mean, running_var, weight, bias, use_input_stats, momentum, eps, at);
-}
-Tensor TensorMethods::interpolate(const Dims& size, const Numbers& scale_factor, std::string_view mode,
-    std::optional<bool> align_corners, std::optional<bool> recompute_scale_factor, bool antialias, SourceLocation at)
-    const {
-  return fulgurite::nn::interpolate(static_cast<const Tensor&>(*this), size, scale_factor, mode, align_corners, recompute_scale_factor, antialias, at);
-}
-Tensor TensorMethods::isfinite(SourceLocation at) const {
-  return fulgurite::isfinite(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::isfinite_(SourceLocation at) const {
-  return fulgurite::isfinite_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::isinf(SourceLocation at) const {
-  return fulgurite::isinf(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::isinf_(SourceLocation at) const {
-  return fulgurite::isinf_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::isnan(SourceLocation at) const {
-  return fulgurite::isnan(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::isnan_(SourceLocation at) const {
-  return fulgurite::isnan_(static_cast<const Tensor&>(*this), at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,117 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor TensorMethods::gt(const Operand& other, SourceLocation at) const {
+  return fulgurite::gt(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::gt_(const Operand& other, SourceLocation at) const {
+  return fulgurite::gt_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::hardshrink(Float lambd, SourceLocation at) const {
+  return fulgurite::nn::hardshrink(static_cast<const Tensor&>(*this), lambd, at);
+}
+Tensor TensorMethods::hardshrink_(Float lambd, SourceLocation at) const {
+  return fulgurite::nn::hardshrink_(static_cast<const Tensor&>(*this), lambd, at);
+}
+Tensor TensorMethods::hardsigmoid(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::hardsigmoid(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::hardsigmoid_(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::hardsigmoid_(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::hardswish(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::hardswish(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::hardswish_(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::hardswish_(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::hardtanh(Float min_val, Float max_val, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::hardtanh(static_cast<const Tensor&>(*this), min_val, max_val, inplace, at);
+}
+Tensor TensorMethods::hardtanh_(Float min_val, Float max_val, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::hardtanh_(static_cast<const Tensor&>(*this), min_val, max_val, inplace, at);
+}
+Tensor TensorMethods::heaviside(const Tensor& values, SourceLocation at) const {
+  return fulgurite::heaviside(static_cast<const Tensor&>(*this), values, at);
+}
+Tensor TensorMethods::heaviside_(const Tensor& values, SourceLocation at) const {
+  return fulgurite::heaviside_(static_cast<const Tensor&>(*this), values, at);
+}
+Tensor TensorMethods::hinge_embedding_loss(const Tensor& target, Float margin, std::optional<bool> size_average,
+    std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
+  return fulgurite::nn::hinge_embedding_loss(static_cast<const Tensor&>(*this), target, margin, size_average, reduce, reduction, at);
+}
+Tensor TensorMethods::huber_loss(const Tensor& target, std::string_view reduction, Float delta, SourceLocation at) const
+    {
+  return fulgurite::nn::huber_loss(static_cast<const Tensor&>(*this), target, reduction, delta, at);
+}
+Tensor TensorMethods::hypot(const Tensor& other, SourceLocation at) const {
+  return fulgurite::hypot(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::hypot_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::hypot_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::index_add(Int dim, const Tensor& index, const Tensor& source, const Operand& alpha, SourceLocation
+    at) const {
+  return fulgurite::index_add(static_cast<const Tensor&>(*this), dim, index, source, alpha, at);
+}
+Tensor TensorMethods::index_add_(Int dim, const Tensor& index, const Tensor& source, const Operand& alpha,
+    SourceLocation at) const {
+  return fulgurite::index_add_(static_cast<const Tensor&>(*this), dim, index, source, alpha, at);
+}
+Tensor TensorMethods::index_copy(Int dim, const Tensor& index, const Tensor& source, SourceLocation at) const {
+  return fulgurite::index_copy(static_cast<const Tensor&>(*this), dim, index, source, at);
+}
+Tensor TensorMethods::index_copy_(Int dim, const Tensor& index, const Tensor& source, SourceLocation at) const {
+  return fulgurite::index_copy_(static_cast<const Tensor&>(*this), dim, index, source, at);
+}
+Tensor TensorMethods::index_fill(Int dim, const Tensor& index, const Operand& value, SourceLocation at) const {
+  return fulgurite::index_fill(static_cast<const Tensor&>(*this), dim, index, value, at);
+}
+Tensor TensorMethods::index_fill_(Int dim, const Tensor& index, const Operand& value, SourceLocation at) const {
+  return fulgurite::index_fill_(static_cast<const Tensor&>(*this), dim, index, value, at);
+}
+Tensor TensorMethods::index_put(const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
+    SourceLocation at) const {
+  return fulgurite::index_put(static_cast<const Tensor&>(*this), indices, values, accumulate, at);
+}
+Tensor TensorMethods::index_put_(const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
+    SourceLocation at) const {
+  return fulgurite::index_put_(static_cast<const Tensor&>(*this), indices, values, accumulate, at);
+}
+Tensor TensorMethods::index_select(Int dim, const Tensor& index, SourceLocation at) const {
+  return fulgurite::index_select(static_cast<const Tensor&>(*this), dim, index, at);
+}
+Tensor TensorMethods::inner(const Tensor& other, SourceLocation at) const {
+  return fulgurite::inner(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::instance_norm(const Tensor& running_mean, const Tensor& running_var, const Tensor& weight, const
+    Tensor& bias, bool use_input_stats, Float momentum, Float eps, SourceLocation at) const {
+  return fulgurite::nn::instance_norm(static_cast<const Tensor&>(*this), running_mean, running_var, weight, bias, use_input_stats, momentum, eps, at);
+}
+Tensor TensorMethods::interpolate(const Dims& size, const Numbers& scale_factor, std::string_view mode,
+    std::optional<bool> align_corners, std::optional<bool> recompute_scale_factor, bool antialias, SourceLocation at)
+    const {
+  return fulgurite::nn::interpolate(static_cast<const Tensor&>(*this), size, scale_factor, mode, align_corners, recompute_scale_factor, antialias, at);
+}
+Tensor TensorMethods::isfinite(SourceLocation at) const {
+  return fulgurite::isfinite(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::isfinite_(SourceLocation at) const {
+  return fulgurite::isfinite_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::isinf(SourceLocation at) const {
+  return fulgurite::isinf(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::isinf_(SourceLocation at) const {
+  return fulgurite::isinf_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::isnan(SourceLocation at) const {
+  return fulgurite::isnan(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::isnan_(SourceLocation at) const {
+  return fulgurite::isnan_(static_cast<const Tensor&>(*this), at);
+}
 Tensor TensorMethods::kl_div(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
     std::string_view reduction, bool log_target, SourceLocation at) const {
   return fulgurite::nn::kl_div(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, log_target, at);
@@ -266,117 +377,6 @@ Tensor TensorMethods::one_hot(Int num_classes, SourceLocation at) const {
 }
 Tensor TensorMethods::outer(const Tensor& vec2, SourceLocation at) const {
   return fulgurite::outer(static_cast<const Tensor&>(*this), vec2, at);
-}
-Tensor TensorMethods::pad(const Dims& pad, std::string_view mode, std::optional<Float> value, SourceLocation at) const {
-  return fulgurite::nn::pad(static_cast<const Tensor&>(*this), pad, mode, value, at);
-}
-Tensor TensorMethods::pairwise_distance(const Tensor& x2, Float p, Float eps, bool keepdim, SourceLocation at) const {
-  return fulgurite::nn::pairwise_distance(static_cast<const Tensor&>(*this), x2, p, eps, keepdim, at);
-}
-Tensor TensorMethods::permute(const Dims& dims, SourceLocation at) const {
-  return fulgurite::permute(static_cast<const Tensor&>(*this), dims, at);
-}
-Tensor TensorMethods::pixel_shuffle(Int upscale_factor, SourceLocation at) const {
-  return fulgurite::nn::pixel_shuffle(static_cast<const Tensor&>(*this), upscale_factor, at);
-}
-Tensor TensorMethods::pixel_unshuffle(Int downscale_factor, SourceLocation at) const {
-  return fulgurite::nn::pixel_unshuffle(static_cast<const Tensor&>(*this), downscale_factor, at);
-}
-Tensor TensorMethods::poisson_nll_loss(const Tensor& target, bool log_input, bool full, std::optional<bool>
-    size_average, Float eps, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
-  return fulgurite::nn::poisson_nll_loss(static_cast<const Tensor&>(*this), target, log_input, full, size_average, eps, reduce, reduction, at);
-}
-Tensor TensorMethods::pow(const Operand& exponent, SourceLocation at) const {
-  return fulgurite::pow(static_cast<const Tensor&>(*this), exponent, at);
-}
-Tensor TensorMethods::pow_(const Operand& exponent, SourceLocation at) const {
-  return fulgurite::pow_(static_cast<const Tensor&>(*this), exponent, at);
-}
-Tensor TensorMethods::prelu(const Tensor& weight, SourceLocation at) const {
-  return fulgurite::nn::prelu(static_cast<const Tensor&>(*this), weight, at);
-}
-Tensor TensorMethods::prod(std::optional<Int> dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::prod(static_cast<const Tensor&>(*this), dim, keepdim, dtype, at);
-}
-Tensor TensorMethods::rad2deg(SourceLocation at) const {
-  return fulgurite::rad2deg(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::rad2deg_(SourceLocation at) const {
-  return fulgurite::rad2deg_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::reciprocal(SourceLocation at) const {
-  return fulgurite::reciprocal(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::reciprocal_(SourceLocation at) const {
-  return fulgurite::reciprocal_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::relu(SourceLocation at) const {
-  return fulgurite::nn::relu(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::relu_(SourceLocation at) const {
-  return fulgurite::nn::relu_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::relu6(bool inplace, SourceLocation at) const {
-  return fulgurite::nn::relu6(static_cast<const Tensor&>(*this), inplace, at);
-}
-Tensor TensorMethods::relu6_(bool inplace, SourceLocation at) const {
-  return fulgurite::nn::relu6_(static_cast<const Tensor&>(*this), inplace, at);
-}
-Tensor TensorMethods::remainder(const Operand& other, SourceLocation at) const {
-  return fulgurite::remainder(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::remainder_(const Operand& other, SourceLocation at) const {
-  return fulgurite::remainder_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::repeat(const Dims& repeats, SourceLocation at) const {
-  return fulgurite::repeat(static_cast<const Tensor&>(*this), repeats, at);
-}
-Tensor TensorMethods::repeat_interleave(const Operand& repeats, std::optional<Int> dim, std::optional<Int> output_size,
-    SourceLocation at) const {
-  return fulgurite::repeat_interleave(static_cast<const Tensor&>(*this), repeats, dim, output_size, at);
-}
-Tensor TensorMethods::reshape(const Dims& shape, SourceLocation at) const {
-  return fulgurite::reshape(static_cast<const Tensor&>(*this), shape, at);
-}
-Tensor TensorMethods::reshape_as(const Tensor& other, SourceLocation at) const {
-  return fulgurite::reshape_as(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::rms_norm(const Dims& normalized_shape, const Tensor& weight, std::optional<Float> eps,
-    SourceLocation at) const {
-  return fulgurite::nn::rms_norm(static_cast<const Tensor&>(*this), normalized_shape, weight, eps, at);
-}
-Tensor TensorMethods::roll(const Dims& shifts, const Dims& dims, SourceLocation at) const {
-  return fulgurite::roll(static_cast<const Tensor&>(*this), shifts, dims, at);
-}
-Tensor TensorMethods::round(SourceLocation at) const {
-  return fulgurite::round(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::round_(SourceLocation at) const {
-  return fulgurite::round_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::rsqrt(SourceLocation at) const {
-  return fulgurite::rsqrt(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::rsqrt_(SourceLocation at) const {
-  return fulgurite::rsqrt_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::scaled_dot_product_attention(const Tensor& key, const Tensor& value, const Tensor& attn_mask,
-    Float dropout_p, bool is_causal, std::optional<Float> scale, bool enable_gqa, SourceLocation at) const {
-  return fulgurite::nn::scaled_dot_product_attention(static_cast<const Tensor&>(*this), key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, at);
-}
-Tensor TensorMethods::scatter(Int dim, const Tensor& index, const Operand& src, SourceLocation at) const {
-  return fulgurite::scatter(static_cast<const Tensor&>(*this), dim, index, src, at);
-}
-Tensor TensorMethods::scatter_add(Int dim, const Tensor& index, const Tensor& src, SourceLocation at) const {
-  return fulgurite::scatter_add(static_cast<const Tensor&>(*this), dim, index, src, at);
-}
-Tensor TensorMethods::scatter_reduce(Int dim, const Tensor& index, const Tensor& src, std::string_view reduce, bool
-    include_self, SourceLocation at) const {
-  return fulgurite::scatter_reduce(static_cast<const Tensor&>(*this), dim, index, src, reduce, include_self, at);
-}
-Tensor TensorMethods::searchsorted(const Operand& input, bool out_int32, bool right, std::string_view side, const
-    Tensor& sorter, SourceLocation at) const {
-  return fulgurite::searchsorted(static_cast<const Tensor&>(*this), input, out_int32, right, side, sorter, at);
 }
 
 }  // namespace fulgurite

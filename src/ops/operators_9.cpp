@@ -6,6 +6,127 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor TensorMethods::pad(const Dims& pad, std::string_view mode, std::optional<Float> value, SourceLocation at) const {
+  return fulgurite::nn::pad(static_cast<const Tensor&>(*this), pad, mode, value, at);
+}
+Tensor TensorMethods::pairwise_distance(const Tensor& x2, Float p, Float eps, bool keepdim, SourceLocation at) const {
+  return fulgurite::nn::pairwise_distance(static_cast<const Tensor&>(*this), x2, p, eps, keepdim, at);
+}
+Tensor TensorMethods::permute(const Dims& dims, SourceLocation at) const {
+  return fulgurite::permute(static_cast<const Tensor&>(*this), dims, at);
+}
+Tensor TensorMethods::pixel_shuffle(Int upscale_factor, SourceLocation at) const {
+  return fulgurite::nn::pixel_shuffle(static_cast<const Tensor&>(*this), upscale_factor, at);
+}
+Tensor TensorMethods::pixel_unshuffle(Int downscale_factor, SourceLocation at) const {
+  return fulgurite::nn::pixel_unshuffle(static_cast<const Tensor&>(*this), downscale_factor, at);
+}
+Tensor TensorMethods::poisson_nll_loss(const Tensor& target, bool log_input, bool full, std::optional<bool>
+    size_average, Float eps, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
+  return fulgurite::nn::poisson_nll_loss(static_cast<const Tensor&>(*this), target, log_input, full, size_average, eps, reduce, reduction, at);
+}
+Tensor TensorMethods::pow(const Operand& exponent, SourceLocation at) const {
+  return fulgurite::pow(static_cast<const Tensor&>(*this), exponent, at);
+}
+Tensor TensorMethods::pow_(const Operand& exponent, SourceLocation at) const {
+  return fulgurite::pow_(static_cast<const Tensor&>(*this), exponent, at);
+}
+Tensor TensorMethods::prelu(const Tensor& weight, SourceLocation at) const {
+  return fulgurite::nn::prelu(static_cast<const Tensor&>(*this), weight, at);
+}
+Tensor TensorMethods::prod(std::optional<Int> dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::prod(static_cast<const Tensor&>(*this), dim, keepdim, dtype, at);
+}
+Tensor TensorMethods::rad2deg(SourceLocation at) const {
+  return fulgurite::rad2deg(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::rad2deg_(SourceLocation at) const {
+  return fulgurite::rad2deg_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::reciprocal(SourceLocation at) const {
+  return fulgurite::reciprocal(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::reciprocal_(SourceLocation at) const {
+  return fulgurite::reciprocal_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::relu(SourceLocation at) const {
+  return fulgurite::nn::relu(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::relu_(SourceLocation at) const {
+  return fulgurite::nn::relu_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::relu6(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::relu6(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::relu6_(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::relu6_(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::remainder(const Operand& other, SourceLocation at) const {
+  return fulgurite::remainder(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::remainder_(const Operand& other, SourceLocation at) const {
+  return fulgurite::remainder_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::repeat(const Dims& repeats, SourceLocation at) const {
+  return fulgurite::repeat(static_cast<const Tensor&>(*this), repeats, at);
+}
+Tensor TensorMethods::repeat_interleave(const Operand& repeats, std::optional<Int> dim, std::optional<Int> output_size,
+    SourceLocation at) const {
+  return fulgurite::repeat_interleave(static_cast<const Tensor&>(*this), repeats, dim, output_size, at);
+}
+Tensor TensorMethods::reshape(const Dims& shape, SourceLocation at) const {
+  return fulgurite::reshape(static_cast<const Tensor&>(*this), shape, at);
+}
+Tensor TensorMethods::reshape_as(const Tensor& other, SourceLocation at) const {
+  return fulgurite::reshape_as(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::rms_norm(const Dims& normalized_shape, const Tensor& weight, std::optional<Float> eps,
+    SourceLocation at) const {
+  return fulgurite::nn::rms_norm(static_cast<const Tensor&>(*this), normalized_shape, weight, eps, at);
+}
+Tensor TensorMethods::roll(const Dims& shifts, const Dims& dims, SourceLocation at) const {
+  return fulgurite::roll(static_cast<const Tensor&>(*this), shifts, dims, at);
+}
+Tensor TensorMethods::round(SourceLocation at) const {
+  return fulgurite::round(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::round_(SourceLocation at) const {
+  return fulgurite::round_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::rsqrt(SourceLocation at) const {
+  return fulgurite::rsqrt(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::rsqrt_(SourceLocation at) const {
+  return fulgurite::rsqrt_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::scaled_dot_product_attention(const Tensor& key, const Tensor& value, const Tensor& attn_mask,
+    Float dropout_p, bool is_causal, std::optional<Float> scale, bool enable_gqa, SourceLocation at) const {
+  return fulgurite::nn::scaled_dot_product_attention(static_cast<const Tensor&>(*this), key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, at);
+}
+Tensor TensorMethods::scatter(Int dim, const Tensor& index, const Operand& src, SourceLocation at) const {
+  return fulgurite::scatter(static_cast<const Tensor&>(*this), dim, index, src, at);
+}
+Tensor TensorMethods::scatter_(Int dim, const Tensor& index, const Operand& src, SourceLocation at) const {
+  return fulgurite::scatter_(static_cast<const Tensor&>(*this), dim, index, src, at);
+}
+Tensor TensorMethods::scatter_add(Int dim, const Tensor& index, const Tensor& src, SourceLocation at) const {
+  return fulgurite::scatter_add(static_cast<const Tensor&>(*this), dim, index, src, at);
+}
+Tensor TensorMethods::scatter_add_(Int dim, const Tensor& index, const Tensor& src, SourceLocation at) const {
+  return fulgurite::scatter_add_(static_cast<const Tensor&>(*this), dim, index, src, at);
+}
+Tensor TensorMethods::scatter_reduce(Int dim, const Tensor& index, const Tensor& src, std::string_view reduce, bool
+    include_self, SourceLocation at) const {
+  return fulgurite::scatter_reduce(static_cast<const Tensor&>(*this), dim, index, src, reduce, include_self, at);
+}
+Tensor TensorMethods::scatter_reduce_(Int dim, const Tensor& index, const Tensor& src, std::string_view reduce, bool
+    include_self, SourceLocation at) const {
+  return fulgurite::scatter_reduce_(static_cast<const Tensor&>(*this), dim, index, src, reduce, include_self, at);
+}
+Tensor TensorMethods::searchsorted(const Operand& input, bool out_int32, bool right, std::string_view side, const
+    Tensor& sorter, SourceLocation at) const {
+  return fulgurite::searchsorted(static_cast<const Tensor&>(*this), input, out_int32, right, side, sorter, at);
+}
 Tensor TensorMethods::select(Int dim, Int index, SourceLocation at) const {
   return fulgurite::select(static_cast<const Tensor&>(*this), dim, index, at);
 }
@@ -47,6 +168,12 @@ Tensor TensorMethods::sin(SourceLocation at) const {
 }
 Tensor TensorMethods::sin_(SourceLocation at) const {
   return fulgurite::sin_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::sinc(SourceLocation at) const {
+  return fulgurite::sinc(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::sinc_(SourceLocation at) const {
+  return fulgurite::sinc_(static_cast<const Tensor&>(*this), at);
 }
 Tensor TensorMethods::sinh(SourceLocation at) const {
   return fulgurite::sinh(static_cast<const Tensor&>(*this), at);
@@ -177,6 +304,9 @@ Tensor TensorMethods::transpose(Int dim0, Int dim1, SourceLocation at) const {
 Tensor TensorMethods::tril(Int diagonal, SourceLocation at) const {
   return fulgurite::tril(static_cast<const Tensor&>(*this), diagonal, at);
 }
+Tensor TensorMethods::tril_(Int diagonal, SourceLocation at) const {
+  return fulgurite::tril_(static_cast<const Tensor&>(*this), diagonal, at);
+}
 Tensor TensorMethods::triplet_margin_loss(const Tensor& positive, const Tensor& negative, Float margin, Float p, Float
     eps, bool swap, std::optional<bool> size_average, std::optional<bool> reduce, std::string_view reduction,
     SourceLocation at) const {
@@ -184,6 +314,9 @@ Tensor TensorMethods::triplet_margin_loss(const Tensor& positive, const Tensor& 
 }
 Tensor TensorMethods::triu(Int diagonal, SourceLocation at) const {
   return fulgurite::triu(static_cast<const Tensor&>(*this), diagonal, at);
+}
+Tensor TensorMethods::triu_(Int diagonal, SourceLocation at) const {
+  return fulgurite::triu_(static_cast<const Tensor&>(*this), diagonal, at);
 }
 Tensor TensorMethods::trunc(SourceLocation at) const {
   return fulgurite::trunc(static_cast<const Tensor&>(*this), at);
@@ -243,33 +376,6 @@ std::tuple<Tensor, Tensor> min(const Tensor& input, Int dim, bool keepdim, Sourc
 }
 std::tuple<Tensor, Tensor> TensorMethods::min(Int dim, bool keepdim, SourceLocation at) const {
   return fulgurite::prims::min_with_indices(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor min(const Tensor& input, const Tensor& other, SourceLocation at) {
-  return fulgurite::minimum(input, other, at);
-}
-Tensor TensorMethods::min(const Tensor& other, SourceLocation at) const {
-  return fulgurite::minimum(static_cast<const Tensor&>(*this), other, at);
-}
-std::tuple<Tensor, Tensor> median(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
-  return fulgurite::prims::median_with_indices(input, dim, keepdim, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::median(Int dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::prims::median_with_indices(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-std::tuple<Tensor, Tensor> nanmedian(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
-  return fulgurite::prims::nanmedian_with_indices(input, dim, keepdim, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::nanmedian(Int dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::prims::nanmedian_with_indices(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::copy_(const Operand& source, SourceLocation at) const {
-  return fulgurite::copy_(static_cast<const Tensor&>(*this), source, at);
-}
-Tensor TensorMethods::fill_(const Operand& value, SourceLocation at) const {
-  return fulgurite::fill_(static_cast<const Tensor&>(*this), value, at);
-}
-Tensor TensorMethods::zero_(SourceLocation at) const {
-  return fulgurite::zero_(static_cast<const Tensor&>(*this), at);
 }
 
 }  // namespace fulgurite

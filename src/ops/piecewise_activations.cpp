@@ -50,13 +50,13 @@ struct ExponentialUnit {
   Tensor operator()(const Tensor& given, SourceLocation at) const {
     require_floating(given);
     const Tensor x = as_dtype(given, compute_dtype(given.dtype()), at);
-    const Tensor is_positive = gt(x, 0, at);
-    const Tensor harmless = where(is_positive, 0, x, at);
+    const Tensor is_line = ge(x, 0, at);
+    const Tensor harmless = where(is_line, 0, x, at);
     const Tensor exponent = width == 1.0 ? harmless : div(harmless, width, {}, at);
     const Tensor below = expm1(exponent, at);
     const Tensor scaled = scale == 1.0 ? below : mul(below, scale, at);
     const Tensor above = slope == 1.0 ? x : mul(x, slope, at);
-    const Tensor result = where(is_positive, above, scaled, at);
+    const Tensor result = where(is_line, above, scaled, at);
     return as_dtype(result, given.dtype(), at);
   }
   void gradient(Gradient& g) const {

@@ -30,6 +30,12 @@ Tensor as_tensor(const Argument& operand, const Tensor& other, Dtype dtype, Sour
   return full({}, operand.operand(), {.dtype = dtype, .device = other.device()}, at);
 }
 
+/// An operand as a tensor of this dtype.
+Tensor of_dtype(const Argument& operand, const Tensor& other, Dtype dtype, SourceLocation at) {
+  const Tensor given = as_tensor(operand, other, dtype, at);
+  return given.dtype() == dtype ? given : prims::convert_element_type(given, dtype, at);
+}
+
 Tensor is_negative(const Tensor& x, SourceLocation at) {
   if (x.dtype() == Dtype::boolean || x.dtype() == Dtype::u8) return full(x.shape(), false, {.dtype = Dtype::boolean}, at);
   const Tensor below = lt(x, 0, at);
@@ -306,10 +312,10 @@ constinit const Symbol xlogy_symbol{
       infer_promoted_floating(a, types);
       const Dtype dtype = types[0].dtype;
       const Tensor any = a[0].is_tensor() ? a[0].tensor() : a[1].tensor();
-      const Tensor x = as_tensor(a[0], any, dtype, at);
-      const Tensor y = as_tensor(a[1], any, dtype, at);
+      const Tensor x = of_dtype(a[0], any, dtype, at);
+      const Tensor y = of_dtype(a[1], any, dtype, at);
       const Tensor logarithm = log(y, at);
-      const Tensor product = mul(a[0].operand(), logarithm, at);
+      const Tensor product = mul(x, logarithm, at);
       const Tensor is_zero = eq(x, 0, at);
       const Tensor cleared = where(is_zero, 0.0, product, at);
       const Tensor missing = isnan(y, at);
@@ -317,7 +323,7 @@ constinit const Symbol xlogy_symbol{
     },
     .gradient = [](Gradient& g) {
       if (g.needs(0)) {
-        const Tensor y = as_tensor(g.argument(1), g.tensor(0), g.result().dtype(), SourceLocation());
+        const Tensor y = of_dtype(g.argument(1), g.tensor(0), g.result().dtype(), SourceLocation());
         const Tensor logarithm = log(y);
         // Where y is positive nothing is asked of x.
         if (g.argument(1).is_number() && g.argument(1).floating() > 0.0) {

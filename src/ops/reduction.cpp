@@ -131,6 +131,7 @@ constinit const Symbol cumsum_symbol{
       const Tensor summed = cumsum(reversed, dim);
       g.set(0, flip(summed, dim));
     },
+    .traits = {.has_in_place_form = true},
 };
 
 SymbolList reduction_symbols() {

@@ -100,8 +100,9 @@ constinit const Symbol kl_div_symbol{
     .documentation = "The divergence of the target's distribution from the one whose logarithm is input; \"batchmean\" divides by "
                      "the first size.",
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      const bool by_batch = a[2].is_none() && a[3].is_none() && a[4].string() == "batchmean";
-      const std::string_view reduction = by_batch ? "sum" : reduction_of(a[2], a[3], a[4]);
+      // As in PyTorch the older arguments say how to reduce, but not whether to divide.
+      const bool by_batch = a[4].string() == "batchmean", is_new = a[2].is_none() && a[3].is_none();
+      const std::string_view reduction = by_batch && is_new ? "sum" : reduction_of(a[2], a[3], a[4]);
       const Tensor x = wide(a[0].tensor(), at);
       const Tensor target = wide(a[1].tensor(), at);
       Tensor loss;

@@ -150,6 +150,7 @@ constinit const Symbol scatter_reduce_symbol{
       else gradient_of_extremum(g, places);
     },
     .python = "torch.scatter_reduce({0}, {1}, {2}, {3}, {4}, include_self={5})",
+    .traits = {.has_in_place_form = true},
 };
 
 SymbolList scatter_reduce_symbols() {

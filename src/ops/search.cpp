@@ -85,8 +85,8 @@ constinit const Symbol prims_one_hot_symbol{
 constinit const Symbol one_hot_symbol{
     .signature = "torch.nn.functional.one_hot(Tensor tensor, int num_classes=-1) -> Tensor",
     .documentation =
-        "For each class number a row of zeros with a 1 at its place. Without num_classes one more than the largest number; inside a trace "
-        "it must be given.",
+        "For each class number a row of zeros with a 1 at its place. Without num_classes one more than the largest number; a "
+        "trace ends its piece there to see it.",
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       const Tensor& x = a[0].tensor();
       require(x.dtype() == Dtype::i64, "class numbers must be i64, got ", x.dtype());

@@ -142,6 +142,7 @@ constinit const Symbol tril_symbol{
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       out.push_back(keep_triangle(a[0].tensor(), a[1].integer(), true, at));
     },
+    .traits = {.has_in_place_form = true},
 };
 
 constinit const Symbol triu_symbol{
@@ -151,6 +152,7 @@ constinit const Symbol triu_symbol{
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       out.push_back(keep_triangle(a[0].tensor(), a[1].integer(), false, at));
     },
+    .traits = {.has_in_place_form = true},
 };
 
 constinit const Symbol flip_symbol{

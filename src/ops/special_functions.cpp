@@ -1,8 +1,11 @@
 // Pointwise functions of one tensor that take a series: inverse hyperbolic functions, the error and gamma functions and their kin.
+#include <numbers>
+
 #include <fulgurite/operators.h>
 
 #include "ops/families.h"
 #include "ops/pointwise_rules.h"
+#include "ops/precision.h"
 #include "ops/symbols.h"
 
 namespace fulgurite {
@@ -127,10 +130,27 @@ constinit const Symbol polygamma_symbol{
     .samples = {.low = 0.2, .high = 4},
 };
 
+constinit const Symbol sinc_symbol{
+    .signature = "torch.sinc(Tensor input) -> Tensor",
+    .documentation = "sin(pi x) / (pi x) of each element; 1 at 0.",
+    .infer = infer_floating,
+    .decompose = [](Arguments a, Results& out, SourceLocation at) {
+      const Dtype dtype = floating_or_default(a[0].tensor().dtype());
+      const Tensor x = as_dtype(a[0].tensor(), compute_dtype(dtype), at);
+      const Tensor is_zero = eq(x, 0, at);
+      const Tensor turns = where(is_zero, 1, x, at);
+      const Tensor angle = mul(turns, std::numbers::pi, at);
+      const Tensor wave = sin(angle, at);
+      const Tensor ratio = div(wave, angle, {}, at);
+      out.push_back(as_dtype(where(is_zero, 1, ratio, at), dtype, at));
+    },
+    .traits = {.pointwise = true},
+};
+
 SymbolList special_function_symbols() {
   static constexpr const Symbol* list[] = {
       &asinh_symbol,  &acosh_symbol,  &atanh_symbol,   &erfc_symbol,
-      &erfinv_symbol, &lgamma_symbol, &digamma_symbol, &polygamma_symbol,
+      &erfinv_symbol, &lgamma_symbol, &digamma_symbol, &polygamma_symbol, &sinc_symbol,
   };
   return list;
 }

@@ -300,6 +300,7 @@ extern const Symbol sign_symbol;
 extern const Symbol signbit_symbol;
 extern const Symbol silu_symbol;
 extern const Symbol sin_symbol;
+extern const Symbol sinc_symbol;
 extern const Symbol sinh_symbol;
 extern const Symbol slice_scatter_symbol;
 extern const Symbol smooth_l1_loss_symbol;

@@ -35,7 +35,7 @@ Frame::Frame(const ExecutionPlan& plan) : plan_(plan), arena_(allocate_storage(p
   input_records_.resize(plan.inputs.size());
 }
 
-void Frame::run(std::span<const Tensor> inputs, std::vector<Tensor>& results) {
+void Frame::run(std::span<const Tensor> inputs) {
   take_inputs(inputs);
   size_t i = 0;
   try {
@@ -44,11 +44,6 @@ void Frame::run(std::span<const Tensor> inputs, std::vector<Tensor>& results) {
     if (plan_.steps[i].kind != Step::Kind::kernel) throw;
     const BoundSymbol& bound = *plan_.steps[i].bound;
     throw CallError(call_text(*bound.symbol, steps_[i].arguments.arguments()), error.what(), bound.source);
-  }
-  results.clear();
-  for (const int slot : plan_.results) {
-    if (slot < 0) results.emplace_back();
-    else results.push_back(slots_[slot]);
   }
 }
 

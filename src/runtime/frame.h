@@ -16,7 +16,17 @@ class Frame {
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
 
-  void run(std::span<const Tensor> inputs, std::vector<Tensor>& results);
+  void run(std::span<const Tensor> inputs);
+  /// The results of the run, undefined where they are None. To be taken before the release.
+  template <class List>
+  void take_results(List& results) const {
+    results.clear();
+    results.reserve(plan_.results.size());
+    for (const int slot : plan_.results) {
+      if (slot < 0) results.emplace_back();
+      else results.push_back(slots_[slot]);
+    }
+  }
   /// Lets go of everything that belongs to the caller; also after a run that threw.
   void release();
   /// How the inputs of the last run looked.

@@ -55,9 +55,16 @@ class Lease {
 Program::Program(const Trace& trace) : impl_(std::make_unique<Impl>(trace)) {}
 Program::~Program() = default;
 
+void Program::run(std::span<const Tensor> inputs, ResultList& results) const {
+  const Lease frame(*impl_);
+  frame->run(inputs);
+  frame->take_results(results);
+}
+
 void Program::run(std::span<const Tensor> inputs, std::vector<Tensor>& results) const {
   const Lease frame(*impl_);
-  frame->run(inputs, results);
+  frame->run(inputs);
+  frame->take_results(results);
 }
 
 const Trace& Program::trace() const { return impl_->plan.trace; }

@@ -16,6 +16,9 @@ struct InputRecord {
   Dtype dtype = Dtype::f32;
 };
 
+/// A list that asks nothing of the heap.
+using ResultList = std::vector<Tensor, detail::BlockAllocator<Tensor>>;
+
 /// A trace made runnable: a flat list of steps with resolved kernels and one memory plan. Any number of threads may run it.
 class Program {
  public:
@@ -28,6 +31,7 @@ class Program {
   /// `inputs` are the trace's args in order, collections opened; undefined where the arg is None. `results` are the values of the
   /// return in order, lists opened; undefined for None. Results are fresh tensors, never memory of the plan; a result that is an input
   /// or a view of one shares it. copy_ into an input writes into the tensor that was given.
+  void run(std::span<const Tensor> inputs, ResultList& results) const;
   void run(std::span<const Tensor> inputs, std::vector<Tensor>& results) const;
 
   const Trace& trace() const;

@@ -2,13 +2,14 @@
 #include <atomic>
 #include <cstdint>
 
+#include <fulgurite/detail/blocks.h>
 #include <fulgurite/detail/ref.h>
 #include <fulgurite/dtype.h>
 
 namespace fulgurite {
 
 /// Memory that tensors share. `version` counts the writes into it; saved tensors compare it.
-struct Storage : detail::Counted {
+struct Storage : detail::Counted, detail::InBlocks {
   void* data = nullptr;
   int64_t bytes = 0;
   Device device;

@@ -17,7 +17,7 @@ struct AutogradMeta {
 };
 
 /// The object behind a Tensor handle: a strided view of a storage, or, while `proxy` is set, a value of a trace being recorded.
-struct TensorImpl : detail::Counted {
+struct TensorImpl : detail::Counted, detail::InBlocks {
   // Concrete tensors. Sizes and strides count elements.
   StorageRef storage;
   Sizes sizes, strides;

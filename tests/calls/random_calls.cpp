@@ -291,7 +291,11 @@ std::string check(const RandomCall& drawn, WrittenCalls* written = nullptr) {
   if (eager.results.size() != compiled.results.size()) return "jitted it has another number of results";
   for (size_t i = 0; i < eager.results.size(); ++i)
     if (!same(eager.results[i], compiled.results[i], has_values(drawn))) return text::cat("jitted its result ", i, " differs");
-  if (written && is_for_pytorch(drawn, compiled.results)) written->add(drawn.text(), given_before, last_traces(jitted).front(), compiled.results);
+  if (written && is_for_pytorch(drawn, compiled.results)) {
+    const Trace& trace = last_traces(jitted).front();
+    const bool is_whole = trace.bound_symbols.read().back().flat_args().size() == compiled.results.size();  // no break ended it
+    if (is_whole) written->add(drawn.text(), given_before, trace, compiled.results);
+  }
   return {};
 }
 

@@ -69,3 +69,39 @@ TEST("a leaf that requires grad is not written in place") {
   const Tensor x = zeros({2}).requires_grad_();
   expect_error([&] { x.add_(1); }, "a leaf tensor that requires grad is written in place: add_");
 }
+
+TEST("operators that write at places have in-place forms, eagerly and jitted") {
+  const auto program = [](Tensor given) {
+    const Tensor x = given.clone(), places = tensor({0, 2});
+    x.index_put_({places}, tensor({10.0, 20.0}));
+    x.index_add_(0, places, tensor({1.0, 2.0}));
+    x.scatter_(0, tensor({1}), -3);
+    x.index_fill_(0, tensor({3}), 4);
+    x.cumsum_(0);
+    return x;
+  };
+  const Tensor x = zeros({4});
+  expect_near(program(x).to_vector<float>(), {11, 8, 30, 34});
+  expect_near(jit(program)(x).to_vector<float>(), {11, 8, 30, 34});
+  expect_near(x.to_vector<float>(), {0, 0, 0, 0});
+}
+
+TEST("an in-place form by name writes into the tensor") {
+  const Tensor x = ones({2, 2});
+  const Tensor given = Tensor(call("torch.tril_", {x}));
+  expect(given.is_same(x));
+  expect_near(x.to_vector<float>(), {1, 0, 1, 1});
+}
+
+TEST("gradients pass through values that are put in place") {
+  const auto program = [](Tensor x, Tensor values) {
+    const Tensor y = x * 1;
+    y.index_put_({tensor({1})}, values, true);
+    return sum(y * y);
+  };
+  const Tensor x = tensor({1.0, 2.0, 3.0}).requires_grad_(), values = tensor({5.0}).requires_grad_();
+  program(x, values).backward();
+  expect_near(x.grad().to_vector<float>(), {2, 14, 6});
+  expect_near(values.grad().to_vector<float>(), {14});
+  expect_near(grad(program)(x.detach(), values.detach()).to_vector<float>(), {2, 14, 6});
+}

@@ -108,3 +108,11 @@ TEST("dims count from the front or the back") {
   expect_equal(normalize_dim(0, 0), 0);
   expect_equal(normalize_dim(-1, 0), 0);
 }
+
+TEST("xlogy computes in the dtype its operands have in common") {
+  const Tensor halves = tensor({0.5, 2.0}).to(f16), bytes = tensor({3, 1}).to(u8);
+  const Tensor result = xlogy(halves, bytes);
+  expect(result.dtype() == f16);
+  expect_near(result.to(f32).to_vector<float>(), {0.5493f, 0}, 1e-3);
+  expect(xlogy(bytes, bytes).dtype() == f32);
+}

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <fulgurite/detail/blocks.h>
 #include <fulgurite/detail/signature.h>
 #include <fulgurite/detail/walk.h>
 #include <fulgurite/source_location.h>
@@ -254,7 +255,7 @@ class CallableFor {
 
 /// What the library gives back from a call: the result's tensors, and the rest of it.
 struct CallResult {
-  std::vector<Tensor> tensors;
+  std::vector<Tensor, BlockAllocator<Tensor>> tensors;
   std::shared_ptr<const void> rest;
 };
 

@@ -11,14 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include <fulgurite/detail/blocks.h>
+
 #pragma GCC visibility push(default)
 namespace fulgurite {
-
-namespace detail {
-/// Memory for a vector's items; large ones in huge pages where the system has them. Throws std::bad_alloc.
-void* allocate_items(size_t bytes);
-void free_items(void*);
-}  // namespace detail
 
 /// A vector that its copies share until one of them is changed: one pointer to the count of its owners, its size and its items.
 /// Reading through a const one, or `read()`, never copies.
@@ -141,7 +137,7 @@ class SharedVector {
   // Into a block of its own with room for so many items; those that nobody else sees are moved.
   void grow_to(size_t capacity) {
     static_assert(alignof(T) <= alignof(std::max_align_t));
-    Block* const grown = new (detail::allocate_items(offset() + capacity * sizeof(T))) Block;
+    Block* const grown = new (detail::allocate_block(offset() + capacity * sizeof(T))) Block;
     grown->capacity = static_cast<uint32_t>(capacity);
     grown->size = static_cast<uint32_t>(size());
     if (is_shared()) std::uninitialized_copy_n(items(block_), grown->size, items(grown));
@@ -152,7 +148,7 @@ class SharedVector {
     if (!block || block->owners.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     std::destroy_n(items(block), block->size);
     block->~Block();
-    detail::free_items(block);
+    detail::free_block(block);
   }
   Block* block_ = nullptr;
 };

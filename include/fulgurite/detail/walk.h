@@ -103,7 +103,7 @@ constexpr void walk(Object& object, Visitor& visitor);
 
 template <class Tuple, class Visitor, size_t... I>
 constexpr void walk_tuple(Tuple& tuple, Visitor& visitor, std::index_sequence<I...>) {
-  const auto one = [&visitor](size_t index, auto& item) {
+  [[maybe_unused]] const auto one = [&visitor](size_t index, auto& item) {
     const Part<Visitor> part(visitor, index);
     walk(item, visitor);
   };

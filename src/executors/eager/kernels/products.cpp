@@ -74,26 +74,24 @@ void multiply_floating(const BlockProduct& p) {
 
 // The sum of products of two rows: 64 partial sums, added in a fixed tree.
 template <class Element>
+float dot_of_rows(const Element* a, const Element* b, int64_t count) {
+  Floats sums[4] = {Floats(0.f), Floats(0.f), Floats(0.f), Floats(0.f)};
+  int64_t i = 0;
+  for (; i + 4 * lanes <= count; i += 4 * lanes)
+    for (int s = 0; s < 4; ++s) sums[s] = multiply_add(load(a + i + s * lanes), load(b + i + s * lanes), sums[s]);
+  for (int s = 0; i < count; ++s, i += lanes) {
+    const int64_t some = std::min<int64_t>(lanes, count - i);
+    sums[s] = multiply_add(load_some(a + i, some), load_some(b + i, some), sums[s]);
+  }
+  return sum_of_lanes((sums[0] + sums[2]) + (sums[1] + sums[3]));
+}
+template <class Element>
 Compute<Element> dot(const Element* a, int64_t a_stride, const Element* b, int64_t b_stride, int64_t count) {
   using T = Compute<Element>;
+  if constexpr (std::is_same_v<T, float>)
+    if (a_stride == 1 && b_stride == 1) return dot_of_rows(a, b, count);
   T sums[4 * lanes] = {};
-  int64_t i = 0;
-  if constexpr (std::is_same_v<T, float>) {
-    if (a_stride == 1 && b_stride == 1) {
-      Floats s0(0.f), s1(0.f), s2(0.f), s3(0.f);
-      for (; i + 4 * lanes <= count; i += 4 * lanes) {
-        s0 = multiply_add(load(a + i), load(b + i), s0);
-        s1 = multiply_add(load(a + i + lanes), load(b + i + lanes), s1);
-        s2 = multiply_add(load(a + i + 2 * lanes), load(b + i + 2 * lanes), s2);
-        s3 = multiply_add(load(a + i + 3 * lanes), load(b + i + 3 * lanes), s3);
-      }
-      store(sums, s0);
-      store(sums + lanes, s1);
-      store(sums + 2 * lanes, s2);
-      store(sums + 3 * lanes, s3);
-    }
-  }
-  for (; i < count; ++i) {
+  for (int64_t i = 0; i < count; ++i) {
     T& sum = sums[i % (4 * lanes)];
     sum = widen(a[i * a_stride]) * widen(b[i * b_stride]) + sum;
   }

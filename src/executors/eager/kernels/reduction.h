@@ -30,7 +30,7 @@ struct ReductionPlaces {
   /// The same elements in the same order, copied so that each result's lie in a row; itself where that gains nothing.
   ReductionPlaces in_rows() const;
   /// Results next to one another are made of elements next to one another.
-  bool is_columns() const { return !is_row() && kept.strides[0].back() == 1 && kept.row_length() >= 8; }
+  bool is_columns() const { return (!is_row() || count == 1) && kept.strides[0].back() == 1 && kept.row_length() >= 8; }
 };
 
 /// Joins states pairwise, as a binary counter counts: state k with its neighbour, pairs with pairs, in an order fixed

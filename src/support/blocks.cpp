@@ -1,4 +1,4 @@
-#include <fulgurite/detail/shared_vector.h>
+#include <fulgurite/detail/blocks.h>
 
 #include <array>
 #include <atomic>
@@ -12,14 +12,15 @@
 #include <sys/mman.h>
 
 #include "support/sanitizers.h"
+#include "support/spin_lock.h"
 
 namespace fulgurite::detail {
 
 namespace {
 
-// Traces are many small blocks, made together and kept, and a few large ones: the lines of thousands of operators fill megabytes, again
+// A trace is many small blocks, made together and kept, and a few large ones: the lines of thousands of operators fill megabytes, again
 // after each pass. From malloc most of the time would go into pages: touched for the first time, returned, touched again, looked up. So
-// they lie side by side in huge pages and are kept when they are freed.
+// they lie side by side in huge pages and are kept when they are freed. A call's tensors come from here too: it asks nothing of the heap.
 constexpr size_t huge_page = size_t{2} << 20;
 constexpr size_t first_region = size_t{32} << 20;
 constexpr size_t slab_bytes = size_t{64} << 10;  // small blocks of one size share a slab
@@ -53,7 +54,7 @@ class Regions {
   void* allocate(size_t bytes) {
     const bool small = bytes <= largest_small;
     const auto [index, size] = size_class(small ? bytes : bytes + sizeof(Header));
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(lock_);
     if (!free_[index] && !(small ? add_slab(index, size) : add_large(index, size))) return nullptr;
     FreeBlock* const block = free_[index];
     free_[index] = block->next;
@@ -62,18 +63,18 @@ class Regions {
     return header + 1;
   }
 
-  /// Whether the items were a region's; then they are kept.
-  bool free(void* items) {
-    const Region* const region = region_of(items);
+  /// Whether the block was a region's; then it is kept.
+  bool free(void* block) {
+    const Region* const region = region_of(block);
     if (!region) return false;
-    const std::lock_guard lock(mutex_);
-    size_t index = region->classes[(reinterpret_cast<uintptr_t>(items) - region->begin) / slab_bytes];
+    const std::lock_guard lock(lock_);
+    size_t index = region->classes[(reinterpret_cast<uintptr_t>(block) - region->begin) / slab_bytes];
     if (index == 0) {
-      Header* const header = static_cast<Header*>(items) - 1;
+      Header* const header = static_cast<Header*>(block) - 1;
       index = header->size_class;
-      items = header;
+      block = header;
     }
-    free_[index] = new (items) FreeBlock{free_[index]};
+    free_[index] = new (block) FreeBlock{free_[index]};
     return true;
   }
 
@@ -84,8 +85,8 @@ class Regions {
     unsigned char* classes = nullptr;  // of the small blocks in each slab; 0 where a large one lies
   };
 
-  const Region* region_of(const void* items) const {
-    const auto address = reinterpret_cast<uintptr_t>(items);
+  const Region* region_of(const void* block) const {
+    const auto address = reinterpret_cast<uintptr_t>(block);
     const size_t count = count_.load(std::memory_order_acquire);
     for (size_t i = 0; i < count; ++i)
       if (address - regions_[i].begin < regions_[i].bytes) return &regions_[i];
@@ -131,7 +132,7 @@ class Regions {
     return true;
   }
 
-  std::mutex mutex_;
+  SpinLock lock_;  // held for a few instructions, but for a new region
   std::array<FreeBlock*, 256> free_{};
   std::array<Region, 20> regions_;
   std::atomic<size_t> count_ = 0;
@@ -140,21 +141,22 @@ class Regions {
 };
 
 Regions& regions() {
-  static Regions* const one = new Regions;  // never destroyed: traces may outlive static destructors
+  static Regions* const one = new Regions;  // never destroyed: tensors and traces may outlive static destructors
   return *one;
 }
 
 }  // namespace
 
-void* allocate_items(size_t bytes) {
-  void* items = address_is_sanitized ? nullptr : regions().allocate(bytes);
-  if (!items) items = std::malloc(bytes);
-  if (!items) throw std::bad_alloc();
-  return items;
+void* allocate_block(size_t bytes) {
+  void* block = address_is_sanitized ? nullptr : regions().allocate(bytes);
+  if (!block) block = std::malloc(bytes);
+  if (!block) throw std::bad_alloc();
+  return block;
 }
 
-void free_items(void* items) {
-  if (address_is_sanitized || !regions().free(items)) std::free(items);
+void free_block(void* block) {
+  if (!block) return;
+  if (address_is_sanitized || !regions().free(block)) std::free(block);
 }
 
 }  // namespace fulgurite::detail

@@ -1,0 +1,31 @@
+#pragma once
+#include <cstddef>
+
+#pragma GCC visibility push(default)
+namespace fulgurite::detail {
+
+/// Memory for what is made and dropped all the time: tensors' objects, traces, lists of results. Freed blocks are kept and given out
+/// again; they lie side by side in huge pages where the system has them. Aligned to 16 bytes. Thread-safe. Throws std::bad_alloc.
+void* allocate_block(size_t bytes);
+void free_block(void*);
+
+/// For standard containers.
+template <class T>
+struct BlockAllocator {
+  using value_type = T;
+  BlockAllocator() = default;
+  template <class U>
+  BlockAllocator(const BlockAllocator<U>&) {}
+  T* allocate(size_t count) { return static_cast<T*>(allocate_block(count * sizeof(T))); }
+  void deallocate(T* items, size_t) { free_block(items); }
+  bool operator==(const BlockAllocator&) const { return true; }
+};
+
+/// For objects: `struct Thing : InBlocks`.
+struct InBlocks {
+  static void* operator new(size_t bytes) { return allocate_block(bytes); }
+  static void operator delete(void* object) { free_block(object); }
+};
+
+}  // namespace fulgurite::detail
+#pragma GCC visibility pop

@@ -1,0 +1,26 @@
+#pragma once
+#include <atomic>
+#include <thread>
+
+namespace fulgurite {
+
+/// A mutex for a few instructions: half as dear as std::mutex where nobody waits.
+class SpinLock {
+ public:
+  void lock() {
+    while (locked_.exchange(true, std::memory_order_acquire)) wait();
+  }
+  void unlock() { locked_.store(false, std::memory_order_release); }
+
+ private:
+  // After a while its holder may have lost the processor.
+  void wait() const {
+    for (int i = 0; i < 200; ++i)
+      if (!locked_.load(std::memory_order_relaxed)) return;
+    std::this_thread::yield();
+  }
+
+  std::atomic<bool> locked_ = false;
+};
+
+}  // namespace fulgurite
