@@ -10,7 +10,7 @@
 
 #include <fulgurite/fulgurite.h>
 
-#include "io/json.h"
+#include "io/json_values.h"
 #include "ops/call_arguments.h"
 
 namespace fulgurite {
@@ -88,23 +88,12 @@ class TensorPool {
 };
 
 Value to_value(const Node& node, TensorPool& tensors) {
-  switch (node.kind) {
-    case Node::Kind::null: return {};
-    case Node::Kind::boolean: return node.boolean;
-    case Node::Kind::integer: return node.integer;
-    case Node::Kind::floating: return node.floating;
-    case Node::Kind::string: return node.string;
-    case Node::Kind::array: {
-      std::vector<Value> items;
-      for (const Node& item : node.items) items.push_back(to_value(item, tensors));
-      return items;
-    }
-    case Node::Kind::object: break;
-  }
-  if (const Node* dtype = node.find("as_dtype")) return dtype_from_name(dtype->string);
-  if (const Node* slice = node.find("slice"))
-    return Slice(slice->items[0].integer, slice->items[1].integer, slice->items[2].integer);
-  return tensors.find(node);
+  return json::to_value(node, [&tensors](const Node& object) -> Value {
+    if (const Node* dtype = object.find("as_dtype")) return dtype_from_name(dtype->string);
+    if (const Node* slice = object.find("slice"))
+      return Slice(slice->items[0].integer, slice->items[1].integer, slice->items[2].integer);
+    return tensors.find(object);
+  });
 }
 
 struct Prepared {

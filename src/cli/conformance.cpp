@@ -10,7 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/flags.h"
-#include "io/json.h"
+#include "io/json_values.h"
 
 namespace fulgurite::cli {
 
@@ -40,20 +40,9 @@ const Symbol* find_operator(std::string name) {
   }
 }
 
-Value to_value(const Node& node, const std::map<std::string, Tensor>& tensors) {
-  switch (node.kind) {
-    case Node::Kind::null: return {};
-    case Node::Kind::boolean: return node.boolean;
-    case Node::Kind::integer: return node.integer;
-    case Node::Kind::floating: return node.floating;
-    case Node::Kind::string: return node.string;
-    case Node::Kind::array: {
-      std::vector<Value> items;
-      for (const Node& item : node.items) items.push_back(to_value(item, tensors));
-      return items;
-    }
-    case Node::Kind::object: break;
-  }
+Value to_value(const Node& node, const std::map<std::string, Tensor>& tensors);
+
+Value value_of_object(const Node& node, const std::map<std::string, Tensor>& tensors) {
   if (node.members.size() != 1) throw UserError("an argument of a case is of an unknown form");
   const std::string& kind = node.members[0].name;
   const Node& content = node.members[0].value;
@@ -69,6 +58,10 @@ Value to_value(const Node& node, const std::map<std::string, Tensor>& tensors) {
     return Slice(end(0), end(1), end(2));
   }
   throw UserError("an argument of a case is of the unknown form " + kind);
+}
+
+Value to_value(const Node& node, const std::map<std::string, Tensor>& tensors) {
+  return json::to_value(node, [&tensors](const Node& object) { return value_of_object(object, tensors); });
 }
 
 void collect_inputs(const Node& node, std::vector<std::string>& names) {

@@ -30,12 +30,6 @@ Tensor as_tensor(const Argument& operand, const Tensor& other, Dtype dtype, Sour
   return full({}, operand.operand(), {.dtype = dtype, .device = other.device()}, at);
 }
 
-/// An operand as a tensor of this dtype.
-Tensor of_dtype(const Argument& operand, const Tensor& other, Dtype dtype, SourceLocation at) {
-  const Tensor given = as_tensor(operand, other, dtype, at);
-  return given.dtype() == dtype ? given : prims::convert_element_type(given, dtype, at);
-}
-
 Tensor is_negative(const Tensor& x, SourceLocation at) {
   if (x.dtype() == Dtype::boolean || x.dtype() == Dtype::u8) return full(x.shape(), false, {.dtype = Dtype::boolean}, at);
   const Tensor below = lt(x, 0, at);
@@ -312,8 +306,8 @@ constinit const Symbol xlogy_symbol{
       infer_promoted_floating(a, types);
       const Dtype dtype = types[0].dtype;
       const Tensor any = a[0].is_tensor() ? a[0].tensor() : a[1].tensor();
-      const Tensor x = of_dtype(a[0], any, dtype, at);
-      const Tensor y = of_dtype(a[1], any, dtype, at);
+      const Tensor x = as_dtype(as_tensor(a[0], any, dtype, at), dtype, at);
+      const Tensor y = as_dtype(as_tensor(a[1], any, dtype, at), dtype, at);
       const Tensor logarithm = log(y, at);
       const Tensor product = mul(x, logarithm, at);
       const Tensor is_zero = eq(x, 0, at);
@@ -323,7 +317,7 @@ constinit const Symbol xlogy_symbol{
     },
     .gradient = [](Gradient& g) {
       if (g.needs(0)) {
-        const Tensor y = of_dtype(g.argument(1), g.tensor(0), g.result().dtype(), SourceLocation());
+        const Tensor y = as_dtype(as_tensor(g.argument(1), g.tensor(0), g.result().dtype(), {}), g.result().dtype(), {});
         const Tensor logarithm = log(y);
         // Where y is positive nothing is asked of x.
         if (g.argument(1).is_number() && g.argument(1).floating() > 0.0) {
@@ -395,10 +389,9 @@ constinit const Symbol bitwise_right_shift_symbol{
 
 SymbolList pointwise_composition_symbols() {
   static constexpr const Symbol* list[] = {
-      &frac_symbol,     &deg2rad_symbol, &rad2deg_symbol,   &signbit_symbol,    &copysign_symbol,
-      &heaviside_symbol, &fmax_symbol,   &fmin_symbol,      &floor_divide_symbol, &hypot_symbol,
-      &logit_symbol,    &nan_to_num_symbol, &xlogy_symbol,  &logaddexp_symbol,  &bitwise_left_shift_symbol,
-      &bitwise_right_shift_symbol,
+      &frac_symbol, &deg2rad_symbol,    &rad2deg_symbol, &signbit_symbol,   &copysign_symbol,           &heaviside_symbol,
+      &fmax_symbol, &fmin_symbol,       &floor_divide_symbol, &hypot_symbol, &logit_symbol,             &nan_to_num_symbol,
+      &xlogy_symbol, &logaddexp_symbol, &bitwise_left_shift_symbol, &bitwise_right_shift_symbol,
   };
   return list;
 }

@@ -60,13 +60,10 @@ Tensor Tensor::operator[](const Index& index) const { return get_item(*this, ind
 void Tensor::operator=(const Operand& value) && {
   if (!defined()) throw UserError("a value is assigned to an undefined tensor", value.at());
   // Nobody else holds what would be written: the index gave a copy, or the tensor is a temporary.
-  const bool unseen = impl_->owners == 1 && (is_proxy(*this) || impl_->storage->owners == 1);
-  if (unseen && is_proxy(*this))
-    throw UserError("x(…) = value inside a traced function can only write to the whole of x; use where, cat or index_put "
-                    "to make a new tensor", value.at());
+  const bool unseen = impl_->owners == 1 && (is_proxy(*this) ? !impl_->base : impl_->storage->owners == 1);
   if (unseen)
     throw UserError("x(…) = value writes into a copy that is dropped: indexing with tensors or lists does not give a view; use "
-                    "x.copy_(x.index_put({index}, value))", value.at());
+                    "x.index_put_({index}, value)", value.at());
   fulgurite::copy_(*this, value, value.at());
 }
 

@@ -15,9 +15,9 @@
 
 #include <fulgurite/fulgurite.h>
 
-#include "calls/written_calls.h"
 #include "support/operator_cases.h"
 #include "support/text.h"
+#include "support/written_records.h"
 
 namespace fulgurite::test {
 namespace {
@@ -257,7 +257,7 @@ bool is_for_pytorch(const RandomCall& drawn, const std::vector<Tensor>& results)
 }
 
 /// What is wrong with a call; empty when nothing is. One that gives results is written down.
-std::string check(const RandomCall& drawn, WrittenCalls* written = nullptr) {
+std::string check(const RandomCall& drawn, WrittenRecords* written = nullptr) {
   const NoGrad no_grad;
   const std::string_view name = drawn.symbol->qualified_name();
   manual_seed(case_seed);
@@ -294,7 +294,9 @@ std::string check(const RandomCall& drawn, WrittenCalls* written = nullptr) {
   if (written && is_for_pytorch(drawn, compiled.results)) {
     const Trace& trace = last_traces(jitted).front();
     const bool is_whole = trace.bound_symbols.read().back().flat_args().size() == compiled.results.size();  // no break ended it
-    if (is_whole) written->add(drawn.text(), given_before, trace, compiled.results);
+    if (!is_whole) return {};
+    written->lines() << "{\"name\": " << json::quote(drawn.text()) << ", \"forward\": " << json::quote(trace.python())
+                     << written->member("inputs", given_before) << written->member("outputs", compiled.results) << "}\n";
   }
   return {};
 }
@@ -310,7 +312,7 @@ std::string text_of_call(const std::vector<OperatorCase>& cases, unsigned seed) 
   return drawn.text();
 }
 
-void run_calls(const std::vector<OperatorCase>& cases, size_t count, unsigned seed, Progress& progress, WrittenCalls* written = nullptr) {
+void run_calls(const std::vector<OperatorCase>& cases, size_t count, unsigned seed, Progress& progress, WrittenRecords* written = nullptr) {
   for (; progress.next < count; ++progress.next) {
     RandomCall drawn(seed + static_cast<unsigned>(progress.next));
     drawn.draw(cases);
@@ -331,7 +333,7 @@ int run(size_t count, unsigned seed, const std::string& only, const std::string&
     return 2;
   }
   if (!folder.empty()) {
-    WrittenCalls written(folder);
+    WrittenRecords written(folder, "calls");
     Progress progress;
     run_calls(cases, count, seed, progress, &written);
     written.finish();

@@ -105,3 +105,28 @@ TEST("gradients pass through values that are put in place") {
   expect_near(values.grad().to_vector<float>(), {14});
   expect_near(grad(program)(x.detach(), values.detach()).to_vector<float>(), {2, 14, 6});
 }
+
+TEST("a value is assigned through slices and integers, eagerly and jitted") {
+  const auto program = [](Tensor given) {
+    const Tensor x = given.clone();
+    x(0) = 5;
+    x(1, Slice(1, 3)) = tensor({7.0, 8.0});
+    x(Slice(), 0) = x(Slice(), 2);
+    return x;
+  };
+  const Tensor x = zeros({2, 3});
+  expect_near(program(x).to_vector<float>(), {5, 5, 5, 8, 7, 8});
+  expect_near(jit(program)(x).to_vector<float>(), {5, 5, 5, 8, 7, 8});
+  const auto into_argument = [](Tensor x) { x(1, 2) = 9; };
+  jit(into_argument)(x);
+  expect_near(x.to_vector<float>(), {0, 0, 0, 0, 0, 9});
+}
+
+TEST("an assignment through an index that gives a copy is refused, eagerly and jitted") {
+  const auto program = [](Tensor x) { x(tensor({0})) = 5; };
+  const char* const message =
+      "x(…) = value writes into a copy that is dropped: indexing with tensors or lists does not give a view; use "
+      "x.index_put_({index}, value)";
+  expect_error([&] { program(zeros({2, 3})); }, message);
+  expect_error([&] { jit(program)(zeros({2, 3})); }, message);
+}

@@ -5,15 +5,14 @@
 // inside a jitted function. Those of every 20th program are compared with central differences here.
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 
 #include <fulgurite/fulgurite.h>
 
-#include "io/json.h"
 #include "support/gradcheck.h"
 #include "support/operator_cases.h"
 #include "support/random_program.h"
+#include "support/written_records.h"
 
 using namespace fulgurite;
 using namespace fulgurite::test;
@@ -93,104 +92,51 @@ Gradients differentiate_inside(const RandomProgram& program, const std::vector<T
   return out;
 }
 
-class Dump {
- public:
-  explicit Dump(const std::string& folder) : folder_(folder), lines_(folder + "/programs.jsonl") {
-    if (!lines_) throw UserError("cannot write into " + folder);
-  }
-
-  void add(unsigned number) {
-    name_ = "program " + std::to_string(number);
-    const RandomProgram program = draw_random_program(number);
-    const std::vector<Tensor> inputs = program.inputs();
-    const auto f = jit([&program](std::vector<Tensor> tensors) { return program(tensors); });
+void compare_differences(const RandomProgram& program, const std::vector<Tensor>& inputs) {
+  const TensorFunction function = [&](const std::vector<Tensor>& leaves) {
     manual_seed(case_seed);
-    const std::vector<Tensor> results = f(inputs);
-    std::string line = "{\"name\": " + json::quote(name_) +
-                       ", \"text\": " + json::quote(last_traces(f).front().python({.source = false}));
-    const auto member = [&](const std::string& key, const std::vector<Tensor>& tensors) {
-      line += ", " + json::quote(key) + ": [";
-      for (size_t i = 0; i < tensors.size(); ++i)
-        line += (i ? ", " : "") + (tensors[i].defined() ? json::quote(keep(tensors[i])) : "null");
-      line += "]";
-    };
-    const auto gradients = [&](const std::string& way, const Gradients& found) {
-      member(way + " 1", found.first);
-      member(way + " 2", found.second);
-    };
-    line += ", \"has gradient\": [";
-    for (size_t i = 0; i < 3; ++i) line += std::string(i ? ", " : "") + (inputs[i].requires_grad() ? "true" : "false");
-    line += "]";
-    member("inputs", inputs);
-    member("outputs", results);
-    std::vector<Tensor> weights, slope_weights;
-    for (size_t i = 0; i < results.size(); ++i)
-      weights.push_back(results[i].requires_grad() ? weights_like(results[i], static_cast<int>(i)) : Tensor());
-    const std::vector<Tensor> leaves = leaves_of(inputs);
-    for (size_t i = 0; i < leaves.size(); ++i)
-      slope_weights.push_back(weights_like(leaves[i], static_cast<int>(i) + second_order_salt));
-    member("weights", weights);
-    member("slope weights", slope_weights);
-    gradients("jit and backward", differentiate(inputs, results));
-    manual_seed(case_seed);
-    gradients("eager", differentiate(inputs, program(inputs)));
-    gradients("grad inside jit", differentiate_inside(program, inputs));
-    lines_ << line << "}\n";
-    // What is detached moves with its input all the same.
-    const bool is_detached = line.find("torch.detach") != std::string::npos;
-    if (number % differences_every == 0 && !is_detached) compare_differences(program, inputs);
-  }
+    return program(leaves);
+  };
+  const std::string wrong = gradcheck(function, inputs);
+  if (!wrong.empty()) throw UserError(wrong);
+}
 
-  void finish() {
-    save_safetensors(folder_ + "/programs.safetensors", tensors_);
-    if (!lines_.flush()) throw UserError("cannot write into " + folder_);
-  }
-
- private:
-  std::string keep(const Tensor& tensor) {
-    const std::string key = std::to_string(tensors_.size());
-    tensors_[key] = tensor.detach().contiguous().clone();
-    return key;
-  }
-
-  void compare_differences(const RandomProgram& program, const std::vector<Tensor>& inputs) {
-    const TensorFunction function = [&](const std::vector<Tensor>& leaves) {
-      manual_seed(case_seed);
-      return program(leaves);
-    };
-    const std::string wrong = gradcheck(function, inputs);
-    if (!wrong.empty()) throw UserError(wrong);
-  }
-
-  std::string folder_, name_;
-  std::ofstream lines_;
-  TensorMap tensors_;
-};
+void add_program(WrittenRecords& records, unsigned number) {
+  const RandomProgram program = draw_random_program(number);
+  const std::vector<Tensor> inputs = program.inputs();
+  const auto f = jit([&program](std::vector<Tensor> tensors) { return program(tensors); });
+  manual_seed(case_seed);
+  const std::vector<Tensor> results = f(inputs);
+  std::string line = "{\"name\": " + json::quote("program " + std::to_string(number)) +
+                     ", \"text\": " + json::quote(last_traces(f).front().python({.source = false}));
+  const auto member = [&](const std::string& key, const std::vector<Tensor>& tensors) { line += records.member(key, tensors); };
+  const auto gradients = [&](const std::string& way, const Gradients& found) {
+    member(way + " 1", found.first);
+    member(way + " 2", found.second);
+  };
+  line += ", \"has gradient\": [";
+  for (size_t i = 0; i < 3; ++i) line += std::string(i ? ", " : "") + (inputs[i].requires_grad() ? "true" : "false");
+  line += "]";
+  member("inputs", inputs);
+  member("outputs", results);
+  std::vector<Tensor> weights, slope_weights;
+  for (size_t i = 0; i < results.size(); ++i)
+    weights.push_back(results[i].requires_grad() ? weights_like(results[i], static_cast<int>(i)) : Tensor());
+  const std::vector<Tensor> leaves = leaves_of(inputs);
+  for (size_t i = 0; i < leaves.size(); ++i)
+    slope_weights.push_back(weights_like(leaves[i], static_cast<int>(i) + second_order_salt));
+  member("weights", weights);
+  member("slope weights", slope_weights);
+  gradients("jit and backward", differentiate(inputs, results));
+  manual_seed(case_seed);
+  gradients("eager", differentiate(inputs, program(inputs)));
+  gradients("grad inside jit", differentiate_inside(program, inputs));
+  records.lines() << line << "}\n";
+  // What is detached moves with its input all the same.
+  const bool is_detached = line.find("torch.detach") != std::string::npos;
+  if (number % differences_every == 0 && !is_detached) compare_differences(program, inputs);
+}
 
 }  // namespace
 
-int main(int count, char** arguments) {
-  if (count != 4) {
-    std::fprintf(stderr, "usage: dump_programs FOLDER COUNT SEED\n");
-    return 2;
-  }
-  try {
-    Dump dump(arguments[1]);
-    const auto programs = static_cast<unsigned>(std::atoi(arguments[2])),
-               first = static_cast<unsigned>(std::atoi(arguments[3]));
-    int failed = 0;
-    for (unsigned i = 0; i < programs; ++i) {
-      try {
-        dump.add(first + i);
-      } catch (const std::exception& error) {
-        std::fprintf(stderr, "FAILED program %u: %s\n", first + i, error.what());
-        ++failed;
-      }
-    }
-    dump.finish();
-    return failed > 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "dump_programs: %s\n", error.what());
-    return 2;
-  }
-}
+int main(int count, char** arguments) { return write_records("dump_programs", "programs", count, arguments, add_program); }

@@ -91,7 +91,7 @@ def main():
         if arguments.only:
             command += ["--only", arguments.only]
         subprocess.run(command, check=True)
-        tensors = load_safetensors(folder / "tensors.safetensors")
+        tensors = load_safetensors(folder / "calls.safetensors")
         records = [json.loads(line) for line in (folder / "calls.jsonl").read_text().splitlines()]
     differ, refused, excused = 0, collections.Counter(), collections.Counter()
     for record in records:

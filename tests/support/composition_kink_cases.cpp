@@ -42,6 +42,7 @@ void add_composition_kink_cases(std::vector<OperatorCase>& out) {
   at("torch.xlogy", {leaf({0, 0, 0, 2, 2}), leaf({0, 0.5, 2, 0, 3})},
      {{0, -0.6931471805599453, 0.6931471805599453, -HUGE_VAL, 1.0986122886681098},
       {NAN, 0, 0, HUGE_VAL, 0.6666666666666666}});
+  at("torch.sinc", {leaf({0, 1})}, {{0, -1}});
   at("torch.xlogy", {leaf({0, 2, -1}), 0}, {{0, -HUGE_VAL, -HUGE_VAL}});
   at("torch.xlogy", {leaf({0, 2}), 0.5}, {{-0.6931471805599453, -0.6931471805599453}});
   at("torch.logit", {leaf({0.1, 0.2, 0.5, 0.8, 0.9}), 0.2}, {{0, 6.25, 4, 6.25, 0}});
