@@ -3,6 +3,7 @@
 
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/precision.h"
 #include "ops/shape_rules.h"
 #include "ops/symbols.h"
 
@@ -95,7 +96,8 @@ constinit const Symbol select_scatter_symbol{
     .signature = "torch.select_scatter(Tensor input, Tensor src, int dim, int index) -> Tensor",
     .documentation = "A copy of input with src at one index of a dimension.",
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      const Tensor &x = a[0].tensor(), &source = a[1].tensor();
+      const Tensor& x = a[0].tensor();
+      const Tensor source = as_dtype(a[1].tensor(), x.dtype(), at);
       require(x.ndim() > 0, "a tensor without dimensions has nothing to write to");
       const int64_t dim = normalize_dim(a[2].integer(), x.ndim());
       const Int size = x.size(static_cast<int>(dim)), index = wrap_index(a[3].integer(), size);
@@ -113,7 +115,8 @@ constinit const Symbol slice_scatter_symbol{
     .signature = "torch.slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
     .documentation = "A copy of input with src at the places of a slice.",
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      const Tensor &x = a[0].tensor(), &source = a[1].tensor();
+      const Tensor& x = a[0].tensor();
+      const Tensor source = as_dtype(a[1].tensor(), x.dtype(), at);
       require(x.ndim() > 0, "a tensor without dimensions has no slices");
       const int64_t dim = normalize_dim(a[2].integer(), x.ndim());
       const Int size = x.size(static_cast<int>(dim)), step = a[5].integer();
