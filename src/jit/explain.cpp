@@ -59,13 +59,26 @@ struct NamedItems {
 std::string difference(const NamedItems& now, const NamedItems& before, size_t i) {
   const KeyItem& a = now.items[i];
   const KeyItem& b = before.items[i];
-  const std::string subject = now.names[i].empty() ? std::string() : now.names[i] + ": ";
+  const bool is_list = a.kind == KeyItem::Kind::structure && b.kind == a.kind;
+  const std::string subject = is_list ? "a list: " : now.names[i].empty() ? std::string() : now.names[i] + ": ";
+  std::vector<std::string> changes;
   if (a.kind != b.kind || a.text != b.text)
-    return text::cat(subject, NamedItems::text_of(a), " instead of ", NamedItems::text_of(b));
+    changes.push_back(text::cat(NamedItems::text_of(a), " instead of ", NamedItems::text_of(b)));
   if (a.requires_grad != b.requires_grad)
-    return text::cat(subject, a.requires_grad ? "requires a gradient now" : "no longer requires a gradient");
-  if (a.shares_with != b.shares_with || a.is_same != b.is_same) return subject + now.sharing(a);
-  return {};
+    changes.emplace_back(a.requires_grad ? "requires a gradient now" : "no longer requires a gradient");
+  if (a.shares_with != b.shares_with || a.is_same != b.is_same) changes.push_back(now.sharing(a));
+  return changes.empty() ? std::string() : subject + text::join(changes, [](const std::string& one) { return one; }, ", ");
+}
+
+/// How the captured tensors differ from what they were.
+std::vector<std::string> captured_differences(const CompiledVersion& version) {
+  SmallVector<uint64_t, 64> key;
+  for (const Tensor& tensor : version.captures) append_tensor_key(*tensor.impl(), key);
+  const NamedItems now(key, version.capture_names), before(version.capture_key, version.capture_names);
+  std::vector<std::string> differences;
+  for (size_t i = 0; i < now.items.size(); ++i)
+    if (std::string one = difference(now, before, i); !one.empty()) differences.push_back(text::cat("captured ", one));
+  return differences;
 }
 
 }  // namespace
@@ -79,7 +92,7 @@ std::string miss_reason(const CompiledVersion* newest, const Leaves& leaves, con
     if (std::string one = difference(now, before, i); !one.empty()) differences.push_back(std::move(one));
   if (now.items.size() != before.items.size() && differences.empty())
     differences.push_back("another number of arguments");
-  if (differences.empty()) differences.push_back("a captured tensor has another dtype, size or requires_grad");
+  if (differences.empty()) differences = captured_differences(*newest);
   return text::join(differences, [](const std::string& one) { return one; }, "; ");
 }
 
