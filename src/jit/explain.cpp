@@ -1,6 +1,7 @@
 #include <ctime>
 
 #include "jit/jit_state.h"
+#include "support/log.h"
 #include "support/text.h"
 
 namespace fulgurite {
@@ -27,6 +28,11 @@ std::string date_and_time(std::chrono::system_clock::time_point when) {
 
 std::string milliseconds(double value) {
   return text::cat(static_cast<double>(static_cast<int64_t>(value * 100 + 0.5)) / 100, " ms");
+}
+
+std::string times(const CompiledVersion& version) {
+  return text::cat("took ", milliseconds(version.total), " (tracing ", milliseconds(version.tracing), ", transforms ",
+                   milliseconds(version.transforms), ", planning ", milliseconds(version.planning), ")");
 }
 
 // The items of a key, each with the name of its leaf; empty names for structure.
@@ -96,6 +102,15 @@ std::string miss_reason(const CompiledVersion* newest, const Leaves& leaves, con
   return text::join(differences, [](const std::string& one) { return one; }, "; ");
 }
 
+void log_compile(const JitState& state, const CompiledVersion& version) {
+  if (logs(LogChannel::recompiles))
+    log(LogChannel::recompiles, text::cat("jitted at ", file_and_line(state.made_at()), ", called at ", file_and_line(version.called_at), ": ",
+                                          version.reason, "\n", times(version), "\n"));
+  if (logs(LogChannel::traces))
+    for (const std::vector<Trace>* stages : {&version.stages.forward_traces, &version.stages.backward_traces})
+      for (const Trace& stage : *stages) log(LogChannel::traces, print(stage));
+}
+
 }  // namespace detail
 
 std::string explain(const Jitted& f) {
@@ -109,9 +124,7 @@ std::string explain(const Jitted& f) {
     out += text::cat("compile ", ++number, " at ", detail::date_and_time(version->when), ", called at ",
                      detail::file_and_line(version->called_at), "\n");
     out += text::cat("  why: ", version->reason, "\n");
-    out += text::cat("  took ", detail::milliseconds(version->total), " (tracing ",
-                     detail::milliseconds(version->tracing), ", transforms ", detail::milliseconds(version->transforms),
-                     ", planning ", detail::milliseconds(version->planning), ")\n");
+    out += text::cat("  ", detail::times(*version), "\n");
     const detail::NamedItems named(version->key, version->leaf_names);
     out += text::cat("  holds for: ", named.items[0].text);
     for (size_t i = 1; i < named.items.size(); ++i)

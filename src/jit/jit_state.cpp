@@ -95,6 +95,7 @@ void JitState::call(const CallableTable& table, const void* const* arguments, So
       made = compile_version(table, arguments, leaves, at, result);
       version = made.get();
       add(made, hash);
+      log_compile(*this, *made);
       start = std::chrono::steady_clock::now();
     } else {
       last_.store(version, std::memory_order_release);

@@ -114,6 +114,9 @@ bool holds(const CompiledVersion&, const Leaves&);
 /// In words, why no version so far holds: "first call", "t_0: cpu f32[2] instead of cpu f32[3]".
 std::string miss_reason(const CompiledVersion* newest, const Leaves&, const std::vector<std::string>& names);
 
+/// Tells of a compile on the channels that are on.
+void log_compile(const JitState&, const CompiledVersion&);
+
 template <class A, class B>
 bool same_words(const A& a, const B& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(uint64_t)) == 0;

@@ -97,7 +97,9 @@ std::shared_ptr<const CompiledVersion> JitState::piece(const Recording& recordin
   piece->called_at = at;
   compile_recording(*piece, recording, recording.requires_grad);
   piece->key = std::move(key);
+  piece->reason = "a piece that was not met before";
   finish_times(*piece, now);
+  log_compile(*this, *piece);
   const std::unique_lock lock(mutex_);
   add_times(*piece);
   if (caches) pieces_.emplace(hash, piece);

@@ -8,6 +8,7 @@
 #include <fulgurite/tensor.h>
 
 #include "support/environment.h"
+#include "support/log.h"
 #include "support/text.h"
 
 namespace fulgurite {
@@ -79,6 +80,7 @@ Context::Context() : threads(1) {
   report_unknown_environment_variables();
   const auto wanted = environment_number("FULGURITE_NUM_THREADS");
   threads = wanted && *wanted < 4096 ? static_cast<int>(*wanted) : usable_cpus();
+  log_channels = log_channels_of_environment();
 }
 
 Context& context() {

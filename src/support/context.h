@@ -55,6 +55,7 @@ struct Context {
   std::atomic<int> threads;
   std::atomic<Dtype> default_dtype{Dtype::f32};
   std::atomic<int64_t> unique_graphs{0};  // that jit compiled
+  std::atomic<uint32_t> log_channels{0};  // those of support/log.h that are on, as bits
 
   Context();
 };

@@ -16,6 +16,7 @@ namespace fulgurite {
 namespace {
 
 constexpr EnvironmentVariable variables[] = {
+    {"FULGURITE_LOGS", "What is told on stderr, separated by commas; `help` lists what there is.", "nothing"},
     {"FULGURITE_NUM_THREADS", "How many threads operators may use.", "the CPUs the process may use"},
 };
 
