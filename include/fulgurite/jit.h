@@ -17,8 +17,8 @@ namespace fulgurite {
 /// What a compiled version of a function is kept for.
 enum class Cache {
   constant_values,  // the same sizes, dtypes, devices, numbers, strings and structure
-  symbolic_values,  // not supported yet
-  same_input,       // not supported yet
+  symbolic_values,  // the same answers to every question that was asked about sizes and numbers while it was recorded
+  same_input,       // whatever: the caller vouches that calls are alike; DebugOptions::check_traces verifies it
   no_caching,       // compiled anew at every call
 };
 
@@ -155,7 +155,8 @@ std::string explain(const Jitted&);
 /// Ends the piece being recorded. Does nothing outside a recording; inside one it is an error for now: functions are
 /// compiled whole.
 void graph_break(SourceLocation at = SourceLocation::here());
-/// Asks for a symbolic size. An error for now: sizes are constants of a compiled version.
+/// Makes a size of an argument a symbol, whatever the cache mode: one compiled version serves all sizes for which the comparisons made
+/// while recording come out alike. Belongs to this tensor; a negative `dim` counts from the last.
 void mark_dynamic(const Tensor&, int dim, SourceLocation at = SourceLocation::here());
 
 }  // namespace fulgurite

@@ -44,6 +44,13 @@ struct JointResult {
 };
 
 namespace prims {
+/// The sizes of a tensor of so many dimensions.
+template <size_t Count>
+std::array<Int, Count> shape(const Tensor& tensor) {
+  std::array<Int, Count> out;
+  for (size_t i = 0; i < Count; ++i) out[i] = tensor.size(static_cast<int>(i));
+  return out;
+}
 /// In a joint trace: the cotangent of the result at `position`. Ones stand for what the caller of a backward would give.
 inline Tensor get_grad(const Tensor& result, int64_t /*position*/) { return ones_like(result); }
 }  // namespace prims

@@ -52,6 +52,10 @@ struct NumberProxy : detail::Counted {
   Constraint constraint = Constraint::constrainable;
   int64_t integer = 0;  // the values in the call that was recorded
   double floating = 0;
+  // Where its value comes from: what a call gives, or an operation on others; a number with neither is a constant.
+  int input = -1;
+  detail::NumberOperation operation = detail::NumberOperation::add;
+  detail::Ref<const NumberProxy> operands[2];  // the second is null where one is enough
 };
 inline void retain(const NumberProxy* proxy) { proxy->owners.fetch_add(1, std::memory_order_relaxed); }
 void release(const NumberProxy*);

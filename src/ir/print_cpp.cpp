@@ -160,6 +160,7 @@ class CppPrinter final : public LinePrinter {
       case Statement::del: return text::cat("del(", joined(items(bound.args)), ");");
       case Statement::call: break;
     }
+    if (bound.symbol->qualified_name() == "prims.shape" && !in_comment) return sizes(bound);
     std::string names = joined(items(bound.outputs));
     if (in_comment) {
       if (bound.outputs.size() > 1) names = text::cat("(", names, ")");
@@ -203,6 +204,16 @@ class CppPrinter final : public LinePrinter {
       out += text::cat(out.empty() ? "" : "\n", type_of(v), " ", value(v), " = ", from, "[", i, "]", as, ";");
     }
     return out.empty() ? text::cat("// ", from, " is empty") : out;
+  }
+
+  // The symbols among a tensor's sizes.
+  std::string sizes(const BoundSymbol& bound) const {
+    const std::string all = text::cat("prims::shape<", bound.outputs.size(), ">(", value(bound.args[0]), ")");
+    if (std::ranges::all_of(bound.outputs, &Value::is_int)) return text::cat("auto [", joined(items(bound.outputs)), "] = ", all, ";");
+    std::string out;
+    for (size_t i = 0; i < bound.outputs.size(); ++i)
+      if (bound.outputs[i].is_int()) out += text::cat(out.empty() ? "Int " : ", ", value(bound.outputs[i]), " = ", all, "[", i, "]");
+    return out + ";";
   }
 
   std::string call(const BoundSymbol& bound, bool in_comment) const {

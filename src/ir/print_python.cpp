@@ -108,7 +108,12 @@ class PythonPrinter final : public LinePrinter {
     }
     const std::string call = in_comment ? short_call(bound) : full_call(bound);
     if (bound.outputs.empty()) return call;
-    const std::vector<std::string> names = values(bound.outputs);
+    std::vector<std::string> names = values(bound.outputs);
+    if (bound.symbol->qualified_name() == "prims.shape") {
+      for (size_t i = 0; i < names.size(); ++i)
+        if (bound.outputs[i].is_none()) names[i] = "_";
+      return text::cat(tuple_text(names), " = ", call);
+    }
     const std::string list = text::join(names, [](const std::string& s) { return s; });
     if (bound.is_fusion()) return text::cat("[", list, "] = ", call);
     if (bound.symbol->signature.result_count == Signature::list || names.size() > 1)

@@ -28,7 +28,8 @@ Uses::Uses(const Trace& trace)
 
 bool has_effect(const BoundSymbol& bound) {
   const Traits& traits = bound.symbol->traits;
-  if (traits.side_effect || traits.random || traits.in_place || bound.symbol->signature.result_count == 0) return true;
+  const bool gives_nothing = bound.symbol->signature.result_count == 0 && bound.outputs.empty();
+  if (traits.side_effect || traits.random || traits.in_place || gives_nothing) return true;
   for (const BoundSymbol& subsymbol : bound.subsymbols)
     if (has_effect(subsymbol)) return true;
   return false;

@@ -19,16 +19,36 @@ void for_each_proxy(const Value& value, Visit&& visit) {
   });
 }
 
+namespace detail {
+/// The numbers that the parts of a composite need: they are made in front of it.
+template <class Visit>
+void for_each_number_inside(const BoundSymbol& composite, Visit&& visit) {
+  for (const BoundSymbol& bound : composite.subsymbols) {
+    for_each_argument(bound, [&](const Value& value) {
+      if (!value.is_tensor()) for_each_proxy(value, visit);
+    });
+    for_each_number_inside(bound, visit);
+  }
+}
+}  // namespace detail
+
 /// Calls visit(id) for each proxy that a bound symbol needs: those among its arguments and the symbols in its results' sizes.
 template <class Visit>
 void for_each_use(const BoundSymbol& bound, Visit&& visit) {
-  for (const Value& value : bound.args) for_each_proxy(value, visit);
-  for (const auto& [name, value] : bound.kwargs) for_each_proxy(value, visit);
+  bool has_symbols = false;
+  const auto visit_argument = [&](const Value& value) {
+    for_each_proxy(value, visit);
+    has_symbols = has_symbols || value.has_symbolic_sizes() || (value.is_proxy() && !value.is_tensor());
+  };
+  for (const Value& value : bound.args) visit_argument(value);
+  for (const auto& [name, value] : bound.kwargs) visit_argument(value);
   for_each_output(bound, [&](const Value& output) {
     if (!output.has_symbolic_sizes()) return;
+    has_symbols = true;
     for (const Int size : output.tensor().shape)
       if (size.proxy()) visit(size.proxy()->id);
   });
+  if (has_symbols) detail::for_each_number_inside(bound, visit);
 }
 
 /// Who makes and who uses each value of a trace, by proxy id. Positions are indexes into bound_symbols; -1 is "nobody".

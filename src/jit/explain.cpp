@@ -132,6 +132,12 @@ std::string explain(const Jitted& f) {
         out += text::cat(", ", named.names[i], ": ", detail::NamedItems::text_of(named.items[i]),
                          named.items[i].requires_grad ? " requires_grad" : "",
                          named.items[i].shares_with >= 0 ? " (" + named.sharing(named.items[i]) + ")" : std::string());
+    if (version->symbolic) {
+      out += "\n  holds where: ";
+      const auto& guards = version->symbolic->guards;
+      out += guards.empty() ? std::string("the sizes and numbers may be any")
+                            : text::join(guards, [](const auto& guard) { return detail::guard_text(*guard); });
+    }
     out += "\n  captured: ";
     if (version->captures.empty()) out += "no tensors";
     for (size_t i = 0; i < version->captures.size(); ++i)

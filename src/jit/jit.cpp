@@ -86,9 +86,16 @@ void graph_break(SourceLocation at) {
   if (auto* tracer = dynamic_cast<Tracer*>(innermost_interpreter())) tracer->break_here("graph_break()", at);
 }
 
-void mark_dynamic(const Tensor&, int, SourceLocation at) {
-  throw UserError(
-      "mark_dynamic(): symbolic sizes are not supported yet; without it every new size is compiled once and kept", at);
+void mark_dynamic(const Tensor& tensor, int dim, SourceLocation at) {
+  if (!tensor.defined()) throw UserError("mark_dynamic() of an undefined tensor", at);
+  if (is_proxy(tensor)) throw UserError("mark_dynamic() inside a traced function: mark the argument before the call", at);
+  const int64_t count = tensor.ndim();
+  const int64_t wanted = dim < 0 ? dim + count : dim;
+  if (wanted < 0 || wanted >= count)
+    throw UserError(text::cat("mark_dynamic(): dim ", dim, " is out of range for ", type_text(tensor)), at);
+  constexpr int64_t most_marked = 16;
+  if (wanted >= most_marked) throw UserError("mark_dynamic(): only the first 16 dimensions can be marked", at);
+  tensor.impl()->dynamic_dims |= static_cast<uint16_t>(1u << wanted);
 }
 
 }  // namespace fulgurite

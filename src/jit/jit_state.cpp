@@ -36,6 +36,12 @@ void check_writes_only_arguments(const Recording& recording, const std::vector<L
   }
 }
 
+bool is_ours(const std::exception& error) {
+  return dynamic_cast<const UserError*>(&error) != nullptr || dynamic_cast<const InternalError*>(&error) != nullptr;
+}
+
+std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
+
 }  // namespace
 
 JitState::JitState(std::shared_ptr<void> callable, JitOptions options, std::vector<Transform> transforms,
@@ -63,7 +69,17 @@ const CompiledVersion* JitState::find(const Leaves& leaves, uint64_t hash) const
   return nullptr;
 }
 
+bool JitState::may_skip_guards(const CompiledVersion& version, const Leaves& leaves, SourceLocation at) const {
+  if (options_.cache != Cache::same_input) return false;
+  if (options_.debug.check_traces)
+    throw UserError(text::cat("jit: Cache::same_input, and this call is unlike the first: ",
+                              miss_reason(&version, leaves, version.leaf_names), "; use Cache::constant_values"),
+                    at);
+  return true;
+}
+
 void JitState::add(std::shared_ptr<const CompiledVersion> version, uint64_t hash) {
+  if (version->symbolic) return add_with_symbols(std::move(version), hash);
   const std::unique_lock lock(mutex_);
   add_times(*version);
   if (options_.cache == Cache::no_caching) {
@@ -78,7 +94,7 @@ void JitState::add(std::shared_ptr<const CompiledVersion> version, uint64_t hash
 void JitState::call(const CallableTable& table, const void* const* arguments, SourceLocation at, CallResult& result) {
   calls_.fetch_add(1, std::memory_order_relaxed);
   auto start = std::chrono::steady_clock::now();
-  Leaves leaves(table);
+  Leaves leaves(table, false, options_.cache == Cache::symbolic_values);
   table.read(callable_.get(), arguments, leaves);
   leaves.finish();
 
@@ -86,8 +102,12 @@ void JitState::call(const CallableTable& table, const void* const* arguments, So
   if (options_.debug.verify_against_eager) [[unlikely]] eager = prepare_eager_run(leaves);
 
   const CompiledVersion* version = last_.load(std::memory_order_acquire);
-  std::shared_ptr<const CompiledVersion> made;
-  if (!version || !holds(*version, leaves)) [[unlikely]] {
+  std::shared_ptr<const CompiledVersion> made, found;
+  const bool has_symbols = uses_symbols(leaves);
+  if (has_symbols) [[unlikely]] found = find_with_symbols(leaves);
+  if (found) {
+    version = found.get();
+  } else if (has_symbols || !version || !(holds(*version, leaves) || may_skip_guards(*version, leaves, at))) [[unlikely]] {
     const uint64_t hash = leaves.hash();
     version = options_.cache == Cache::no_caching ? nullptr : find(leaves, hash);
     if (!version) {
@@ -101,6 +121,9 @@ void JitState::call(const CallableTable& table, const void* const* arguments, So
       last_.store(version, std::memory_order_release);
     }
   }
+  const CompiledVersion* with_symbols = version->symbolic ? version : nullptr;
+  if (with_symbols != last_with_symbols_address_.load(std::memory_order_relaxed)) [[unlikely]]
+    keep_last_with_symbols(made ? made : found);
   if (!version->in_pieces) [[likely]] run_version(*version, leaves, result);
   else if (!made) call_in_pieces(table, arguments, leaves, at, result);
 
@@ -136,7 +159,39 @@ std::shared_ptr<const CompiledVersion> JitState::compile_version(const CallableT
                         &options_.executors};
   if (options_.fullgraph) request.no_breaks = "with fullgraph = true";
   else request.runner = &runner;
+  if (uses_symbols(leaves)) {
+    request.takes_symbols = true;
+    try {
+      Recording recording = record_callable(request);
+      if (recording.has_symbols) {
+        check_writes(recording, leaves, "the jitted function", at);
+        if (options_.debug.verify_against_eager) check_writes_only_arguments(recording, paths, at);
+        const double tracing = milliseconds_since(start);
+        std::shared_ptr<CompiledVersion> made = compile_with_symbols(std::move(recording), leaves, paths, version->leaf_names);
+        made->when = version->when;
+        made->called_at = at;
+        made->reason = std::move(version->reason);
+        made->tracing = tracing;
+        finish_times(*made, start);
+        return made;
+      }
+      return compile_constant(std::move(version), std::move(recording), runner, leaves, paths, start, at, result);
+    } catch (const std::exception& error) {
+      // What cannot be recorded with symbols is recorded with constants, and what is wrong in that too is said of it.
+      if (!runner.breaks().empty() || !is_ours(error)) throw;
+      version->reason += text::cat("; with constant sizes and numbers, because with symbols: ", first_line(error.what()));
+      request.takes_symbols = false;
+    }
+  }
   Recording recording = record_callable(request);
+  return compile_constant(std::move(version), std::move(recording), runner, leaves, paths, start, at, result);
+}
+
+std::shared_ptr<const CompiledVersion> JitState::compile_constant(std::shared_ptr<CompiledVersion> version, Recording recording,
+                                                                  const CallInPieces& runner, const Leaves& leaves,
+                                                                  const std::vector<LeafPath>& paths,
+                                                                  std::chrono::steady_clock::time_point start, SourceLocation at,
+                                                                  CallResult& result) {
   version->key = leaves.key();
   if (recording.in_pieces) {
     version->in_pieces = true;
@@ -161,7 +216,7 @@ std::shared_ptr<const CompiledVersion> JitState::compile_version(const CallableT
   return version;
 }
 
-void JitState::compile_recording(CompiledVersion& version, const Recording& recording, bool differentiate) const {
+PipelineOptions JitState::pipeline_options() const {
   PipelineOptions pipeline;
   pipeline.executors = options_.executors;
   pipeline.skip_transforms = options_.skip_transforms;
@@ -169,11 +224,19 @@ void JitState::compile_recording(CompiledVersion& version, const Recording& reco
   pipeline.associate_forward = options_.debug.associate_forward;
   pipeline.check_traces = options_.debug.check_traces;
   pipeline.recomputation.memory_budget = options_.memory_budget;
+  return pipeline;
+}
+
+void JitState::compile_recording(CompiledVersion& version, const Recording& recording, bool differentiate) const {
   context().unique_graphs.fetch_add(1, std::memory_order_relaxed);
-  version.stages = compile(recording.trace, differentiate, pipeline);
+  version.stages = compile(recording.trace, differentiate, pipeline_options());
   version.forward = version.stages.forward;
   version.backward = version.stages.backward;
+  connect(version, recording, differentiate);
+}
 
+// What the program takes and gives, in terms of the recorded call.
+void JitState::connect(CompiledVersion& version, const Recording& recording, bool differentiate) {
   std::vector<int> positions(recording.inputs.size(), -1);  // of the recorded inputs among the program's
   for (const Value& input : input_values(version.forward->trace())) {
     const auto found = std::find_if(recording.inputs.begin(), recording.inputs.end(),
@@ -221,6 +284,7 @@ Pieces JitState::last_pieces() const {
 
 std::shared_ptr<const CompiledVersion> JitState::last() const {
   const std::shared_lock lock(mutex_);
+  if (last_with_symbols_) return last_with_symbols_;
   const CompiledVersion* last = last_.load(std::memory_order_acquire);
   for (const auto& version : versions_)
     if (!last || version.get() == last) return version;

@@ -16,6 +16,19 @@
 
 namespace fulgurite::detail {
 
+/// A function compiled with symbols for sizes and numbers of its arguments: what every set of their values for which the guards hold
+/// shares. Never changed once made.
+struct SymbolicVersion {
+  SmallVector<uint64_t, 64> key;  // of the arguments, without what symbols stand for
+  /// Numbers that must be what they were in the recorded call, for the trace to be the one that would be recorded.
+  std::vector<Ref<const NumberProxy>> guards;
+  Recording recording;
+  bool is_differentiated = false;
+  CompiledFunction stages;
+  std::vector<Trace> prologue;
+  std::vector<std::string> leaf_names;
+};
+
 /// One compiled version of a function, and all that is needed to know when it holds and to run it. Never changed once
 /// made.
 struct CompiledVersion {
@@ -38,6 +51,11 @@ struct CompiledVersion {
   bool in_pieces = false;
   std::vector<std::string> breaks;
   std::shared_ptr<const void> rest;
+  /// Of a version for one set of values of symbols: the numbers of `rest`.
+  std::vector<Int> integers;
+  std::vector<Float> floats;
+  std::shared_ptr<const SymbolicVersion> symbolic;  // what it was made of
+  mutable std::atomic<uint64_t> last_use{0};
 
   // What is told about it.
   CompiledFunction stages;
@@ -52,6 +70,8 @@ struct CompiledVersion {
 inline double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
+
+class CallInPieces;
 
 /// What a call in pieces ran, in order.
 using Pieces = std::vector<std::shared_ptr<const CompiledVersion>>;
@@ -86,7 +106,22 @@ class JitState {
   const CompiledVersion* find(const Leaves&, uint64_t hash) const;
   std::shared_ptr<const CompiledVersion> compile_version(const CallableTable&, const void* const* arguments,
                                                          const Leaves&, SourceLocation, CallResult&);
+  std::shared_ptr<const CompiledVersion> compile_constant(std::shared_ptr<CompiledVersion>, Recording, const CallInPieces&, const Leaves&,
+                                                          const std::vector<LeafPath>&, std::chrono::steady_clock::time_point start,
+                                                          SourceLocation, CallResult&);
+  PipelineOptions pipeline_options() const;
   void compile_recording(CompiledVersion&, const Recording&, bool differentiate) const;
+  static void connect(CompiledVersion&, const Recording&, bool differentiate);
+  bool may_skip_guards(const CompiledVersion&, const Leaves&, SourceLocation) const;
+  // With symbols: symbolic_versions.cpp.
+  std::shared_ptr<const CompiledVersion> find_with_symbols(const Leaves&);
+  std::shared_ptr<CompiledVersion> compile_with_symbols(Recording, const Leaves&, const std::vector<LeafPath>&,
+                                                        const std::vector<std::string>& names);
+  std::shared_ptr<CompiledVersion> specialise(const std::shared_ptr<const SymbolicVersion>&, const Leaves&) const;
+  void add_with_symbols(std::shared_ptr<const CompiledVersion>, uint64_t hash);
+  void keep_last_with_symbols(const std::shared_ptr<const CompiledVersion>&);
+  void keep_programs(uint64_t hash, std::shared_ptr<const CompiledVersion>);
+  bool uses_symbols(const Leaves& leaves) const { return options_.cache != Cache::same_input && leaves.has_symbols(); }
   static void finish_times(CompiledVersion&, std::chrono::steady_clock::time_point start);
   void add_times(const CompiledVersion&);
   void call_in_pieces(const CallableTable&, const void* const* arguments, const Leaves&, SourceLocation, CallResult&);
@@ -104,6 +139,12 @@ class JitState {
   std::unordered_multimap<uint64_t, const CompiledVersion*> by_hash_;
   CompileStats compiles_;                              // the parts that only compiles change
   std::unordered_multimap<uint64_t, std::shared_ptr<const CompiledVersion>> pieces_;
+  // What is compiled with symbols, by the keys without them; and the programs of each set of their values, by the whole keys.
+  std::unordered_multimap<uint64_t, std::shared_ptr<const SymbolicVersion>> symbolic_;
+  std::unordered_multimap<uint64_t, std::shared_ptr<const CompiledVersion>> by_values_;
+  std::shared_ptr<const CompiledVersion> last_with_symbols_;  // null: the last call had none
+  std::atomic<const CompiledVersion*> last_with_symbols_address_{nullptr};  // the same, to see whether it changed
+  std::atomic<uint64_t> uses_{0};
   Pieces last_pieces_;
 
   std::atomic<int64_t> calls_{0}, misses_{0}, last_nanoseconds_{0}, total_nanoseconds_{0};
@@ -131,6 +172,10 @@ void run_version(const CompiledVersion&, const Leaves&, CallResult&);
 
 /// The prologue of a version: how the inputs are taken out of the arguments and what is checked, as a trace.
 std::vector<Trace> make_prologue(const CompiledVersion&, const std::vector<LeafPath>&, const Leaves&);
+/// "i0 == 3", "not (i0 == i1)": a guard as it is printed for people.
+std::string guard_text(const NumberProxy&);
+/// The first guard that does not hold for these values; null where all do.
+const NumberProxy* failed_guard(const SymbolicVersion&, NumberValues&);
 
 /// Throws UserError when an option names something unknown or asks for what this version does not do.
 void check_options(const JitOptions&, SourceLocation);

@@ -24,7 +24,8 @@ constexpr uint64_t word(Kind kind, uint64_t payload = 0) { return static_cast<ui
 
 }  // namespace
 
-Leaves::Leaves(const CallableTable& table, bool allow_proxies) : allow_proxies_(allow_proxies) {
+Leaves::Leaves(const CallableTable& table, bool allow_proxies, bool symbols)
+    : allow_proxies_(allow_proxies), are_symbols_(symbols) {
   const uint64_t modes = static_cast<uint64_t>(grad_enabled()) | static_cast<uint64_t>(default_dtype()) << 1;
   key_.push_back(word(Kind::modes, modes));
   key_.push_back(reinterpret_cast<uintptr_t>(&table));
@@ -56,7 +57,50 @@ void Leaves::add(const Tensor& tensor) {
                   ", a tensor of a trace that has ended; return it from the traced function instead of keeping it"),
         tensor.impl()->born);
   }
+  if (are_symbols_ || tensor.impl()->dynamic_dims) [[unlikely]] note_symbols(*tensor.impl());
   append_tensor_key(*tensor.impl(), key_);
+}
+
+void Leaves::note_symbols(const TensorImpl& tensor) {
+  const size_t first = key_.size() + 1;
+  for (size_t d = 0; d < tensor.sizes.size(); ++d) {
+    const bool is_marked = d < 16 && (tensor.dynamic_dims >> d & 1);
+    if (is_marked || (are_symbols_ && is_argument_)) symbols_.push_back(static_cast<uint32_t>(first + d));
+  }
+}
+
+void Leaves::add_symbol(Int n) {
+  if (are_symbols_ && is_argument_) symbols_.push_back(static_cast<uint32_t>(key_.size() + 1));
+  add_number(Kind::integer, static_cast<uint64_t>(allow_proxies_ ? n.hint() : static_cast<int64_t>(n)));
+}
+
+void Leaves::add_symbol(Float n) {
+  if (are_symbols_ && is_argument_) symbols_.push_back(static_cast<uint32_t>(key_.size() + 1));
+  add_number(Kind::floating, std::bit_cast<uint64_t>(allow_proxies_ ? n.hint() : static_cast<double>(n)));
+}
+
+SmallVector<uint64_t, 64> Leaves::key_without_symbols() const {
+  constexpr uint64_t symbol = 0xfff9'5379'6d62'6f6c;  // no size
+  SmallVector<uint64_t, 64> key = key_;
+  for (const uint32_t at : symbols_) key[at] = symbol;
+  return key;
+}
+
+std::vector<uint64_t> Leaves::symbol_values() const {
+  std::vector<uint64_t> values;
+  values.reserve(symbols_.size());
+  for (const uint32_t at : symbols_) values.push_back(key_[at]);
+  return values;
+}
+
+// How memory is shared is a matter of sizes and strides together: those stay constants.
+void Leaves::drop_symbols(size_t leaf) {
+  const uint32_t header = headers_[leaf];
+  const auto end = static_cast<uint32_t>(header + tensors_[leaf]->impl()->sizes.size());
+  SmallVector<uint32_t, 16> kept;
+  for (const uint32_t at : symbols_)
+    if (at <= header || at > end) kept.push_back(at);
+  symbols_ = kept;
 }
 
 void Leaves::add_number(Kind kind, uint64_t bits) {
@@ -84,6 +128,10 @@ void Leaves::note_alias(size_t later, size_t earlier) {
 
 // A trace of writes into shared memory holds for one way of sharing it.
 void Leaves::add_sharing(size_t later, size_t earlier) {
+  if (has_symbols()) {
+    drop_symbols(later);
+    drop_symbols(earlier);
+  }
   const TensorImpl &a = *tensors_[later]->impl(), &b = *tensors_[earlier]->impl();
   key_.push_back(word(Kind::sharing, a.strides.size() + b.strides.size() + 1));
   key_.push_back(static_cast<uint64_t>(a.offset - b.offset));
@@ -214,6 +262,9 @@ void read_leaf(Leaves& leaves, int64_t value) {
 void read_leaf(Leaves& leaves, double value) {
   leaves.add_number(Kind::floating, std::bit_cast<uint64_t>(value));
 }
+void read_leaf(Leaves& leaves, Int value) { leaves.add_symbol(value); }
+void read_leaf(Leaves& leaves, Float value) { leaves.add_symbol(value); }
+void begin_members(Leaves& leaves) { leaves.begin_members(); }
 void read_leaf(Leaves& leaves, bool value) { leaves.add_number(Kind::boolean, value); }
 void read_leaf(Leaves& leaves, std::string_view value) { leaves.add_text(Kind::text, value); }
 void read_leaf(Leaves& leaves, Device device) {

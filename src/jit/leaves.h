@@ -41,13 +41,18 @@ struct KeyItem {
 class Leaves {
  public:
   /// Begins the key with the modes that traces depend on and the callable's table.
-  /// With `allow_proxies`, tensors may be values of a trace being recorded: the key is then not one to look up.
-  explicit Leaves(const CallableTable& table, bool allow_proxies = false);
+  /// With `allow_proxies`, tensors may be values of a trace being recorded: the key is then not one to look up. With `symbols`, the
+  /// sizes of arguments, and the Int and Float among them, are symbols; else only the sizes that mark_dynamic() made some.
+  explicit Leaves(const CallableTable& table, bool allow_proxies = false, bool symbols = false);
 
   void add(const Tensor&);
   void add_number(KeyItem::Kind, uint64_t bits);
   void add_text(KeyItem::Kind, std::string_view);
   void add_structure(size_t count);
+  void add_symbol(Int);
+  void add_symbol(Float);
+  /// What follows are the callable's members, which have no symbols but marked sizes.
+  void begin_members() { is_argument_ = false; }
   /// Adds to the key which tensors share storage or are one object. Call once, after the last leaf.
   void finish();
 
@@ -55,12 +60,24 @@ class Leaves {
   uint64_t hash() const;
   /// Every tensor leaf, undefined ones included.
   const SmallVector<const Tensor*, 16>& tensors() const { return tensors_; }
+  /// Where the key's words are that symbols stand for, ascending.
+  const SmallVector<uint32_t, 16>& symbols() const { return symbols_; }
+  bool has_symbols() const { return symbols_.size() > 0; }
+  /// Where a tensor leaf's item begins in the key; its sizes follow.
+  uint32_t header(size_t leaf) const { return headers_[leaf]; }
+  /// The key with one word in the place of all those that symbols stand for.
+  SmallVector<uint64_t, 64> key_without_symbols() const;
+  /// What symbols stand for, in order.
+  std::vector<uint64_t> symbol_values() const;
 
  private:
   void note_alias(size_t later, size_t earlier);
   void add_sharing(size_t later, size_t earlier);
+  void note_symbols(const TensorImpl&);
+  void drop_symbols(size_t leaf);
 
-  bool allow_proxies_;
+  bool allow_proxies_, are_symbols_, is_argument_ = true;
+  SmallVector<uint32_t, 16> symbols_;
   SmallVector<uint64_t, 64> key_;
   SmallVector<const Tensor*, 16> tensors_;
   SmallVector<uint32_t, 16> headers_;  // where each tensor's item begins in the key

@@ -16,16 +16,6 @@ constexpr std::array<std::string_view, 3> skippable_transforms{"cse", "dce", "re
 }  // namespace
 
 void check_options(const JitOptions& options, SourceLocation at) {
-  if (options.cache == Cache::symbolic_values)
-    throw UserError(
-        "jit: Cache::symbolic_values is not supported yet; use Cache::constant_values, which compiles once for each "
-        "combination of sizes and numbers",
-        at);
-  if (options.cache == Cache::same_input)
-    throw UserError(
-        "jit: Cache::same_input is not supported yet; use Cache::constant_values, whose lookup takes well under a "
-        "microsecond",
-        at);
   if (options.autocast)
     throw UserError("jit: the option autocast is not supported yet; convert tensors with to(Dtype::bf16) where it pays",
                     at);

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <bit>
+#include <set>
 
 #include "jit/jit_state.h"
 #include "ops/dispatch.h"
+#include "ops/number_symbols.h"
 #include "ops/symbols.h"
 #include "support/text.h"
 
@@ -53,8 +55,11 @@ class Prologue {
     captured();
     aliases();
     modes();
+    guards();
     std::vector<Value> inputs;
     for (const RecordedInput& input : version_.inputs) inputs.push_back(inputs_by_id_[input.id]);
+    for (const Value& value : values_)
+      if (is_symbol(value)) inputs.push_back(value);
     bind(prims_return_symbol, std::move(inputs), {});
     return std::move(trace_);
   }
@@ -70,9 +75,18 @@ class Prologue {
 
   void make_leaf_values(const Trace& computation) {
     inputs_by_id_.resize(computation.next_id);
-    for (const Value& arg : computation.args) inputs_by_id_[arg.tensor().id] = arg;
-    size_t tensor = 0;
+    std::vector<Value> symbols;  // numbers among the arguments, in order
+    for (const Value& arg : computation.args) {
+      if (arg.is_tensor()) inputs_by_id_[arg.tensor().id] = arg;
+      else symbols.push_back(arg);
+    }
+    size_t tensor = 0, symbol = 0;
     for (size_t i = 0; i < paths_.size(); ++i) {
+      const bool may_be_symbol = (paths_[i].is_integer || paths_[i].is_floating) && paths_[i].argument != LeafPath::callable_member;
+      if (may_be_symbol && symbol < symbols.size()) {
+        values_.push_back(symbols[symbol++]);
+        continue;
+      }
       if (!paths_[i].is_tensor) {
         values_.push_back(number_or_text(items_[i], version_.leaf_names[i]));
         continue;
@@ -93,6 +107,11 @@ class Prologue {
     proxy->id = trace_.next_id++;
     proxy->name = name;
     proxy->shape = concrete.shape();
+    for (const Value& earlier : tensors_)
+      if (earlier.is_tensor() && earlier.has_symbolic_sizes() && leaves_.tensors()[&earlier - tensors_.data()]->is_same(concrete)) {
+        proxy->shape = earlier.tensor().shape;
+        proxy->numbers = earlier.tensor().numbers;
+      }
     proxy->dtype = concrete.dtype();
     proxy->device = concrete.device();
     proxy->requires_grad = concrete.requires_grad();
@@ -176,12 +195,67 @@ class Prologue {
 
   void check_tensor(const Value& tensor) {
     const TensorProxy& proxy = tensor.tensor();
+    if (tensor.has_symbolic_sizes()) read_sizes(tensor);
     bind(prims_check_tensor_symbol,
          {tensor, Value(proxy.shape), Value(proxy.device.name()), Value(proxy.dtype), Value(proxy.requires_grad)}, {});
   }
 
+  static bool is_symbol(const Value& value) {
+    if (!value.is_proxy() || value.is_tensor() || value.is_bool()) return false;
+    return (value.is_int() ? value.integer().proxy() : value.floating().proxy())->input >= 0;
+  }
+
+  // Of a tensor given twice, what is read at its first place.
+  void read_sizes(const Value& tensor) {
+    std::vector<Value> sizes;
+    for (const Int size : tensor.tensor().shape) {
+      const bool is_new = size.proxy() && made_.insert(size.proxy()).second;
+      sizes.push_back(is_new ? Value(size) : Value());
+    }
+    if (std::ranges::any_of(sizes, &Value::is_int)) bind(prims_shape_symbol, {tensor}, std::move(sizes));
+  }
+
+  static Value value_of(const NumberProxy& number) {
+    const bool is_constant = number.input < 0 && !number.operands[0];
+    const NumberProxy* symbol = is_constant ? nullptr : &number;
+    switch (number.kind) {
+      case NumberProxy::Kind::integer: return Int(number.integer, symbol);
+      case NumberProxy::Kind::floating: return Float(number.floating, symbol);
+      case NumberProxy::Kind::boolean: break;
+    }
+    return Bool(number.integer != 0, symbol);
+  }
+
+  // The arithmetic that a guard is made of, each operation once.
+  void compute(const NumberProxy& number) {
+    if (!number.operands[0] || !made_.insert(&number).second) return;
+    std::vector<Value> args;
+    for (const auto& operand : number.operands) {
+      if (!operand) continue;
+      compute(*operand);
+      args.push_back(value_of(*operand));
+    }
+    bind(number_symbol(number.operation), std::move(args), {value_of(number)});
+  }
+
+  // What was asked of symbols while the function was recorded and differentiated.
+  void guards() {
+    if (!version_.symbolic) return;
+    for (const auto& guard : version_.symbolic->guards) {
+      compute(*guard);
+      switch (guard->kind) {
+        case NumberProxy::Kind::integer: bind(prims_check_number_symbol, {value_of(*guard), Value(guard->integer)}, {}); break;
+        case NumberProxy::Kind::floating: bind(prims_check_number_symbol, {value_of(*guard), Value(guard->floating)}, {}); break;
+        case NumberProxy::Kind::boolean:
+          bind(prims_check_condition_symbol, {value_of(*guard), Value(guard->integer != 0)}, {});
+          break;
+      }
+    }
+  }
+
   void check(const KeyItem& item, const Value& leaf) {
     using Kind = KeyItem::Kind;
+    if (is_symbol(leaf)) return;
     switch (item.kind) {
       case Kind::tensor: check_tensor(leaf); break;
       case Kind::no_tensor: bind(prims_check_none_symbol, {leaf}, {}); break;
@@ -253,6 +327,7 @@ class Prologue {
   std::vector<Value> values_;        // one for each leaf
   std::vector<Value> tensors_;       // those of the tensor leaves
   std::vector<Value> inputs_by_id_;  // the computation's inputs
+  std::set<const NumberProxy*> made_;  // numbers that have a line
 };
 
 }  // namespace

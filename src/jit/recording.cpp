@@ -1,6 +1,7 @@
 #include "jit/recording.h"
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include <fulgurite/error.h>
@@ -105,9 +106,60 @@ bool writes_into_shared(const Recording& recording, const Leaves& leaves) {
   return false;
 }
 
+/// Makes symbols of what the leaves have some for, leaf by leaf.
+class SymbolBinder {
+ public:
+  SymbolBinder(Tracer& tracer, const RecordRequest& request) : tracer_(tracer), leaves_(request.leaves), takes_(request.takes_symbols) {}
+
+  bool has_symbols() const { return takes_ && leaves_.has_symbols(); }
+
+  /// A tensor that is bound for the first time: its handle; undefined where no size of it is a symbol.
+  Tensor bind(size_t leaf, const std::string& name) {
+    const Tensor& concrete = *leaves_.tensors()[leaf];
+    bool is_new = true;
+    for (size_t i = 0; i < leaf && is_new; ++i) is_new = !leaves_.tensors()[i]->is_same(concrete);
+    Shape shape = concrete.shape();
+    bool any = false;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (!is_next(leaves_.header(leaf) + 1 + d)) continue;
+      const int input = next_++;
+      if (!is_new) continue;  // the sizes are those of its first place
+      shape[d] = tracer_.add_size(shape[d].hint(), input);
+      any = true;
+    }
+    if (!any) return {};
+    Tensor handle = tracer_.bind_concrete(concrete, name, shape);
+    tracer_.bind_sizes(handle);
+    return handle;
+  }
+
+  void bind_number(const LeafPath& path, const std::string& name) {
+    if (!has_symbols() || path.argument == LeafPath::callable_member || static_cast<size_t>(next_) >= leaves_.symbols().size()) return;
+    const uint64_t bits = leaves_.key()[leaves_.symbols()[static_cast<size_t>(next_)]];
+    if (path.is_integer) integers_.push_back(tracer_.add_integer(static_cast<int64_t>(bits), name, next_++));
+    else if (path.is_floating) floats_.push_back(tracer_.add_float(std::bit_cast<double>(bits), name, next_++));
+  }
+
+  /// Null where numbers stay what they are.
+  const Int* integers() const { return integers_.empty() ? nullptr : integers_.data(); }
+  const Float* floats() const { return floats_.empty() ? nullptr : floats_.data(); }
+
+ private:
+  bool is_next(size_t word) const {
+    return has_symbols() && static_cast<size_t>(next_) < leaves_.symbols().size() && leaves_.symbols()[static_cast<size_t>(next_)] == word;
+  }
+
+  Tracer& tracer_;
+  const Leaves& leaves_;
+  bool takes_;
+  int next_ = 0;
+  std::vector<Int> integers_;
+  std::vector<Float> floats_;
+};
+
 // Binds every tensor leaf to an input of the trace; gives the handles for the arguments' leaves.
 std::vector<Tensor> bind_inputs(Tracer& tracer, const RecordRequest& request, const Containers& containers,
-                                Recording& recording) {
+                                SymbolBinder& symbols, Recording& recording) {
   std::vector<Tensor> handles;
   std::vector<Tensor> by_leaf(request.leaves.tensors().size());
   struct Contained {
@@ -118,7 +170,10 @@ std::vector<Tensor> bind_inputs(Tracer& tracer, const RecordRequest& request, co
   size_t tensor = 0;
   for (size_t i = 0; i < request.paths.size(); ++i) {
     const LeafPath& path = request.paths[i];
-    if (!path.is_tensor) continue;
+    if (!path.is_tensor) {
+      symbols.bind_number(path, request.names[i]);
+      continue;
+    }
     const size_t leaf = tensor++;
     const Tensor& concrete = *request.leaves.tensors()[leaf];
     Tensor handle;
@@ -126,7 +181,9 @@ std::vector<Tensor> bind_inputs(Tracer& tracer, const RecordRequest& request, co
       contained.push_back({static_cast<int>(leaf), handles.size()});
     } else if (concrete.defined()) {
       const bool is_argument = path.argument != LeafPath::callable_member;
-      if (!is_argument || !request.with_respect_to) handle = tracer.bind_concrete(concrete, request.names[i]);
+      if (symbols.has_symbols()) handle = symbols.bind(leaf, request.names[i]);
+      if (handle.defined()) recording.has_symbols = true;
+      else if (!is_argument || !request.with_respect_to) handle = tracer.bind_concrete(concrete, request.names[i]);
       else if (!(*request.with_respect_to)[leaf]) handle = tracer.bind_concrete(concrete, request.names[i], false);
       else
         handle = tracer.add_argument({concrete.shape(), concrete.dtype(), concrete.device()}, true, request.names[i],
@@ -164,7 +221,7 @@ void order_captures(Trace& trace, size_t first, const std::set<int>& named) {
                    [&](const Value& a, const Value& b) { return place(a) < place(b); });
 
   std::set<std::string> taken;
-  for (size_t i = 0; i < first; ++i) taken.insert(trace.args[i].tensor().name);
+  for (size_t i = 0; i < first; ++i) taken.insert(proxy_name(trace.args[i]));
   Substitution renamed(trace.next_id);
   size_t number = first;
   for (size_t i = first; i < trace.args.size(); ++i) {
@@ -207,11 +264,15 @@ Recording record(const RecordRequest& request, const Containers& containers) {
   if (!request.no_breaks.empty()) tracer.set_no_breaks(request.no_breaks);
   const InterpreterScope scope(&tracer);
   try {
-    const std::vector<Tensor> handles = bind_inputs(tracer, request, containers, recording);
-    const size_t bound_count = recording.inputs.size();
+    SymbolBinder symbols(tracer, request);
+    const std::vector<Tensor> handles = bind_inputs(tracer, request, containers, symbols, recording);
+    const size_t bound_count = tracer.trace().args.size();
 
-    Replay replay{handles.data(), request.at, {}};
+    Replay replay{handles.data(), request.at, {}, symbols.integers(), symbols.floats()};
+    recording.has_symbols = recording.has_symbols || replay.integers || replay.floats;
     recording.rest = request.table.run(request.callable, request.arguments, replay);
+    recording.integers.assign(replay.result_integers.begin(), replay.result_integers.end());
+    recording.floats.assign(replay.result_floats.begin(), replay.result_floats.end());
     if (tracer.breaks() > 0 || request.is_broken) {
       tracer.end_piece();
       recording.in_pieces = true;
@@ -257,15 +318,18 @@ void arrange(Trace& trace, size_t first, const std::set<int>& named) {
 Recording record_callable(const RecordRequest& request) {
   const bool shares = share_memory(request.leaves);
   if (request.is_broken && shares) return record(request, find_containers(request));
-  if (request.runner) request.runner->restarts_at_break = shares;
+  const bool has_symbols = request.takes_symbols && request.leaves.has_symbols();
+  if (request.runner) request.runner->restarts_at_break = shares || has_symbols;
   try {
     Recording recording = record(request, {});
     if (recording.in_pieces || !writes_into_shared(recording, request.leaves)) return recording;
   } catch (const RecordAgain&) {
   }
-  // Once more, with tensors in the memory of others as views of them.
+  // Once more, with tensors in the memory of others as views of them, and without symbols.
   if (request.runner) request.runner->restarts_at_break = false;
-  return record(request, find_containers(request));
+  RecordRequest again = request;
+  again.takes_symbols = false;
+  return record(again, find_containers(again));
 }
 
 void check_writes(const Recording& recording, const Leaves& leaves, const std::string& what, SourceLocation at) {
@@ -274,7 +338,7 @@ void check_writes(const Recording& recording, const Leaves& leaves, const std::s
   };
   const auto name_of = [&](const RecordedInput& input) -> const std::string& {
     for (const Value& arg : recording.trace.args)
-      if (arg.tensor().id == input.id) return arg.tensor().name;
+      if (arg.is_tensor() && arg.tensor().id == input.id) return arg.tensor().name;
     throw InternalError("a recorded input is not an argument of its trace");
   };
   for (const BoundSymbol& bound : recording.trace.bound_symbols) {

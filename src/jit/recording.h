@@ -33,6 +33,8 @@ struct RecordRequest {
   std::string_view no_breaks = {};
   /// It had some when it was recorded first.
   bool is_broken = false;
+  /// What `leaves` has symbols for become symbols; where there are breaks, nothing does.
+  bool takes_symbols = false;
 };
 
 /// Where an input of a recorded trace comes from.
@@ -48,6 +50,8 @@ struct Recording {
   Trace trace;                        // in canonical order
   std::vector<RecordedInput> inputs;  // in the order of the trace's args
   std::shared_ptr<void> rest;         // the result without its tensors
+  bool has_symbols = false;           // sizes or numbers of the arguments
+  std::vector<Value> integers, floats;  // each Int and each Float in the result
   std::vector<int>
       result_slots;  // for each tensor leaf of the result: which of the trace's results it is; -1: undefined
   int result_count = 0;

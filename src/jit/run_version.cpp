@@ -64,6 +64,10 @@ void run_version(const CompiledVersion& version, const Leaves& leaves, CallResul
   for (const auto& [input, written] : version.written) give_history(results[written], inputs[input]);
 
   result.rest = version.rest;
+  if (version.symbolic) [[unlikely]] {
+    result.integers = version.integers.data();
+    result.floats = version.floats.data();
+  }
   const size_t slots = version.result_slots.size();
   bool is_direct = slots == results.size();
   for (size_t i = 0; i < slots && is_direct; ++i) is_direct = version.result_slots[i] == static_cast<int>(i);

@@ -14,7 +14,8 @@ class Interpreter {
   // Numbers that are symbols; see fulgurite::detail in number.h.
   virtual Int integer(detail::NumberOperation, Int, Int) = 0;
   virtual Float floating(detail::NumberOperation, Float, Float) = 0;
-  virtual Bool comparison(detail::NumberOperation, Float, Float, bool of_integers) = 0;
+  virtual Bool comparison(detail::NumberOperation, Int, Int) = 0;
+  virtual Bool comparison(detail::NumberOperation, Float, Float) = 0;
   virtual void fix(const NumberProxy&) = 0;  // its value is asked for: guard it
 
   /// Called where a tensor's elements are asked for (`item`, printing, `if`): throws unless it can give them.

@@ -28,8 +28,9 @@ class TypeInterpreter final : public Interpreter {
   Float floating(detail::NumberOperation operation, Float a, Float b) override {
     return outer_->floating(operation, a, b);
   }
-  Bool comparison(detail::NumberOperation operation, Float a, Float b, bool of_integers) override {
-    return outer_->comparison(operation, a, b, of_integers);
+  Bool comparison(detail::NumberOperation operation, Int a, Int b) override { return outer_->comparison(operation, a, b); }
+  Bool comparison(detail::NumberOperation operation, Float a, Float b) override {
+    return outer_->comparison(operation, a, b);
   }
   void fix(const NumberProxy& number) override { outer_->fix(number); }
 

@@ -46,10 +46,10 @@ void refuse_division_by_zero() { throw UnplacedError("division of an integer by 
 Int record_integer(NumberOperation operation, Int a, Int b) { return interpreter_for(a, b).integer(operation, a, b); }
 Float record_float(NumberOperation operation, Float a, Float b) { return interpreter_for(a, b).floating(operation, a, b); }
 Bool record_comparison(NumberOperation operation, Float a, Float b) {
-  return interpreter_for(a, b).comparison(operation, a, b, false);
+  return interpreter_for(a, b).comparison(operation, a, b);
 }
 Bool record_comparison(NumberOperation operation, Int a, Int b) {
-  return interpreter_for(a, b).comparison(operation, same_symbol(a), same_symbol(b), true);
+  return interpreter_for(a, b).comparison(operation, a, b);
 }
 Float record_conversion(Int n) {
   const Float symbol = same_symbol(n);

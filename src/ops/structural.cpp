@@ -62,6 +62,13 @@ constinit const Symbol prims_unpack_trivial_symbol{
     .traits = {.structural = true},
 };
 
+constinit const Symbol prims_shape_symbol{
+    .signature = "prims.shape(Tensor a) -> ()",
+    .documentation = "The sizes of a tensor; None for those that are no symbols.",
+    .python = "{0}.shape",
+    .traits = {.not_differentiable = true, .structural = true},
+};
+
 constinit const Symbol prims_unpack_field_symbol{
     .signature = "prims.unpack_field() -> ()",
     .documentation = "A member of a structure, by name.",
@@ -156,7 +163,7 @@ std::span<const Symbol* const> structural_symbols() {
                                           &prims_clear_collection_symbol, &prims_copy__symbol,
                                               &prims_get_grad_symbol,
                                           &prims_put_grad_symbol,      &prims_unpack_trivial_symbol,
-                                              &prims_unpack_field_symbol,
+                                              &prims_shape_symbol, &prims_unpack_field_symbol,
                                           &prims_check_tensor_symbol,  &prims_check_number_symbol,
                                               &prims_check_condition_symbol,
                                           &prims_check_string_symbol,  &prims_check_length_symbol,

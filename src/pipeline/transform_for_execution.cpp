@@ -39,9 +39,12 @@ class Claims final : public ArgumentPack::Resolver {
     const auto id = static_cast<size_t>(proxy->id);
     if (id >= handles_.size()) handles_.resize(id + 1 + id / 2);
     Tensor& handle = handles_[id];
-    if (!handle.defined()) handle = make_proxy_tensor(proxy, 0, {});
+    if (!handle.defined()) handle = make_proxy_tensor(proxy->numbers ? as_recorded(*proxy) : proxy, 0, {});
     return handle;
   }
+  Int integer(Int symbol) override { return symbol.hint(); }
+  Float floating(Float symbol) override { return symbol.hint(); }
+  Bool boolean(Bool symbol) override { return symbol.hint(); }
 
  private:
   void claim(const BoundSymbol& bound, SharedVector<BoundSymbol>& out) {
@@ -62,6 +65,16 @@ class Claims final : public ArgumentPack::Resolver {
                                 text::join(executors_, [](const Executor* e) { return e->name; })),
                       bound.source);
     for (const BoundSymbol& subsymbol : bound.subsymbols) claim_inside(subsymbol, bound, out);
+  }
+
+  // Symbols are claimed for the sizes of the recorded call, to be printed; what runs is claimed for the sizes it runs with.
+  static detail::Ref<TensorProxy> as_recorded(const TensorProxy& symbolic) {
+    auto* proxy = new TensorProxy(symbolic);
+    Shape shape = symbolic.shape;
+    for (Int& size : shape) size = size.hint();
+    proxy->shape = shape;
+    proxy->numbers = nullptr;
+    return detail::Ref<TensorProxy>(proxy);
   }
 
   void claim_inside(BoundSymbol symbol, const BoundSymbol& parent, SharedVector<BoundSymbol>& out) {

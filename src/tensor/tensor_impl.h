@@ -33,6 +33,7 @@ struct TensorImpl : detail::Counted, detail::InBlocks {
   uint64_t tracer = 0;
   SourceLocation born;
   int view = -1;  // of a view: which of the tracer's
+  uint16_t dynamic_dims = 0;  // a bit for each size that mark_dynamic() made a symbol
 
   std::unique_ptr<AutogradMeta> autograd;
   // Of a view that eager mode made: the tensor whose storage it shares, and how often that one's history had been replaced then. Of

@@ -30,9 +30,13 @@ Argument ArgumentPack::convert(const Value& value, Resolver& resolver, const Par
     case Value::Kind::dtype: return value.dtype();
     case Value::Kind::device: return value.device();
     case Value::Kind::ellipsis: return Ellipsis;
-    case Value::Kind::slice:
-      slices_.push_back(std::make_unique<Slice>(value.slice()));
+    case Value::Kind::slice: {
+      Slice slice = value.slice();
+      for (std::optional<Int>* end : {&slice.start, &slice.stop, &slice.step})
+        if (*end && (*end)->is_symbolic()) *end = resolver.integer(**end);
+      slices_.push_back(std::make_unique<Slice>(slice));
       return *slices_.back();
+    }
     case Value::Kind::list:
     case Value::Kind::collection: break;
   }

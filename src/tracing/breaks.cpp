@@ -207,10 +207,10 @@ Tensor Tracer::captured(const Tensor& concrete, SourceLocation at) {
   if (const auto found = stands_for_.find(concrete.impl().get()); found != stands_for_.end()) {
     const StandsFor stands_for = found->second;
     if (const auto known = current_.find(stands_for.concrete.impl().get()); known != current_.end()) return known->second;
-    return capture(stands_for.concrete, stands_for.name, stands_for.concrete.requires_grad());
+    return capture(stands_for.concrete, stands_for.name, stands_for.concrete.requires_grad(), stands_for.concrete.shape());
   }
   const auto found = remade_.find(concrete.impl().get());
-  if (found == remade_.end()) return capture(concrete, {}, concrete.requires_grad());
+  if (found == remade_.end()) return capture(concrete, {}, concrete.requires_grad(), concrete.shape());
   // A view of a tensor of an earlier piece is that in this one too. It stands where every scope sees it.
   const Remade made = found->second;
   const Tensor viewed = current(made.base, at);

@@ -1,6 +1,8 @@
-#include <cmath>
+#include <algorithm>
 
+#include "ir/number_values.h"
 #include "ops/number_symbols.h"
+#include "ops/symbols.h"
 #include "tracing/tracer.h"
 
 namespace fulgurite {
@@ -9,58 +11,37 @@ using detail::NumberOperation;
 
 namespace {
 
-int64_t compute(NumberOperation operation, int64_t a, int64_t b) {
-  switch (operation) {
-    case NumberOperation::add: return detail::exact_add(a, b);
-    case NumberOperation::subtract: return detail::exact_subtract(a, b);
-    case NumberOperation::multiply: return detail::exact_multiply(a, b);
-    case NumberOperation::divide: return detail::exact_divide(a, b);
-    case NumberOperation::floor_divide: return detail::floor_divide(a, b);
-    case NumberOperation::remainder: return detail::exact_remainder(a, b);
-    case NumberOperation::negate: return detail::exact_subtract(0, a);
-    case NumberOperation::minimum: return a < b ? a : b;
-    case NumberOperation::maximum: return a < b ? b : a;
-    default: return 0;
-  }
-}
-
-double compute(NumberOperation operation, double a, double b) {
-  switch (operation) {
-    case NumberOperation::add: return a + b;
-    case NumberOperation::subtract: return a - b;
-    case NumberOperation::multiply: return a * b;
-    case NumberOperation::divide: return a / b;
-    case NumberOperation::negate: return -a;
-    case NumberOperation::minimum: return a < b ? a : b;
-    case NumberOperation::maximum: return a < b ? b : a;
-    case NumberOperation::square_root: return std::sqrt(a);
-    default: return a;
-  }
-}
-
-bool compare(NumberOperation operation, double a, double b) {
-  switch (operation) {
-    case NumberOperation::equal: return a == b;
-    case NumberOperation::not_equal: return a != b;
-    case NumberOperation::less: return a < b;
-    case NumberOperation::less_equal: return a <= b;
-    case NumberOperation::greater: return a > b;
-    default: return a >= b;
-  }
-}
-
 bool is_unary(NumberOperation operation) {
   return operation == NumberOperation::negate || operation == NumberOperation::square_root ||
          operation == NumberOperation::to_float;
 }
 
-template <class T>
-std::vector<Value> operands(NumberOperation operation, T a, T b) {
-  if (is_unary(operation)) return {Value(a)};
-  return {Value(a), Value(b)};
+const NumberProxy* constant(NumberProxy::Kind kind, int64_t integer, double floating) {
+  auto* proxy = new NumberProxy;
+  proxy->kind = kind;
+  proxy->constraint = NumberProxy::Constraint::fixed;
+  proxy->integer = integer;
+  proxy->floating = floating;
+  return proxy;
+}
+detail::Ref<const NumberProxy> operand(Int n) {
+  return detail::Ref<const NumberProxy>(n.proxy() ? n.proxy() : constant(NumberProxy::Kind::integer, n.hint(), 0));
+}
+detail::Ref<const NumberProxy> operand(Float n) {
+  return detail::Ref<const NumberProxy>(n.proxy() ? n.proxy() : constant(NumberProxy::Kind::floating, 0, n.hint()));
 }
 
 }  // namespace
+
+// Numbers belong to the outermost recording: functions that are differentiated inside it use its symbols. What is numbered here and there
+// must not meet in one trace.
+template <class Record>
+auto Tracer::record_outside(Tracer& outside, Record&& record) {
+  outside.trace_.next_id = std::max(outside.trace_.next_id, trace_.next_id);
+  const auto result = record(outside);
+  trace_.next_id = std::max(trace_.next_id, outside.trace_.next_id);
+  return result;
+}
 
 detail::Ref<NumberProxy> Tracer::make_number(NumberProxy::Kind kind, int64_t integer, double floating, std::string name) {
   static constexpr const char* prefixes[] = {"i", "f", "b"};
@@ -76,8 +57,22 @@ detail::Ref<NumberProxy> Tracer::make_number(NumberProxy::Kind kind, int64_t int
   return ref;
 }
 
-void Tracer::bind_number(NumberOperation operation, std::vector<Value> args, Value output) {
-  bind(number_symbol(operation), std::move(args), {std::move(output)});
+// In front of whatever composite is being recorded: sizes of its result are made of it.
+template <class T>
+void Tracer::define(NumberOperation operation, NumberProxy& number, T a, T b, Value output) {
+  number.operation = operation;
+  number.operands[0] = operand(a);
+  std::vector<Value> args{Value(a)};
+  if (!is_unary(operation)) {
+    number.operands[1] = operand(b);
+    args.emplace_back(b);
+  }
+  BoundSymbol bound;
+  bound.symbol = &number_symbol(operation);
+  bound.args = std::move(args);
+  bound.outputs = {std::move(output)};
+  bound.forward = origin();
+  scopes_.front().push_back(std::move(bound));
 }
 
 Int Tracer::add_integer(int64_t hint, std::string name) {
@@ -94,29 +89,63 @@ Float Tracer::add_float(double hint, std::string name) {
   return result;
 }
 
+Int Tracer::add_size(int64_t hint, int input) {
+  const auto proxy = make_number(NumberProxy::Kind::integer, hint, static_cast<double>(hint), {});
+  proxy->input = input;
+  return Int(hint, proxy.get());
+}
+
+Int Tracer::add_integer(int64_t hint, std::string name, int input) {
+  const Int result = add_integer(hint, std::move(name));
+  trace_.numbers->back()->input = input;
+  return result;
+}
+
+Float Tracer::add_float(double hint, std::string name, int input) {
+  const Float result = add_float(hint, std::move(name));
+  trace_.numbers->back()->input = input;
+  return result;
+}
+
+void Tracer::bind_sizes(const Tensor& tensor) {
+  std::vector<Value> sizes;
+  for (const Int size : tensor.shape()) sizes.push_back(size.proxy() ? Value(size) : Value());
+  bind(prims_shape_symbol, {value_of(tensor)}, std::move(sizes));
+}
+
 Int Tracer::integer(NumberOperation operation, Int a, Int b) {
+  if (Tracer* outside = dynamic_cast<Tracer*>(outer_))
+    return record_outside(*outside, [&](Tracer& tracer) { return tracer.integer(operation, a, b); });
   const int64_t value = compute(operation, a.hint(), b.hint());
   const auto proxy = make_number(NumberProxy::Kind::integer, value, static_cast<double>(value), {});
   const Int result(value, proxy.get());
-  bind_number(operation, operands(operation, a, b), result);
+  define(operation, *proxy, a, b, Value(result));
   return result;
 }
 
 Float Tracer::floating(NumberOperation operation, Float a, Float b) {
+  if (Tracer* outside = dynamic_cast<Tracer*>(outer_))
+    return record_outside(*outside, [&](Tracer& tracer) { return tracer.floating(operation, a, b); });
   const double value = compute(operation, a.hint(), b.hint());
   const auto proxy = make_number(NumberProxy::Kind::floating, 0, value, {});
   const Float result(value, proxy.get());
-  bind_number(operation, operands(operation, a, b), result);
+  define(operation, *proxy, a, b, Value(result));
   return result;
 }
 
-Bool Tracer::comparison(NumberOperation operation, Float a, Float b, bool) {
+template <class T>
+Bool Tracer::record_comparison(NumberOperation operation, T a, T b) {
+  if (Tracer* outside = dynamic_cast<Tracer*>(outer_))
+    return record_outside(*outside, [&](Tracer& tracer) { return tracer.comparison(operation, a, b); });
   const bool value = compare(operation, a.hint(), b.hint());
   const auto proxy = make_number(NumberProxy::Kind::boolean, value, value, {});
   const Bool result(value, proxy.get());
-  bind_number(operation, operands(operation, a, b), result);
+  define(operation, *proxy, a, b, Value(result));
   return result;
 }
+
+Bool Tracer::comparison(NumberOperation operation, Int a, Int b) { return record_comparison(operation, a, b); }
+Bool Tracer::comparison(NumberOperation operation, Float a, Float b) { return record_comparison(operation, a, b); }
 
 // The recorded call's value is what the rest of the trace was made with.
 void Tracer::fix(const NumberProxy& proxy) { const_cast<NumberProxy&>(proxy).constraint = NumberProxy::Constraint::fixed; }

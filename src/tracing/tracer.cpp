@@ -1,5 +1,6 @@
 #include "tracing/tracer.h"
 
+#include <algorithm>
 #include <atomic>
 #include <unordered_set>
 #include <utility>
@@ -47,12 +48,21 @@ Tracer::Tracer(std::string name) : outer_(innermost_interpreter()), serial_(next
   if (const auto* outside = dynamic_cast<const Tracer*>(outer_)) memory_budget_ = outside->memory_budget_;
   scopes_.emplace_back();
   if (const auto* tracer = dynamic_cast<const Tracer*>(outer_)) executors_ = tracer->executors_;
+  share_numbers_with_outside();
+}
+
+void Tracer::share_numbers_with_outside() {
+  const auto* outside = dynamic_cast<const Tracer*>(outer_);
+  if (!outside || !outside->trace_.numbers) return;
+  trace_.next_id = std::max(trace_.next_id, outside->trace_.next_id);
+  trace_.numbers = outside->trace_.numbers;
 }
 
 Tracer::Tracer(const Trace& continues) : Tracer(continues.name) {
   trace_.next_id = continues.next_id;
   trace_.next_name = continues.next_name;
   trace_.numbers = continues.numbers;
+  share_numbers_with_outside();
   trace_.associate_forward = continues.associate_forward;
 }
 
@@ -95,12 +105,12 @@ Tensor Tracer::add_argument(const TensorType& type, bool requires_grad, std::str
   return handle;
 }
 
-Tensor Tracer::capture(const Tensor& concrete, std::string name, bool requires_grad) {
+Tensor Tracer::capture(const Tensor& concrete, std::string name, bool requires_grad, const Shape& shape) {
   if (const auto found = current_.find(concrete.impl().get()); found != current_.end()) return found->second;
   if (name.empty()) name = concrete.name();
   const bool is_named = !name.empty();
   const Tensor handle =
-      add_argument({concrete.shape(), concrete.dtype(), concrete.device()}, requires_grad, std::move(name), {},
+      add_argument({shape, concrete.dtype(), concrete.device()}, requires_grad, std::move(name), {},
                    requires_grad && !is_proxy(concrete) && concrete.is_leaf());
   captures_.push_back({concrete, handle.impl()->proxy, is_named});
   current_.emplace(concrete.impl().get(), handle);
@@ -108,11 +118,15 @@ Tensor Tracer::capture(const Tensor& concrete, std::string name, bool requires_g
 }
 
 Tensor Tracer::bind_concrete(const Tensor& concrete, std::string name) {
-  return capture(concrete, std::move(name), concrete.requires_grad());
+  return capture(concrete, std::move(name), concrete.requires_grad(), concrete.shape());
+}
+
+Tensor Tracer::bind_concrete(const Tensor& concrete, std::string name, const Shape& shape) {
+  return capture(concrete, std::move(name), concrete.requires_grad(), shape);
 }
 
 Tensor Tracer::bind_concrete(const Tensor& concrete, std::string name, bool requires_grad) {
-  return capture(concrete, std::move(name), requires_grad);
+  return capture(concrete, std::move(name), requires_grad, concrete.shape());
 }
 
 Tensor Tracer::current(const Tensor& tensor, SourceLocation at) {

@@ -31,10 +31,19 @@ class Tracer final : public Interpreter {
   /// A size or number argument that is a symbol.
   Int add_integer(int64_t hint, std::string name);
   Float add_float(double hint, std::string name);
+  /// The same for one that a call gives as its `input`-th number (NumberProxy::input).
+  Int add_integer(int64_t hint, std::string name, int input);
+  Float add_float(double hint, std::string name, int input);
+  /// A size that a call gives; bind_sizes() of the tensor that has it says where it comes from.
+  Int add_size(int64_t hint, int input);
+  /// Records that the symbols among a tensor's sizes are read off it: (i0, i1) = prims.shape(t_0)
+  void bind_sizes(const Tensor&);
   /// Makes a concrete tensor an argument with a name of its own, before or instead of its capture.
   Tensor bind_concrete(const Tensor& concrete, std::string name);
   /// The same, as a constant of gradients: `requires_grad` says whether one is asked of it, whatever the tensor says.
   Tensor bind_concrete(const Tensor& concrete, std::string name, bool requires_grad);
+  /// The same with sizes that may be symbols, whose values are the tensor's.
+  Tensor bind_concrete(const Tensor& concrete, std::string name, const Shape& shape);
 
   struct Capture {
     Tensor concrete;
@@ -110,7 +119,8 @@ class Tracer final : public Interpreter {
   void run(const Symbol&, Arguments, SourceLocation, Results&) override;
   Int integer(detail::NumberOperation, Int, Int) override;
   Float floating(detail::NumberOperation, Float, Float) override;
-  Bool comparison(detail::NumberOperation, Float, Float, bool of_integers) override;
+  Bool comparison(detail::NumberOperation, Int, Int) override;
+  Bool comparison(detail::NumberOperation, Float, Float) override;
   void fix(const NumberProxy&) override;
   void demand_value(const Tensor&, const char* what, SourceLocation) override;
   Tensor current(const Tensor&, SourceLocation) override;
@@ -142,7 +152,7 @@ class Tracer final : public Interpreter {
   };
 
   Tensor make_handle(const detail::Ref<TensorProxy>&, SourceLocation at);
-  Tensor capture(const Tensor& concrete, std::string name, bool requires_grad);
+  Tensor capture(const Tensor& concrete, std::string name, bool requires_grad, const Shape& shape);
   void check_leaf_is_not_written(const TensorImpl&, SourceLocation) const;
   /// The value a handle stands for in this trace; checks that the handle is this trace's.
   const detail::Ref<TensorProxy>& proxy_of(const Tensor&);
@@ -178,7 +188,14 @@ class Tracer final : public Interpreter {
   void bind_call(const Symbol&, Arguments, std::span<const Tensor> results, SharedVector<BoundSymbol> subsymbols,
                  SourceLocation);
   detail::Ref<NumberProxy> make_number(NumberProxy::Kind, int64_t integer, double floating, std::string name);
-  void bind_number(detail::NumberOperation, std::vector<Value> args, Value output);
+  template <class T>
+  void define(detail::NumberOperation, NumberProxy&, T a, T b, Value output);
+  template <class T>
+  Bool record_comparison(detail::NumberOperation, T a, T b);
+  template <class Record>
+  auto record_outside(Tracer& outside, Record&&);
+  /// Goes on numbering after the recording outside, whose numbers may occur here.
+  void share_numbers_with_outside();
 
   Trace trace_;
   std::array<SharedShape, 4> shapes_;

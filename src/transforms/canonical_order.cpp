@@ -130,7 +130,6 @@ class Renaming {
     for (const Value& input : input_values(trace)) {
       if (proxy_id(input) < 0) continue;
       taken_.push_back(proxy_name(input));
-      if (!input.is_tensor()) keep_number(input);
     }
     std::ranges::sort(taken_);
   }
@@ -147,9 +146,10 @@ class Renaming {
     for (const BoundSymbol& bound : symbols) collect_ids(bound);
     std::ranges::sort(ids_);
     for (const BoundSymbol& bound : symbols) rename(bound);
+    if (trace_.numbers) rename_sizes_of_arguments();
     if (!renamed_.is_empty())
       for (BoundSymbol& bound : trace_.bound_symbols) renamed_.apply(bound);
-    if (trace_.numbers) trace_.numbers = numbers_;
+    if (trace_.numbers) keep_other_numbers();
     // Whoever goes on numbering must not meet an argument that is called t7.
     for (const std::string& name : taken_)
       if (is_made(name) && name.size() < 9) next_name_ = std::max(next_name_, std::stoi(name.substr(1)) + 1);
@@ -212,7 +212,24 @@ class Renaming {
     });
   }
 
-  void keep_number(const Value& value) { numbers_->push_back(ref_to(value)); }
+  // Symbols that are read off an argument are numbered like all others.
+  void rename_sizes_of_arguments() {
+    for (const Value& input : input_values(trace_)) {
+      if (!input.has_symbolic_sizes()) continue;
+      auto* proxy = new TensorProxy(input.tensor());
+      proxy->shape = renamed_.apply(proxy->shape);
+      proxy->numbers = numbers_;
+      renamed_.set(proxy->id, Value(detail::Ref<TensorProxy>(proxy)));
+    }
+    for (Value& arg : trace_.args) arg = renamed_.apply(arg);
+  }
+
+  // Arguments; and a function that is differentiated inside a recording uses the numbers of that one.
+  void keep_other_numbers() {
+    for (const auto& number : *trace_.numbers)
+      if (!renamed_.find(number->id)) numbers_->push_back(number);
+    trace_.numbers = numbers_;
+  }
 
   static detail::Ref<NumberProxy> ref_to(const Value& value) {
     const NumberProxy* proxy = value.is_int()     ? value.integer().proxy()
@@ -225,6 +242,8 @@ class Renaming {
     const detail::Ref<NumberProxy> old = ref_to(value);
     const detail::Ref<NumberProxy> proxy(new NumberProxy(*old));
     proxy->id = id;
+    for (detail::Ref<const NumberProxy>& operand : proxy->operands)
+      if (const Value* renamed = operand ? renamed_.find(operand->id) : nullptr) operand = detail::Ref<const NumberProxy>(ref_to(*renamed).get());
     proxy->name = fresh_name(old->name);
     numbers_->push_back(proxy);
     switch (old->kind) {

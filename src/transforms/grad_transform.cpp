@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <sstream>
 
 #include <fulgurite/error.h>
@@ -267,6 +268,11 @@ class GradTransform final : public ArgumentPack::Resolver {
     return true;
   }
 
+  // The same numbers and symbols; nothing is asked of them.
+  static bool is_same_shape(const Shape& a, const Shape& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](Int x, Int y) { return x.proxy() == y.proxy() && x.hint() == y.hint(); });
+  }
+
   // Says of zeros in the place of a cotangent, and of copies, that they are.
   static void name_part(BoundSymbol& recorded, const BoundSymbol& forward, std::span<const Tensor> cotangents) {
     bool is_zeros = false;
@@ -275,7 +281,7 @@ class GradTransform final : public ArgumentPack::Resolver {
       size_t result = 0;
       for_each_output(forward, [&](const Value& output) {
         if (!cotangents[result++].defined() && output.is_tensor())
-          is_zeros = is_zeros || (output.tensor().dtype == zeros.dtype && output.tensor().shape == zeros.shape);
+          is_zeros = is_zeros || (output.tensor().dtype == zeros.dtype && is_same_shape(output.tensor().shape, zeros.shape));
       });
     }
     if (!is_zeros && recorded.symbol != &clone_symbol) return;

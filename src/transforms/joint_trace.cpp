@@ -25,7 +25,7 @@ std::vector<char> find_forward(const Trace& joint) {
     });
     if (!belongs) continue;
     is_forward[i] = true;
-    for_each_argument(bound, need);
+    for_each_use(bound, [&](int id) { is_needed[id] = true; });
     for_each_output(bound, need);
   }
   return is_forward;

@@ -5,6 +5,7 @@
 #include <fulgurite/symbol.h>
 
 #include "ir/uses.h"
+#include "ops/symbols.h"
 
 namespace fulgurite {
 
@@ -33,6 +34,7 @@ int64_t bytes_written(const BoundSymbol& bound) {
 
 bool may_be_repeated(const BoundSymbol& bound) {
   const Traits& traits = bound.symbol->traits;
+  if (bound.symbol == &prims_shape_symbol) return false;  // sizes are kept, not the tensor that they are read off
   if (has_effect(bound) || traits.matmul || traits.random || traits.in_place) return false;
   if (traits.pointwise || traits.reduction || traits.view || traits.structural) return true;
   if (!bound.subsymbols.empty()) return std::ranges::all_of(bound.subsymbols, may_be_repeated);

@@ -77,8 +77,6 @@ TEST("transforms of the user's run between the gradient and the executors") {
 
 TEST("what is not supported yet says so, and what is unknown names what is known") {
   const auto identity = [](Tensor x) { return x; };
-  expect_error([&] { jit(identity, {.cache = Cache::symbolic_values}); }, "not supported yet");
-  expect_error([&] { jit(identity, {.cache = Cache::same_input}); }, "not supported yet");
   expect_error([&] { jit(identity, {.autocast = Dtype::bf16}); }, "not supported yet");
   expect_error([&] { jit(identity, {.compiled_autograd = true}); }, "not supported yet");
   expect_error([&] { jit(identity, {.executors = {"fast"}}); }, "registered are");
@@ -87,7 +85,6 @@ TEST("what is not supported yet says so, and what is unknown names what is known
         jit(identity, {.skip_transforms = {{"fusion", "dce"}}});
       },
       "those that can be skipped are cse, dce, recomputation");
-  expect_error([&] { mark_dynamic(ones({2}), 0); }, "not supported yet");
   graph_break();
 }
 

@@ -29,8 +29,13 @@ void read_leaf(Leaves&, double);
 void read_leaf(Leaves&, bool);
 void read_leaf(Leaves&, std::string_view);
 void read_leaf(Leaves&, Device);
+// These become symbols where numbers may.
+void read_leaf(Leaves&, Int);
+void read_leaf(Leaves&, Float);
 void read_structure(Leaves&, size_t);
 void read_structure(Leaves&, std::string_view);
+/// What follows belongs to the callable: its sizes and numbers are constants.
+void begin_members(Leaves&);
 
 /// Where a leaf lies: in which argument (callable_member: in the callable itself) and how it is reached inside it.
 struct LeafPath {
@@ -39,6 +44,7 @@ struct LeafPath {
   bool in_structure = false;  // the argument is an aggregate: its members' names stand alone
   bool is_tensor = false;
   std::string path;           // "blocks.0.wq"; empty where the argument is the leaf
+  bool is_integer = false, is_floating = false;  // an Int or a Float, which may be symbols
 };
 
 /// What one run of a callable is given and gives.
@@ -46,6 +52,12 @@ struct Replay {
   const Tensor* arguments = nullptr;  // what stands for each tensor among the arguments' leaves
   SourceLocation at;
   std::vector<Tensor> results;        // the tensors among the result's leaves
+  // What stands for each Int and each Float among the arguments' leaves; null: they stay.
+  const Int* integers = nullptr;
+  const Float* floats = nullptr;
+  // The numbers of these types among the result's leaves.
+  std::vector<Int> result_integers = {};
+  std::vector<Float> result_floats = {};
 };
 
 struct CallableTable {
@@ -130,9 +142,9 @@ struct LeafReader {
     requires is_number<T> || is_text<T>
   void leaf(const T& value) {
     if constexpr (is_text<T>) read_leaf(leaves, std::string_view(value));
+    else if constexpr (std::is_same_v<T, Int> || std::is_same_v<T, Float>) read_leaf(leaves, value);
     else if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, Bool>) read_leaf(leaves, static_cast<bool>(value));
     else if constexpr (std::is_floating_point_v<T>) read_leaf(leaves, static_cast<double>(value));
-    else if constexpr (std::is_same_v<T, Float>) read_leaf(leaves, static_cast<double>(value));
     else read_leaf(leaves, static_cast<int64_t>(value));
   }
   template <class Text>
@@ -144,7 +156,9 @@ class PathReader {
   PathReader(std::vector<LeafPath>& paths, int argument, bool in_structure)
       : paths_(paths), argument_(argument), in_structure_(in_structure) {}
   template <class T>
-  void leaf(const T&) { paths_.push_back({argument_, in_structure_, std::is_same_v<T, Tensor>, path_}); }
+  void leaf(const T&) {
+    paths_.push_back({argument_, in_structure_, std::is_same_v<T, Tensor>, path_, std::is_same_v<T, Int>, std::is_same_v<T, Float>});
+  }
   void enter(std::string_view name) {
     lengths_.push_back(path_.size());
     if (!path_.empty()) path_ += '.';
@@ -164,16 +178,36 @@ class PathReader {
   std::vector<size_t> lengths_;
 };
 
-/// Puts tensors in the place of those that are there.
+/// Puts tensors, and on request numbers, in the place of those that are there.
 struct TensorWriter {
   static constexpr bool may_write = true;
   const Tensor* next;
+  const Int* integers = nullptr;
+  const Float* floats = nullptr;
   void leaf(Tensor& tensor) { tensor = *next++; }
+  void leaf(Int& number) {
+    if (integers) number = *integers++;
+  }
+  void leaf(Float& number) {
+    if (floats) number = *floats++;
+  }
   template <class T>
   void leaf(T&) {}
 };
 
-/// Takes the tensors out of a result.
+/// Takes the tensors out of a result, and notes its numbers.
+struct ResultTaker {
+  static constexpr bool may_write = true;
+  Replay& replay;
+  void leaf(Tensor& tensor) { replay.results.push_back(std::exchange(tensor, Tensor())); }
+  void leaf(Int& number) { replay.result_integers.push_back(number); }
+  void leaf(Float& number) { replay.result_floats.push_back(number); }
+  void leaf(Bool& value) { value = static_cast<bool>(value); }
+  template <class T>
+  void leaf(T&) {}
+};
+
+/// Takes the tensors out of a structure.
 struct TensorTaker {
   static constexpr bool may_write = true;
   std::vector<Tensor>& tensors;
@@ -208,7 +242,10 @@ class CallableFor {
   static void read(const void* callable, [[maybe_unused]] const void* const* arguments, Leaves& leaves) {
     LeafReader reader{leaves};
     [&]<size_t... I>(std::index_sequence<I...>) { (walk(at<Stored<A>>(arguments, I), reader), ...); }(Indexes());
-    visit_structure(*static_cast<const F*>(callable), [&](const auto& structure) { walk(structure, reader); });
+    visit_structure(*static_cast<const F*>(callable), [&](const auto& structure) {
+      begin_members(leaves);
+      walk(structure, reader);
+    });
   }
 
   static void paths(const void* callable, [[maybe_unused]] const void* const* arguments, std::vector<LeafPath>& paths) {
@@ -239,14 +276,14 @@ class CallableFor {
   static std::shared_ptr<void> run_copies(F& callable, [[maybe_unused]] const void* const* arguments, Replay& replay,
                                           std::index_sequence<I...>) {
     std::tuple<Stored<A>...> copies(at<Stored<A>>(arguments, I)...);
-    TensorWriter writer{replay.arguments};
+    TensorWriter writer{replay.arguments, replay.integers, replay.floats};
     walk(copies, writer);
     if constexpr (std::is_void_v<Result>) {
       invoke_at(callable, replay.at, std::get<I>(std::move(copies))...);
       return nullptr;
     } else {
       auto result = std::make_shared<Result>(invoke_at(callable, replay.at, std::get<I>(std::move(copies))...));
-      TensorTaker taker{replay.results};
+      ResultTaker taker{replay};
       walk(*result, taker);
       return result;
     }
@@ -257,6 +294,9 @@ class CallableFor {
 struct CallResult {
   std::vector<Tensor, BlockAllocator<Tensor>> tensors;
   std::shared_ptr<const void> rest;
+  // Where they are functions of the arguments, the numbers of the rest.
+  const Int* integers = nullptr;
+  const Float* floats = nullptr;
 };
 
 template <class R>
@@ -265,7 +305,7 @@ R assemble_result(CallResult& result) {
     return std::move(result.tensors[0]);
   } else if constexpr (!std::is_void_v<R>) {
     R assembled = *static_cast<const R*>(result.rest.get());
-    TensorWriter writer{result.tensors.data()};
+    TensorWriter writer{result.tensors.data(), result.integers, result.floats};
     walk(assembled, writer);
     return assembled;
   }

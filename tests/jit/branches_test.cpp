@@ -1,0 +1,17 @@
+// Random functions with branches on sizes and numbers; tools/random_branches runs many more.
+#include "support/branch_program.h"
+#include "support/test.h"
+
+namespace fulgurite::test {
+
+TEST("random functions that branch on sizes and numbers: a hit gives what eager mode gives") {
+  BranchCounts counts;
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    const std::string problem = check_branch_program(seed, counts);
+    expect(problem.empty(), problem);
+  }
+  expect(counts.hits * 6 > counts.calls, "only " + std::to_string(counts.hits) + " hits in " + std::to_string(counts.calls) + " calls");
+  expect_equal(counts.constants, 0);
+}
+
+}  // namespace fulgurite::test

@@ -1,0 +1,236 @@
+// Sizes and numbers that are symbols: what is recorded, what is guarded, and that a hit is right.
+#include <fulgurite/error.h>
+#include <fulgurite/fulgurite.h>
+
+#include "support/test.h"
+
+namespace fulgurite {
+
+namespace {
+
+const JitOptions symbolic{.cache = Cache::symbolic_values};
+
+bool is_equal(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && a.dtype() == b.dtype() && all(eq(a, b)).item<bool>();
+}
+
+size_t count(const std::string& text, std::string_view part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++found;
+  return found;
+}
+
+// No version may have been recorded with constants because symbols failed.
+template <class F>
+void expect_symbols(const F& f, SourceLocation at = SourceLocation::here()) {
+  const std::string text = explain(f);
+  expect(text.find("because with symbols") == std::string::npos, text, at);
+}
+
+}  // namespace
+
+TEST("one program serves two sizes, gradients included, and reads the sizes once") {
+  const auto f = jit(
+      [](Tensor a, Tensor b) {
+        a = a.unsqueeze(1);
+        return a + b;
+      },
+      symbolic);
+  for (const int64_t rows : {3, 5}) {
+    const Tensor a = randn({rows, 4}).requires_grad_(), b = randn({2, 4}).requires_grad_();
+    const Tensor y = f(a, b);
+    expect(is_equal(y, a.detach().unsqueeze(1) + b.detach()));
+    const std::vector<Tensor> grads = autograd::grad({sum(y * y)}, {a, b});
+    const Tensor eager = a.unsqueeze(1) + b;
+    const std::vector<Tensor> expected = autograd::grad({sum(eager * eager)}, {a, b});
+    expect_near(grads[0].to_vector<float>(), expected[0].to_vector<float>());
+    expect_near(grads[1].to_vector<float>(), expected[1].to_vector<float>());
+  }
+  expect_symbols(f);
+  expect_equal(cache_misses(f), 1);
+  expect_equal(cache_hits(f), 1);
+  expect_python(last_traces(f).front(), "");
+  expect_trace(last_traces(f).back(), "");
+  expect_python(last_backward_traces(f).back(), "");
+  expect_python(last_prologue_traces(f).front(), "");
+}
+
+TEST("a tensor read twice has one line for its sizes") {
+  const auto f = jit([](Tensor a) { return reshape(a, {a.size(1), a.size(0)}) * a.size(0) + a.numel(); }, symbolic);
+  expect(is_equal(f(ones({2, 3})), full({3, 2}, 8.0)));
+  expect(is_equal(f(ones({4, 2})), full({2, 4}, 12.0)));
+  expect_equal(cache_misses(f), 1);
+  expect_equal(count(last_traces(f).front().python({.time = false, .source = false}), ".shape"), 1u);
+  expect_symbols(f);
+}
+
+TEST("a size that broadcasts is guarded: no wrong hit") {
+  const auto f = jit([](Tensor a, Tensor b) { return a + b; }, symbolic);
+  const Tensor x = arange(4, {.dtype = Dtype::f32}).reshape({2, 2}), one = ones({1});
+  expect(is_equal(f(x, one), x + one));
+  const Tensor column = arange(2, {.dtype = Dtype::f32}).reshape({2, 1}), row = arange(8, {.dtype = Dtype::f32});
+  expect(is_equal(f(column, row), column + row));
+  expect_equal(cache_misses(f), 2);
+  expect(is_equal(f(ones({3, 1}), ones({5})), full({3, 5}, 2.0)));
+  expect(is_equal(f(ones({3, 7}), one), full({3, 7}, 2.0)));
+  expect_equal(cache_misses(f), 2);
+  expect_equal(cache_hits(f), 2);
+}
+
+TEST("numbers are symbols where the function takes Int or Float, and constants where it takes a C++ number") {
+  const auto f = jit([](Tensor x, Float s, Int n) { return x * s + n; }, symbolic);
+  expect_near(f(ones({2}), 2.0, 3).to_vector<float>(), {5, 5});
+  expect_near(f(ones({3}), 4.0, -1).to_vector<float>(), {3, 3, 3});
+  expect_equal(cache_misses(f), 1);
+  expect_trace(last_traces(f).front(), "");
+  const auto g = jit([](Tensor x, double s) { return x * s; }, symbolic);
+  g(ones({2}), 2.0);
+  g(ones({3}), 2.0);
+  expect_equal(cache_misses(g), 1);
+  g(ones({3}), 3.0);
+  expect_equal(cache_misses(g), 2);
+}
+
+TEST("a branch on a number is a guard, and a number converted is one value") {
+  const auto f = jit(
+      [](Tensor x, Int n) {
+        if (n > 2) return x * n;
+        return x + static_cast<double>(static_cast<int64_t>(n));
+      },
+      symbolic);
+  expect_near(f(ones({1}), 3).to_vector<float>(), {3});
+  expect_near(f(ones({1}), 9).to_vector<float>(), {9});
+  expect_equal(cache_misses(f), 1);
+  expect_near(f(ones({1}), 1).to_vector<float>(), {2});
+  expect_near(f(ones({1}), 0).to_vector<float>(), {1});
+  expect_equal(cache_misses(f), 3);
+  expect_text(explain(f).find("holds where") != std::string::npos ? "guards" : "none", "guards");
+}
+
+TEST("numbers far beyond what a double holds are compared exactly") {
+  const auto f = jit([](Tensor x, Int n) { return n == 9007199254740993 ? x + 1 : x; }, symbolic);
+  expect_near(f(zeros({1}), 9007199254740993).to_vector<float>(), {1});
+  expect_near(f(zeros({1}), 9007199254740992).to_vector<float>(), {0});
+}
+
+TEST("numbers among the results are those of each call") {
+  const auto f = jit([](Tensor x, Float s) { return std::tuple<Tensor, Int, Float>(x + 1, x.size(0) * 2, s * 0.5); }, symbolic);
+  const auto [y, n, h] = f(ones({2}), 1.0);
+  expect_equal(static_cast<int64_t>(n), 4);
+  expect_equal(static_cast<double>(h), 0.5);
+  const auto [z, m, q] = f(ones({7}), 3.0);
+  expect_equal(static_cast<int64_t>(m), 14);
+  expect_equal(static_cast<double>(q), 1.5);
+  expect_equal(cache_misses(f), 1);
+}
+
+TEST("a size that the guards allow and a rule does not is recorded again, and refused as in eager mode") {
+  const auto f = jit([](Tensor x) { return zeros({x.size(0) - 2}) + 1; }, symbolic);
+  expect_equal(f(ones({5})).numel().hint(), 3);
+  expect_equal(f(ones({2})).numel().hint(), 0);
+  expect_error([&] { f(ones({1})); }, "a size is negative");
+  expect_equal(f(ones({6})).numel().hint(), 4);
+}
+
+TEST("errors are those of constant sizes") {
+  const auto f = jit([](Tensor a, Tensor b) { return matmul(a, b); }, symbolic);
+  f(ones({2, 3}), ones({3, 4}));
+  expect_error([&] { f(ones({2, 3}), ones({4, 4})); }, "inner sizes differ: 3 and 4");
+}
+
+TEST("mark_dynamic makes one size a symbol in constant mode") {
+  const auto f = jit([](Tensor x) { return sum(x, 1) * x.size(0); });
+  for (const int64_t rows : {2, 3, 4}) {
+    const Tensor x = ones({rows, 2});
+    mark_dynamic(x, 0);
+    expect_near(f(x).to_vector<float>(), std::vector<double>(static_cast<size_t>(rows), 2.0 * static_cast<double>(rows)));
+  }
+  expect_equal(cache_misses(f), 1);
+  expect_trace(last_traces(f).front(), "");
+  const Tensor wider = ones({2, 3});
+  mark_dynamic(wider, -2);
+  f(wider);
+  expect_equal(cache_misses(f), 2);
+  f(ones({2, 3}));
+  expect_equal(cache_misses(f), 3);
+  expect_error([&] { mark_dynamic(wider, 2); }, "dim 2 is out of range for cpu f32[2, 3]");
+}
+
+TEST("arguments that share memory keep constant sizes") {
+  const auto f = jit(
+      [](Tensor a, Tensor b) {
+        a.add_(1);
+        return b * 2;
+      },
+      symbolic);
+  for (const int64_t size : {4, 6}) {
+    const Tensor a = zeros({size});
+    const Tensor b = a.narrow(0, 1, 2);
+    expect_near(f(a, b).to_vector<float>(), {2, 2});
+  }
+}
+
+TEST("the same tensor given twice is one argument") {
+  const auto f = jit([](Tensor a, Tensor b) { return a * b; }, symbolic);
+  const Tensor x = full({3}, 2.0), y = full({5}, 3.0);
+  expect_near(f(x, x).to_vector<float>(), {4, 4, 4});
+  expect_near(f(y, y).to_vector<float>(), {9, 9, 9, 9, 9});
+  expect_equal(cache_misses(f), 1);
+}
+
+TEST("functions with graph breaks have constant sizes") {
+  int runs = 0;
+  const auto f = jit(
+      [&](Tensor x) {
+        ++runs;
+        const double total = sum(x).item<double>();
+        return x * total;
+      },
+      symbolic);
+  expect_near(f(ones({2})).to_vector<float>(), {2, 2});
+  expect_near(f(ones({3})).to_vector<float>(), {3, 3, 3});
+  runs = 0;
+  expect_near(f(ones({3})).to_vector<float>(), {3, 3, 3});
+  expect_equal(runs, 1);
+}
+
+TEST("gradients inside a traced function use the symbols of the function") {
+  const auto loss = [](Tensor w, Tensor x) { return mean(square(matmul(x, w))) * x.size(0); };
+  const auto f = jit([&](Tensor w, Tensor x) { return value_and_grad(loss)(w, x).second; }, symbolic);
+  for (const int64_t rows : {3, 5, 7}) {
+    const Tensor w = randn({4, 2}), x = randn({rows, 4});
+    expect_near(f(w, x).to_vector<float>(), grad(loss)(w, x).to_vector<float>(), 1e-5);
+  }
+  expect_equal(cache_misses(f), 1);
+  expect_symbols(f);
+}
+
+TEST("double backward works at every size") {
+  const auto f = jit([](Tensor x) { return sum(x * x * x) / x.size(0); }, symbolic);
+  for (const int64_t size : {2, 5}) {
+    const Tensor x = full({size}, 2.0).requires_grad_();
+    const Tensor first = autograd::grad({f(x)}, {x}, {}, {.create_graph = true})[0];
+    const Tensor second = autograd::grad({sum(first)}, {x})[0];
+    expect_near(second.to_vector<float>(), std::vector<double>(static_cast<size_t>(size), 12.0 / static_cast<double>(size)));
+  }
+  expect_equal(cache_misses(f), 1);
+}
+
+TEST("more sets of sizes than are kept") {
+  const auto f = jit([](Tensor x) { return x + x.size(0); }, symbolic);
+  for (int round = 0; round < 2; ++round)
+    for (int64_t size = 1; size <= 200; ++size) expect_near(f(zeros({size})).to_vector<float>()[0], static_cast<double>(size));
+  expect_equal(cache_misses(f), 1);
+}
+
+TEST("same_input asks nothing, and check_traces verifies") {
+  const auto f = jit([](Tensor x, double s) { return x * s; }, {.cache = Cache::same_input});
+  expect_near(f(ones({1}), 2.0).to_vector<float>(), {2});
+  expect_near(f(ones({1}), 3.0).to_vector<float>(), {2});
+  expect_equal(cache_misses(f), 1);
+  const auto g = jit([](Tensor x, double s) { return x * s; }, {.cache = Cache::same_input, .debug = {.check_traces = true}});
+  g(ones({1}), 2.0);
+  expect_error([&] { g(ones({1}), 3.0); }, "Cache::same_input, and this call is unlike the first: n_0: 3 instead of 2");
+}
+
+}  // namespace fulgurite
