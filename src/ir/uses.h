@@ -27,6 +27,11 @@ void for_each_number_inside(const BoundSymbol& composite, Visit&& visit) {
     for_each_argument(bound, [&](const Value& value) {
       if (!value.is_tensor()) for_each_proxy(value, visit);
     });
+    for_each_output(bound, [&](const Value& output) {
+      if (!output.has_symbolic_sizes()) return;
+      for (const Int size : output.tensor().shape)
+        if (size.proxy()) visit(size.proxy()->id);
+    });
     for_each_number_inside(bound, visit);
   }
 }

@@ -1,6 +1,9 @@
 // Versions with symbols: recorded and transformed once, and made programs of for each set of the symbols' values.
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <mutex>
+#include <set>
 
 #include <fulgurite/error.h>
 
@@ -14,10 +17,30 @@ namespace {
 
 constexpr size_t most_sets_of_values = 128;
 
+// The same question about the same numbers is asked often, by each rule that depends on it.
+using Question = std::array<uint64_t, 5>;
+
+Question question_of(const NumberProxy& number) {
+  const auto word_of = [](const Ref<const NumberProxy>& operand) -> uint64_t {
+    if (!operand) return 0;
+    const bool is_constant = operand->input < 0 && !operand->operands[0];
+    if (!is_constant) return reinterpret_cast<uintptr_t>(operand.get());
+    return operand->kind == NumberProxy::Kind::floating ? std::bit_cast<uint64_t>(operand->floating)
+                                                        : static_cast<uint64_t>(operand->integer);
+  };
+  const auto kind_of = [](const Ref<const NumberProxy>& operand) { return operand ? static_cast<uint64_t>(operand->kind) + 1 : 0; };
+  const bool is_itself = number.input >= 0;
+  return {static_cast<uint64_t>(number.operation) << 32 | static_cast<uint64_t>(number.kind) << 16 | kind_of(number.operands[0]) << 8 |
+              kind_of(number.operands[1]),
+          is_itself ? reinterpret_cast<uintptr_t>(&number) : 0, word_of(number.operands[0]), word_of(number.operands[1]),
+          static_cast<uint64_t>(number.integer)};
+}
+
 std::vector<Ref<const NumberProxy>> find_guards(const CompiledFunction& stages) {
   std::vector<Ref<const NumberProxy>> guards;
+  std::set<Question> asked;
   for (const auto& number : *stages.forward_traces.front().numbers)
-    if (number->constraint == NumberProxy::Constraint::fixed) guards.emplace_back(number.get());
+    if (number->constraint == NumberProxy::Constraint::fixed && asked.insert(question_of(*number)).second) guards.emplace_back(number.get());
   return guards;
 }
 

@@ -9,15 +9,16 @@
 namespace fulgurite {
 namespace {
 
+// Of a symbol only what matters is asked: whether it is 0.
 bool is_number(const Argument& a, int64_t value) {
-  if (a.is_integer()) return !a.integer().is_symbolic() && a.integer().hint() == value;
-  return a.is_floating() && !a.floating().is_symbolic() && a.floating().hint() == static_cast<double>(value);
+  if (a.is_integer()) return (value == 0 || !a.integer().is_symbolic()) && a.integer() == value;
+  return a.is_floating() && (value == 0 || !a.floating().is_symbolic()) && a.floating() == static_cast<double>(value);
 }
 
 /// A factor in the operands' own kind of number, so that it does not promote integers.
 Operand factor_for(const Argument& factor, Dtype dtype) {
   if (is_floating(dtype) || !factor.is_floating()) return factor.operand();
-  return Int(static_cast<int64_t>(factor.floating().hint()));
+  return Int(static_cast<int64_t>(static_cast<double>(factor.floating())));
 }
 
 /// beta * input + alpha * product; input does not count where beta is 0.

@@ -21,7 +21,7 @@ Device device_or_default(const Argument& device) { return device.is_none() ? Dev
 
 void require_sizes(const Shape& size) {
   for (const Int n : size)
-    if (!n.is_symbolic()) require(n.hint() >= 0, "a size is negative: ", size);
+    require(n >= 0, "a size is negative: ", size);
 }
 
 TensorOptions options_of(Dtype dtype, const Argument& device) {

@@ -86,9 +86,10 @@ Tensor right_cotangent(const Tensor& g, const Tensor& left, const Tensor& right)
   return matmul(left_t, g);
 }
 
+// Of a symbol only what matters is asked: whether it is 0.
 bool is_number(const Argument& a, double value) {
-  if (a.is_floating()) return !a.floating().is_symbolic() && a.floating().hint() == value;
-  return a.is_integer() && !a.integer().is_symbolic() && static_cast<double>(a.integer().hint()) == value;
+  if (a.is_floating()) return (value == 0 || !a.floating().is_symbolic()) && a.floating() == value;
+  return a.is_integer() && (value == 0 || !a.integer().is_symbolic()) && a.integer() == value;
 }
 
 /// A factor of integers counts as an integer, as in PyTorch: 0.6 is 0.

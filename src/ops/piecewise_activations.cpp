@@ -25,7 +25,7 @@ void infer_activation(Arguments a, InferredTypes& types) {
 /// A bound in the tensor's own kind of number, so that it does not promote integers.
 Operand bound(const Tensor& x, Float value) {
   if (is_floating(x.dtype())) return value;
-  return Int(static_cast<int64_t>(value.hint()));
+  return Int(static_cast<int64_t>(static_cast<double>(value)));
 }
 
 /// low below, high above, x in between.

@@ -54,8 +54,7 @@ void require_elements(const Tensor& input, const Argument& dims) {
   const Shape shape = input.shape();
   const SmallVector<bool, 6> reduced = reduced_dims(dims, static_cast<int64_t>(shape.size()));
   for (size_t i = 0; i < shape.size(); ++i)
-    if (reduced[i] && !shape[i].is_symbolic())
-      require(shape[i].hint() != 0, "dim ", i, " has no elements, and there is no value to give for none");
+    if (reduced[i]) require(shape[i] != 0, "dim ", i, " has no elements, and there is no value to give for none");
 }
 
 }  // namespace fulgurite

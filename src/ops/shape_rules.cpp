@@ -84,6 +84,9 @@ Shape resolve_shape(const Shape& input, std::span<const Int> wanted) {
     return shape;
   }
   require(known != 0, "the size -1 could be anything in ", shape, " beside a size of 0");
+  // Those that were left out of the product count in this.
+  for (size_t i = 0; i < shape.size() && symbolic; ++i)
+    require(i == inferred || shape[i] != 0, "the size -1 could be anything in ", shape, " beside a size of 0");
   if (!known.is_symbolic() && known.hint() == 1) {
     shape[inferred] = numel;
     return shape;

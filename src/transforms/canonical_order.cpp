@@ -127,6 +127,7 @@ class Order {
 class Renaming {
  public:
   explicit Renaming(Trace& trace) : trace_(trace), renamed_(trace.next_id) {
+    if (trace.numbers) numbers_ = std::shared_ptr<Numbers>(new Numbers, [before = trace.numbers](const Numbers* own) { delete own; });
     for (const Value& input : input_values(trace)) {
       if (proxy_id(input) < 0) continue;
       taken_.push_back(proxy_name(input));
@@ -274,7 +275,9 @@ class Renaming {
   std::vector<char> seen_, renamed_seen_;
   size_t next_id_ = 0;
   int next_name_ = 0;
-  std::shared_ptr<std::vector<detail::Ref<NumberProxy>>> numbers_ = std::make_shared<std::vector<detail::Ref<NumberProxy>>>();
+  using Numbers = std::vector<detail::Ref<NumberProxy>>;
+  // With those before them: dead parts of the trace may still refer to them.
+  std::shared_ptr<Numbers> numbers_;
 };
 
 }  // namespace
