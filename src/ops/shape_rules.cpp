@@ -1,5 +1,7 @@
 #include "ops/shape_rules.h"
 
+#include <algorithm>
+
 #include "ops/dispatch.h"
 
 namespace fulgurite {
@@ -65,7 +67,7 @@ Shape resolve_shape(const Shape& input, std::span<const Int> wanted) {
   Shape shape(wanted.data(), wanted.size());
   // Sizes that occur on both sides are left out of the products, so that symbols stay what they are.
   const bool symbolic = input.is_symbolic() || shape.is_symbolic();
-  Shape rest = symbolic ? input : Shape();
+  Shape rest = symbolic ? input : Shape(), left_out;
   Int known = 1;
   size_t inferred = shape.size();
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -76,10 +78,13 @@ Shape resolve_shape(const Shape& input, std::span<const Int> wanted) {
     }
     require(shape[i] >= 0, "a size is negative: ", shape);
     if (!symbolic || !cancel(rest, shape[i])) known = known * shape[i];
+    else left_out.push_back(shape[i]);
   }
   const Int numel = symbolic ? rest.numel() : input.numel();
   if (inferred == shape.size()) {
-    require(numel == known, "a tensor of shape ", input, " cannot have the shape ", shape,
+    // Where one of those left out is 0, both have no elements.
+    const auto is_empty = [&] { return std::ranges::any_of(left_out, [](Int size) { return static_cast<bool>(size == 0); }); };
+    require(static_cast<bool>(numel == known) || is_empty(), "a tensor of shape ", input, " cannot have the shape ", shape,
             ": the numbers of elements differ");
     return shape;
   }

@@ -204,7 +204,7 @@ std::string check_branch_program(unsigned seed, BranchCounts& counts) {
   counts.hits += cache_hits(jitted);
   const std::string text = explain(jitted);
   for (size_t at = text.find("because with symbols"); at != std::string::npos; at = text.find("because with symbols", at + 1))
-    ++counts.constants;
+    counts.constants.push_back(std::to_string(seed) + text.substr(at + 20, text.find('\n', at) - at - 20));
   return problem;
 }
 

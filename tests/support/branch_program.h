@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <vector>
 
 #include <fulgurite/fulgurite.h>
 
@@ -19,7 +20,8 @@ Tensor run_branch_program(unsigned seed, Tensor a, Tensor b, Int n, Float s);
 BranchInputs branch_inputs(unsigned seed, unsigned call);
 
 struct BranchCounts {
-  int64_t programs = 0, calls = 0, hits = 0, errors = 0, constants = 0;
+  int64_t programs = 0, calls = 0, hits = 0, errors = 0;
+  std::vector<std::string> constants;  // why some were recorded with constants
 };
 /// Calls one function with symbols for several inputs and compares with eager mode, gradients included: "" or what differs.
 std::string check_branch_program(unsigned seed, BranchCounts&);
