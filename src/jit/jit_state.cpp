@@ -109,15 +109,22 @@ void JitState::call(const CallableTable& table, const void* const* arguments, So
     version = found.get();
   } else if (has_symbols || !version || !(holds(*version, leaves) || may_skip_guards(*version, leaves, at))) [[unlikely]] {
     const uint64_t hash = leaves.hash();
-    version = options_.cache == Cache::no_caching ? nullptr : find(leaves, hash);
+    const bool caches = options_.cache != Cache::no_caching;
+    version = caches ? find(leaves, hash) : nullptr;
+    std::optional<CompileTurns::Turn> turn;
+    if (!version && caches) {
+      turn.emplace(turns_, has_symbols ? hash_of(leaves.key_without_symbols()) : hash);
+      if (has_symbols) found = find_with_symbols(leaves);
+      version = found ? found.get() : find(leaves, hash);
+    }
     if (!version) {
       misses_.fetch_add(1, std::memory_order_relaxed);
-      made = compile_version(table, arguments, leaves, at, result);
+      made = compile_version(table, arguments, leaves, at, turn ? &*turn : nullptr, result);
       version = made.get();
       add(made, hash);
       log_compile(*this, *made);
       start = std::chrono::steady_clock::now();
-    } else {
+    } else if (!found) {
       last_.store(version, std::memory_order_release);
     }
   }
@@ -137,7 +144,8 @@ void JitState::call(const CallableTable& table, const void* const* arguments, So
 
 std::shared_ptr<const CompiledVersion> JitState::compile_version(const CallableTable& table,
                                                                  const void* const* arguments, const Leaves& leaves,
-                                                                 SourceLocation at, CallResult& result) {
+                                                                 SourceLocation at, CompileTurns::Turn* turn,
+                                                                 CallResult& result) {
   const auto start = std::chrono::steady_clock::now();
   auto version = std::make_shared<CompiledVersion>();
   version->when = std::chrono::system_clock::now();
@@ -154,7 +162,7 @@ std::shared_ptr<const CompiledVersion> JitState::compile_version(const CallableT
             : miss_reason(versions_.empty() ? nullptr : versions_.back().get(), leaves, version->leaf_names);
   }
 
-  CallInPieces runner(*this, leaves, paths, at);
+  CallInPieces runner(*this, leaves, paths, at, turn);
   RecordRequest request{table, callable_.get(), arguments, leaves, paths, version->leaf_names, at, nullptr, options_.memory_budget,
                         &options_.executors};
   if (options_.fullgraph) request.no_breaks = "with fullgraph = true";

@@ -10,6 +10,7 @@
 
 #include <fulgurite/jit.h>
 
+#include "jit/compile_turns.h"
 #include "jit/recording.h"
 #include "pipeline/pipeline.h"
 #include "support/context.h"
@@ -105,7 +106,7 @@ class JitState {
   using Versions = std::vector<std::shared_ptr<const CompiledVersion>>;
   const CompiledVersion* find(const Leaves&, uint64_t hash) const;
   std::shared_ptr<const CompiledVersion> compile_version(const CallableTable&, const void* const* arguments,
-                                                         const Leaves&, SourceLocation, CallResult&);
+                                                         const Leaves&, SourceLocation, CompileTurns::Turn*, CallResult&);
   std::shared_ptr<const CompiledVersion> compile_constant(std::shared_ptr<CompiledVersion>, Recording, const CallInPieces&, const Leaves&,
                                                           const std::vector<LeafPath>&, std::chrono::steady_clock::time_point start,
                                                           SourceLocation, CallResult&);
@@ -133,6 +134,7 @@ class JitState {
   const std::vector<Transform> transforms_;
   const SourceLocation made_at_;
 
+  CompileTurns turns_;
   std::atomic<const CompiledVersion*> last_{nullptr};  // looked at first; owned by versions_
   mutable std::shared_mutex mutex_;                    // of what follows
   Versions versions_;

@@ -25,6 +25,7 @@ void CallInPieces::note_break(const std::string& what, SourceLocation at) {
 }
 
 std::vector<Tensor> CallInPieces::run(Piece piece) {
+  if (turn_) turn_->end();
   Recording recording;
   std::set<int> named;
   for (const Piece::Input& input : piece.inputs)
