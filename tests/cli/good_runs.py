@@ -49,8 +49,8 @@ def test_logs(cli):
     expect("[traces] // Constructed by Delete Last Used" in "\n".join(lines), lines)
     known = "  recompiles: each compile of a jitted function: why, which guard failed, and how long it took\n" \
             "  traces: the traces of each compile, pass by pass\n"
-    expect_equal(told("help", "--version"), "fulgurite: FULGURITE_LOGS takes these, separated by commas:\n" + known, "help")
-    expect_equal(told("fusion,", "--version"), "fulgurite: FULGURITE_LOGS: fusion is unknown and has no effect; there are:\n" + known,
+    expect_equal(told("help", *bench), "fulgurite: FULGURITE_LOGS takes these, separated by commas:\n" + known, "help")
+    expect_equal(told("fusion,", *bench), "fulgurite: FULGURITE_LOGS: fusion is unknown and has no effect; there are:\n" + known,
                  "an unknown channel")
 
 
