@@ -1,5 +1,5 @@
 // What a call costs beside its kernels, one thread: three pointwise operators and a small network, an empty function, further
-// arguments, heap allocations, many cached versions. One JSON line for each case and metric; the least of several rounds.
+// arguments, graph breaks, heap allocations, many cached versions. One JSON line for each case and metric; the least of several rounds.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -109,6 +109,26 @@ void measure_many_versions() {
   report("versions_1000", "alternating_ratio_of_two_versions", among_two / of_one);
 }
 
+void measure_breaks() {
+  const NoGrad no_grad;
+  const Tensor x = rand({16}), y = rand({16});
+  const auto in_three_pieces = jit([](Tensor x, Tensor y) {
+    Tensor a = x + y;
+    a = exp(a);
+    a = a * y;
+    a = a - x;
+    graph_break();
+    Tensor b = sin(a);
+    b = b * x;
+    b = b + a;
+    graph_break();
+    b = b * b;
+    b = b + 1;
+    return relu(b);
+  });
+  measure("ten_operators_two_breaks", [&] { in_three_pieces(x, y); });
+}
+
 void measure_all() {
   set_num_threads(1);
   {
@@ -126,6 +146,7 @@ void measure_all() {
   const auto step = jit(value_and_grad(loss_of));
   measure("value_and_grad_mlp", [&] { step(network, x, target); });
   measure_arguments();
+  measure_breaks();
   measure_many_versions();
 }
 
