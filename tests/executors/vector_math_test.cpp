@@ -1,56 +1,18 @@
 #include "codegen/vector_math.h"
 
 #include <cmath>
-#include <cstdint>
-#include <cstring>
 
-#include "support/test.h"
+#include "executors/ulps.h"
 
 namespace k = fulgurite::FULGURITE_KERNELS;
 using k::Floats;
+using namespace fulgurite::test;
 
 namespace {
 
-// How far `got` is from the true value, in units of its last place.
-double error_in_ulps(float got, double truth) {
-  if (std::isnan(truth)) return std::isnan(got) ? 0 : 1e9;
-  const float rounded = static_cast<float>(truth);
-  if (std::isinf(rounded)) return got == rounded ? 0 : std::fabs(got) == 3.4028234664e38f ? 1 : 1e9;
-  int exponent = 0;
-  std::frexp(truth, &exponent);
-  return std::fabs(got - truth) / std::ldexp(1.0, std::max(exponent - 24, -149));
-}
-
 template <class Lanes, class Scalar>
 void check(const char* name, Lanes of_lanes, Scalar of_double, double bound = 2.5) {
-  double worst = 0;
-  float worst_at = 0;
-  const auto compare = [&](const float* in) {
-    float out[16];
-    k::store(out, of_lanes(k::load(in)));
-    for (int lane = 0; lane < 16; ++lane) {
-      const double error = error_in_ulps(out[lane], of_double(static_cast<double>(in[lane])));
-      if (error > worst) {
-        worst = error;
-        worst_at = in[lane];
-      }
-    }
-  };
-  // Every exponent and sign, with mantissas that differ from one to the next.
-  float in[16];
-  constexpr uint32_t step = 40009;
-  for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 16 * step) {
-    for (uint32_t lane = 0; lane < 16; ++lane) {
-      const uint32_t pattern = static_cast<uint32_t>(bits) + lane * step;
-      std::memcpy(&in[lane], &pattern, 4);
-    }
-    compare(in);
-  }
-  const float special[16] = {0.f,  -0.f,    INFINITY, -INFINITY, NAN,  1e-45f, -1e-45f, 1.f,
-                             -1.f, 3.4e38f, -3.4e38f, 1e-38f,    0.5f, 88.7f,  -87.4f,  3.14159274f};
-  compare(special);
-  expect(worst <= bound,
-         std::string(name) + " is off by " + std::to_string(worst) + " ulp at " + std::to_string(worst_at));
+  check_lanes(name, of_lanes, of_double, bound);
 }
 
 }  // namespace
