@@ -37,7 +37,8 @@ double measure(double budget, const Call& call) {
   for (int repeats = 0; repeats < 2 || cpu_seconds() - start < budget; ++repeats) {
     const double from = cpu_seconds();
     for (int64_t i = 0; i < batch; ++i) call();
-    best = std::min(best, (cpu_seconds() - from) / static_cast<double>(batch));
+    // The clock may stand still over a short time.
+    if (const double taken = cpu_seconds() - from; taken > 0) best = std::min(best, taken / static_cast<double>(batch));
   }
   return best;
 }

@@ -20,11 +20,27 @@ list(FILTER fulgurite_sources EXCLUDE REGEX "/src/executors/eager/kernels/")
 
 configure_file(${PROJECT_SOURCE_DIR}/cmake/version.h.in ${PROJECT_BINARY_DIR}/include/fulgurite/version.h @ONLY)
 
+# The header of generated kernels, as text.
+set(kernel_header_definitions "")
+foreach(part vector vector_math vector_angles vector_activations vector_launch vector_rows vector_wide)
+  set(header ${PROJECT_SOURCE_DIR}/src/codegen/${part}.h)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
+  file(READ ${header} content)
+  string(APPEND kernel_header_definitions "extern const std::string_view ${part}_text;\nconst std::string_view ${part}_text = R\"header(${content})header\";\n\n")
+endforeach()
+configure_file(${PROJECT_SOURCE_DIR}/cmake/kernel_header_text.cpp.in ${PROJECT_BINARY_DIR}/kernel_header_text.cpp @ONLY)
+list(APPEND fulgurite_sources ${PROJECT_BINARY_DIR}/kernel_header_text.cpp)
+
 add_library(fulgurite_objects OBJECT ${fulgurite_sources})
 target_include_directories(fulgurite_objects
   PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
   PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(fulgurite_objects PRIVATE fulgurite_settings)
+
+if(FULGURITE_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # At -O1 g++ contracts nothing to fused operations, and generated kernels give the bits of those that the library has.
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/codegen/compile_kernels.cpp PROPERTIES COMPILE_DEFINITIONS FULGURITE_UNCONTRACTED)
+endif()
 
 # Kernels are compiled once for each instruction set; the best one the CPU has is chosen when the first kernel is looked up.
 set(fulgurite_kernel_objects)

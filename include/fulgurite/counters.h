@@ -9,6 +9,7 @@ namespace fulgurite {
 ///
 ///   unique_graphs    traces that jit compiled: one for each version of a function without graph breaks, one for each new piece of one
 ///                    with them
+///   evicted_versions what jitted functions let go to make room for other versions (CacheLimits)
 class Counters {
  public:
   int64_t operator[](std::string_view name) const;

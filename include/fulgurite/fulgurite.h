@@ -12,10 +12,14 @@
 #include <fulgurite/trace_support.h>
 #include <fulgurite/value.h>
 
+#include <fulgurite/autocast.h>
 #include <fulgurite/autograd.h>
+#include <fulgurite/autograd_function.h>
 #include <fulgurite/counters.h>
 #include <fulgurite/examine.h>
 #include <fulgurite/extend.h>
+#include <fulgurite/fusion_executor.h>
+#include <fulgurite/grad_scaler.h>
 #include <fulgurite/io.h>
 #include <fulgurite/jit.h>
 #include <fulgurite/nn.h>

@@ -29,6 +29,21 @@ struct DebugOptions {
   bool verify_against_eager = false; // every call also runs the C++ function eagerly and compares
 };
 
+/// How much a jitted function keeps, and what it does when it is compiled often. Members are given in this order.
+struct CacheLimits {
+  /// Compiled versions; beyond that those go that were not used for the longest time, a few at a time. None:
+  /// FULGURITE_CACHE_VERSIONS, or 4096.
+  std::optional<int64_t> versions = {};
+  /// Programs of versions with symbols, one for each set of their values; the same holds for them.
+  int64_t sets_of_values = 1024;
+  /// Versions whose traces are kept with every stage: the newest. Of others, the first and the last stage.
+  int64_t traces = 64;
+  /// Compiles after which it is said on stderr, once, what changes from call to call; 0: never.
+  int64_t warn_after = 32;
+  /// Compiles after which a call that needs another one is an error; 0: never.
+  int64_t refuse_after = 0;
+};
+
 /// Members are given in this order.
 struct JitOptions {
   Cache cache = Cache::constant_values;
@@ -40,6 +55,17 @@ struct JitOptions {
   std::optional<int64_t> memory_budget = {};                   // bytes saved for backward
   DebugOptions debug = {};
   std::optional<Dtype> autocast = {};
+  CacheLimits limits = {};
+};
+
+/// What a jitted function keeps, in bytes where not said otherwise.
+struct CacheStats {
+  int64_t versions = 0;       // how many are kept: whole functions, and pieces of functions with graph breaks
+  int64_t sets_of_values = 0; // programs for sets of values of symbols
+  int64_t evicted = 0;        // how many of both went to make room
+  int64_t programs = 0;       // plans, and what runs work in
+  int64_t arenas = 0;         // memory for intermediate values, as far as programs keep it between calls
+  int64_t traces = 0;
 };
 
 /// Milliseconds are sums over all compiles; microseconds are of the calls.
@@ -149,11 +175,12 @@ std::vector<Trace> last_prologue_traces(const Jitted&);
 int64_t cache_hits(const Jitted&);
 int64_t cache_misses(const Jitted&);
 CompileStats compile_stats(const Jitted&);
+CacheStats cache_stats(const Jitted&);
 /// Every compile: when, why, how long, which line; and what was captured.
 std::string explain(const Jitted&);
 
-/// Ends the piece being recorded. Does nothing outside a recording; inside one it is an error for now: functions are
-/// compiled whole.
+/// Ends the piece being recorded: what was recorded is run, and the function goes on with another piece. Does nothing outside a recording;
+/// where functions are compiled whole (JitOptions::fullgraph, grad(), checkpoint()) it is an error.
 void graph_break(SourceLocation at = SourceLocation::here());
 /// Makes a size of an argument a symbol, whatever the cache mode: one compiled version serves all sizes for which the comparisons made
 /// while recording come out alike. Belongs to this tensor; a negative `dim` counts from the last.

@@ -1088,8 +1088,13 @@ std::tuple<Tensor, Tensor> nanmedian_with_indices(const Tensor& input, Int dim, 
 /// The cotangent of nll_loss's input: zero but at each target's class.
 Tensor nll_loss_backward(const Tensor& grad, const Tensor& target, const Tensor& weight, Int classes, Int ignore_index,
     std::string_view reduction, SourceLocation at = SourceLocation::here());
+/// An error with this text.
+Tensor no_gradient(const Tensor& cotangent, std::string_view message, SourceLocation at = SourceLocation::here());
 /// Normally distributed numbers, drawn from a state.
 Tensor normal(const Tensor& state, const Dims& size, Float mean, Float std, Dtype dtype, SourceLocation at =
+    SourceLocation::here());
+/// A gradient of a function that can be differentiated once.
+Tensor once_differentiable(const Tensor& gradient, std::string_view function, SourceLocation at =
     SourceLocation::here());
 /// torch.nn.functional.one_hot with the number of classes given.
 Tensor one_hot(const Tensor& input, Int num_classes, SourceLocation at = SourceLocation::here());
@@ -1118,6 +1123,8 @@ Tensor softmax_backward(const Tensor& grad, const Tensor& output, Int dim, Sourc
 /// Numbers evenly distributed from low to below high, drawn from a state.
 Tensor uniform(const Tensor& state, const Dims& size, Float low, Float high, Dtype dtype, SourceLocation at =
     SourceLocation::here());
+/// The values of one tensor with the gradient of another: what a write leaves of a tensor where gradients are off.
+Tensor with_history(const Tensor& value, const Tensor& source, SourceLocation at = SourceLocation::here());
 using fulgurite::abs;
 using fulgurite::acos;
 using fulgurite::acosh;

@@ -11,13 +11,6 @@ namespace fulgurite {
 
 namespace {
 
-// Whether nobody else can see the tensor's elements, so that it may become a leaf's gradient as it is.
-bool is_ours_alone(const Tensor& gradient) {
-  const TensorImpl& impl = *gradient.impl();
-  return impl.owners.load(std::memory_order_acquire) == 1 &&
-         impl.storage->owners.load(std::memory_order_acquire) == 1 && impl.is_contiguous && !impl.requires_grad;
-}
-
 Tensor own_copy(const Tensor& gradient) {
   const Tensor copy = make_tensor(gradient.impl()->sizes, gradient.dtype(), gradient.device());
   copy_elements(gradient, copy);
@@ -26,8 +19,15 @@ Tensor own_copy(const Tensor& gradient) {
 
 }  // namespace
 
+bool is_ours_alone(const Tensor& gradient) {
+  const TensorImpl& impl = *gradient.impl();
+  return impl.owners.load(std::memory_order_acquire) == 1 &&
+         impl.storage->owners.load(std::memory_order_acquire) == 1 && impl.is_contiguous && !impl.requires_grad;
+}
+
 AccumulateGrad::AccumulateGrad(Tensor variable) : variable_(std::move(variable)) {
   set_sequence_nr(std::numeric_limits<uint64_t>::max());
+  add_to_hash(static_cast<uint64_t>(variable_.dtype()) << 8 | variable_.impl()->sizes.size());
 }
 
 void accumulate_gradient(const Tensor& variable, Tensor gradient, bool create_graph) {
@@ -43,26 +43,23 @@ void accumulate_gradient(const Tensor& variable, Tensor gradient, bool create_gr
   }
   // In place: whoever holds the gradient sees the sum.
   const GradModeScope no_grad(false);
-  const Tensor total = add(present, gradient);
-  copy_elements(total, present);
-  present.impl()->storage->version.fetch_add(1, std::memory_order_relaxed);
+  present.add_(gradient);
 }
 
-std::vector<Tensor> AccumulateGrad::apply(std::vector<Tensor> gradients, bool create_graph) {
+std::vector<Tensor> AccumulateGrad::apply(std::vector<Tensor> gradients, const NodeRun& run) {
   Tensor gradient = std::move(gradients[0]);
   gradients.clear();
-  if (!gradient.defined()) return {};
   std::vector<std::function<void(Tensor)>> after;
   {
     const std::lock_guard lock(autograd_mutex(*variable_.impl()));
     after = autograd_of(*variable_.impl()).post_accumulate_hooks.snapshot();
   }
-  {
+  if (gradient.defined()) {
     // One thread at a time adds to a leaf; the gradient itself is written outside the short lock above.
     static std::mutex accumulation[64];
     const std::lock_guard lock(
         accumulation[reinterpret_cast<uintptr_t>(variable_.impl().get()) / sizeof(TensorImpl) % 64]);
-    accumulate_gradient(variable_, std::move(gradient), create_graph);
+    accumulate_gradient(variable_, std::move(gradient), run.create_graph);
   }
   for (const auto& hook : after) hook(variable_);
   return {};

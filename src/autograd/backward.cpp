@@ -8,10 +8,19 @@
 #include "autograd/accumulate_grad.h"
 #include "autograd/engine.h"
 #include "ops/dispatch.h"
+#include "support/context.h"
+#include "support/log.h"
 
 namespace fulgurite {
 
 namespace {
+
+// A leaf holds its gradient, whose history holds the leaf.
+void warn_of_cycle() {
+  if (context().has_warned_of_cycles.exchange(true)) return;
+  warn("backward() with create_graph leaves a gradient with a history in each leaf, and the history holds the leaf: neither is freed until "
+       "set_grad({}) takes the gradient away; autograd::grad() gives such gradients without that");
+}
 
 // Inside a recording the engine needs what was recorded so far to have been run; it runs outside of it.
 std::unique_ptr<InterpreterScope> leave_recording(const char* what, const std::vector<Tensor>& outputs, SourceLocation at) {
@@ -58,6 +67,7 @@ BackwardCall start(const char* what, const std::vector<Tensor>& outputs, const s
 
 void check_input(const char* what, const Tensor& input, size_t index, SourceLocation at) {
   if (!input.defined()) throw UserError(text::cat(what, ": input ", index, " is undefined"), at);
+  bring_history_up_to_date(input);
   if (!input.requires_grad())
     throw UserError(text::cat(what, ": input ", index, ", ", type_text(input), ", does not require grad"), at);
 }
@@ -71,8 +81,8 @@ void backward(const TensorList& outputs, const TensorList& gradients, const Back
   const auto outside = leave_recording("backward()", outputs.tensors(), at);
   BackwardCall call = start("backward()", outputs.tensors(), gradients.tensors(), at);
   call.create_graph = options.create_graph;
+  if (call.create_graph) warn_of_cycle();
   call.keep_graph = options.retain_graph.value_or(options.create_graph);
-  std::vector<size_t> kept;  // inputs that are no leaves: their gradients come back
   for (size_t i = 0; i < options.inputs.size(); ++i) {
     const Tensor& input = options.inputs[i];
     check_input("backward()", input, i, at);

@@ -23,7 +23,7 @@ void add_text(Words& words, std::string_view text) {
   }
 }
 
-void add_tensor(Words& words, const Tensor& tensor) {
+void add_tensor(Words& words, const Tensor& tensor, bool with_sizes) {
   if (!tensor.defined()) {
     words.push_back(~uint64_t{0});
     return;
@@ -32,7 +32,8 @@ void add_tensor(Words& words, const Tensor& tensor) {
   words.push_back(uint64_t{1} << 32 | static_cast<uint64_t>(impl.dtype) << 24 |
                   static_cast<uint64_t>(impl.device.kind) << 20 | static_cast<uint64_t>(impl.requires_grad) << 16 |
                   impl.sizes.size());
-  for (const int64_t size : impl.sizes) words.push_back(static_cast<uint64_t>(size));
+  if (with_sizes)
+    for (const int64_t size : impl.sizes) words.push_back(static_cast<uint64_t>(size));
 }
 
 void add_optional(Words& words, const std::optional<Int>& number) {
@@ -40,13 +41,13 @@ void add_optional(Words& words, const std::optional<Int>& number) {
   if (number) words.push_back(static_cast<uint64_t>(number->hint()));
 }
 
-void add(Words& words, const Argument& argument) {
+void add(Words& words, const Argument& argument, bool with_sizes = true) {
   using Kind = Argument::Kind;
   words.push_back(static_cast<uint64_t>(argument.kind()));
   switch (argument.kind()) {
     case Kind::none:
     case Kind::ellipsis: break;
-    case Kind::tensor: add_tensor(words, argument.tensor()); break;
+    case Kind::tensor: add_tensor(words, argument.tensor(), with_sizes); break;
     case Kind::integer: words.push_back(static_cast<uint64_t>(argument.integer().hint())); break;
     case Kind::floating: words.push_back(std::bit_cast<uint64_t>(argument.floating().hint())); break;
     case Kind::boolean: words.push_back(argument.boolean().hint()); break;
@@ -58,7 +59,7 @@ void add(Words& words, const Argument& argument) {
       break;
     case Kind::tensors:
       words.push_back(argument.tensors().size());
-      for (const Tensor& tensor : argument.tensors()) add_tensor(words, tensor);
+      for (const Tensor& tensor : argument.tensors()) add_tensor(words, tensor, with_sizes);
       break;
     case Kind::integers:
       words.push_back(argument.integers().size());
@@ -72,7 +73,7 @@ void add(Words& words, const Argument& argument) {
     }
     case Kind::list:
       words.push_back(argument.list().size());
-      for (const Argument& item : argument.list()) add(words, item);
+      for (const Argument& item : argument.list()) add(words, item, with_sizes);
       break;
     case Kind::slice:
       add_optional(words, argument.slice().start);
@@ -90,6 +91,12 @@ void collect(SmallVector<const Tensor*, 6>& out, const Argument& argument) {
     for (const Argument& item : argument.list()) collect(out, item);
 }
 
+uint64_t hash_of(const Words& words) {
+  uint64_t hash = 0x9e3779b97f4a7c15u;
+  for (const uint64_t word : words) hash = std::rotl(hash ^ word, 23) * 0xff51afd7ed558ccdu;
+  return hash ^ hash >> 29;
+}
+
 }  // namespace
 
 CallKey call_key(const Symbol& symbol, Arguments arguments) {
@@ -98,10 +105,21 @@ CallKey call_key(const Symbol& symbol, Arguments arguments) {
   key.words.push_back(static_cast<uint64_t>(default_dtype()));
   key.words.push_back(executors_version());
   for (const Argument& argument : arguments) add(key.words, argument);
-  uint64_t hash = 0x9e3779b97f4a7c15u;
-  for (const uint64_t word : key.words) hash = std::rotl(hash ^ word, 23) * 0xff51afd7ed558ccdu;
-  key.hash = hash ^ hash >> 29;
+  key.hash = hash_of(key.words);
   return key;
+}
+
+uint64_t call_structure_hash(const Symbol& symbol, Arguments arguments) {
+  Words words;
+  words.push_back(reinterpret_cast<uintptr_t>(&symbol));
+  const auto parameters = symbol.signature.params();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view name = i < parameters.size() ? parameters[i].name : std::string_view();
+    const bool is_sizes = name == "shape" || name == "size" || name == "sizes" || name == "output_size";
+    if (is_sizes && arguments[i].kind() == Argument::Kind::integers) words.push_back(arguments[i].integers().size());
+    else add(words, arguments[i], false);
+  }
+  return hash_of(words);
 }
 
 SmallVector<const Tensor*, 6> tensors_of(Arguments arguments) {

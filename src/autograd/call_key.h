@@ -16,6 +16,8 @@ struct CallKey {
   friend bool operator==(const CallKey& a, const CallKey& b) { return a.hash == b.hash && a.words == b.words; }
 };
 CallKey call_key(const Symbol&, Arguments);
+/// Of the same without sizes: those of tensors, and arguments that are sizes.
+uint64_t call_structure_hash(const Symbol&, Arguments);
 
 /// The tensors of a call in order: arguments, then the items of lists where they stand.
 SmallVector<const Tensor*, 6> tensors_of(Arguments);

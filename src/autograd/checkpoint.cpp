@@ -22,7 +22,7 @@ class InputNode final : public Node {
  public:
   std::string name() const override { return "CheckpointInput"; }
   size_t output_count() const override { return 1; }
-  std::vector<Tensor> apply(std::vector<Tensor>, bool) override { return {}; }
+  std::vector<Tensor> apply(std::vector<Tensor>, const NodeRun&) override { return {}; }
 };
 
 template <class F>
@@ -130,6 +130,7 @@ void CheckpointedCall::recompute() {
   {
     const AtEnd end([this] { is_recomputing_ = false; });
     const InterpreterScope eager(nullptr);
+    const AutocastScope autocast(autocast_);
     const GradModeScope grad_mode(true);
     const Scope scope(shared_from_this(), true);
     run_(inputs);

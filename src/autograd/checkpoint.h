@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "autograd/saved_tensor.h"
+#include "ops/autocast.h"
 #include "ops/rules.h"
 #include "support/context.h"
 
@@ -60,6 +61,7 @@ class CheckpointedCall : public std::enable_shared_from_this<CheckpointedCall> {
   std::vector<char> requires_grad_;
   Run run_;
   SourceLocation at_;
+  const std::optional<Dtype> autocast_ = autocast_dtype();  // of the first run
   Draws draws_, replayed_;
   std::vector<Place> places_;
   bool is_complete_ = false;  // the first run has ended

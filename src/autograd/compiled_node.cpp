@@ -57,9 +57,9 @@ class Origins {
 class CompiledNode final : public Node {
  public:
   CompiledNode(std::span<const Tensor> inputs, const std::vector<Tensor>& outputs, std::span<const Tensor> saved,
-               std::shared_ptr<const Program> backward, const Trace& trace, std::string name,
-               std::shared_ptr<const Program> forward)
-      : backward_(std::move(backward)), forward_(std::move(forward)), trace_(trace), name_(std::move(name)) {
+               std::shared_ptr<const Program> backward, std::string name, std::shared_ptr<const Program> forward)
+      : backward_(std::move(backward)), forward_(std::move(forward)), name_(std::move(name)) {
+    add_to_hash(reinterpret_cast<uintptr_t>(backward_.get()));
     for (const Tensor& input : inputs) add_edge(gradient_edge(input));
     for (const Tensor& output : outputs) {
       outputs_.push_back(output.defined() ? TensorType{output.shape(), output.dtype(), output.device()} : TensorType());
@@ -84,9 +84,9 @@ class CompiledNode final : public Node {
     inputs_.clear();
   }
 
-  std::vector<Tensor> apply(std::vector<Tensor> gradients, bool create_graph) override {
+  std::vector<Tensor> apply(std::vector<Tensor> gradients, const NodeRun& run) override {
     if (is_released_) throw_already_freed(name_);
-    const std::vector<Value> expected = input_values(trace_);
+    const std::vector<Value> expected = input_values(backward_->trace());
     if (expected.size() != saved_.size() + gradients.size())
       throw InternalError(
           text::cat(name_, " takes ", expected.size(), " inputs, got ", saved_.size() + gradients.size()));
@@ -95,7 +95,7 @@ class CompiledNode final : public Node {
       if (!is_read) gradients[i] = Tensor();
       else if (!gradients[i].defined()) gradients[i] = make_zeros(outputs_[i]);
     }
-    if (create_graph) return apply_recorded(gradients);
+    if (run.create_graph) return apply_recorded(gradients);
 
     std::vector<Tensor> arguments, results;
     arguments.reserve(expected.size());
@@ -117,18 +117,17 @@ class CompiledNode final : public Node {
         arguments.push_back(saved.with_history(*this));
       }
       arguments.insert(arguments.end(), gradients.begin(), gradients.end());
-      return evaluate(trace_, arguments);
+      return evaluate(backward_->recordable(), arguments);
     }
     for (const SavedTensor& input : inputs_) arguments.push_back(input.with_history(*this));
     for (const SavedTensor& saved : saved_) arguments.push_back(saved.elements(name_));
     arguments.insert(arguments.end(), gradients.begin(), gradients.end());
-    return evaluate(backward_from_inputs(forward_->trace(), trace_), arguments);
+    return evaluate(backward_from_inputs(forward_->recordable(), backward_->recordable()), arguments);
   }
 
   std::vector<SavedTensor> saved_, inputs_;
   std::vector<TensorType> outputs_;
   std::shared_ptr<const Program> backward_, forward_;
-  const Trace& trace_;
   std::string name_;
   bool is_released_ = false;
 };
@@ -136,10 +135,8 @@ class CompiledNode final : public Node {
 }  // namespace
 
 void attach_compiled_node(std::span<const Tensor> inputs, std::vector<Tensor>& outputs, std::vector<Tensor> saved,
-                          std::shared_ptr<const Program> backward, const Trace& backward_trace, std::string name,
-                          std::shared_ptr<const Program> forward) {
-  const auto node = std::make_shared<CompiledNode>(inputs, outputs, saved, std::move(backward), backward_trace,
-                                                   std::move(name), std::move(forward));
+                          std::shared_ptr<const Program> backward, std::string name, std::shared_ptr<const Program> forward) {
+  const auto node = std::make_shared<CompiledNode>(inputs, outputs, saved, std::move(backward), std::move(name), std::move(forward));
   for (size_t i = 0; i < outputs.size(); ++i)
     if (outputs[i].defined() && is_floating(outputs[i].dtype())) set_history(outputs[i], node, static_cast<int>(i));
 }

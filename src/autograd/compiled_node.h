@@ -15,12 +15,11 @@ namespace fulgurite {
 /// share one node.
 ///
 /// `saved` is what the augmented forward saved (C0), in order; `backward` takes it, then one cotangent for each output.
-/// `backward_trace` is a trace of the same inputs and results that can be recorded; it must live as long as `backward`.
 /// `forward` is the augmented forward's program: with it, values made and saved inside the call can be differentiated a
 /// second time. An output that is undefined or not floating carries no gradient; an input that is undefined or does not
 /// require grad gets none. An input that is also an output keeps its own history: pass it undefined among the outputs.
 void attach_compiled_node(std::span<const Tensor> inputs, std::vector<Tensor>& outputs, std::vector<Tensor> saved,
-                          std::shared_ptr<const Program> backward, const Trace& backward_trace, std::string name,
+                          std::shared_ptr<const Program> backward, std::string name,
                           std::shared_ptr<const Program> forward = nullptr);
 
 }  // namespace fulgurite

@@ -10,13 +10,14 @@
 #include "autograd/tensor_autograd.h"
 #include "executors/gradient_rules.h"
 #include "ir/trace_values.h"
+#include "ops/symbols.h"
 #include "tracing/tracer.h"
 
 namespace fulgurite {
 
 namespace {
 
-// "log_softmax" → "LogSoftmaxBackward"
+// "log_softmax" → "LogSoftmaxBackward0"
 std::string node_name_of(std::string_view name) {
   std::string out;
   bool is_start = true;
@@ -24,7 +25,7 @@ std::string node_name_of(std::string_view name) {
     if (c != '_') out += is_start ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
     is_start = c == '_';
   }
-  return out + "Backward";
+  return out + "Backward0";
 }
 
 int place_of(const std::vector<Value>& values, const Value& value) {
@@ -41,14 +42,34 @@ std::vector<Value> results_of(const Symbol& symbol, const Trace& trace) {
   return {};
 }
 
+// A joint trace without the gradients that nobody needs. `places` are the inputs' among the call's tensors.
+Trace only_needed_gradients(const Trace& joint, uint64_t needed, const std::vector<size_t>& places) {
+  Trace out = joint;
+  BoundSymbol& last = out.bound_symbols.back();
+  std::vector<std::pair<std::string, Value>> results = last.kwargs;
+  for (auto& [name, value] : results) {
+    if (name != "output") continue;
+    std::vector<Value> gradients = value.list();
+    for (size_t i = 0; i < gradients.size(); ++i)
+      if (places[i] < 64 && (needed >> places[i] & 1) == 0) gradients[i] = Value();
+    value = Value(std::move(gradients));
+  }
+  last.kwargs = results;
+  return eliminate_dead_code(out);
+}
+
 }  // namespace
 
 EagerFunction::EagerFunction(const Symbol& symbol, Arguments arguments, SourceLocation at)
-    : symbol_(&symbol), node_name_(node_name_of(symbol.name())) {
+    : symbol_(&symbol),
+      node_name_(node_name_of(symbol.name())),
+      structure_hash_(call_structure_hash(symbol, arguments)),
+      gives_last_first_(&symbol == &linear_symbol) {
   options_.executors = default_executors();
   if (options_.executors.empty()) options_.executors = {"eager"};
   // One operator's inputs and results are alive anyhow, and what runs at once is not to run twice.
   options_.skip_transforms = {"recomputation"};
+  options_.fuses = false;
   const GradModeScope grad_mode(true);
   Tracer tracer(std::string(symbol.name()));
   const InterpreterScope scope(&tracer);
@@ -59,6 +80,7 @@ EagerFunction::EagerFunction(const Symbol& symbol, Arguments arguments, SourceLo
     inputs.back() = tracer.add_argument({tensor->shape(), tensor->dtype(), tensor->device()},
                                         tensor->impl()->requires_grad, {}, at);
     input_places_.push_back(inputs.size() - 1);
+    if (tensor->impl()->requires_grad && inputs.size() <= 64) differentiable_ |= uint64_t{1} << (inputs.size() - 1);
   }
   const ReplacedArguments replaced(arguments, inputs.data());
   Results results;
@@ -71,7 +93,7 @@ EagerFunction::EagerFunction(const Symbol& symbol, Arguments arguments, SourceLo
   const bool is_rule_an_executors = ExecutorRules(resolve_executors(options_.executors)).find(symbol, arguments) != nullptr;
   if (outputs_.size() == 1 || is_rule_an_executors) {
     const uint64_t all = !chooses_outputs() ? ~uint64_t{0} : (~uint64_t{0} >> (64 - outputs_.size()));
-    Backward& first = *(backwards_[all] = make_backward(all));
+    Backward& first = *(backwards_[{all, differentiable_}] = make_backward(all, differentiable_));
     if (first.saves_inside || (is_rule_an_executors && !runs_alone(first))) forward_program_ = &first;
     if (outputs_.size() == 1 || forward_program_) return;
     saves_.clear();
@@ -83,7 +105,7 @@ EagerFunction::EagerFunction(const Symbol& symbol, Arguments arguments, SourceLo
   for (size_t i = 0; i < outputs_.size(); ++i) saves_.push_back({SavedTensor::Origin::output, i});
 }
 
-std::unique_ptr<EagerFunction::Backward> EagerFunction::make_backward(uint64_t outputs_with_cotangent) {
+std::unique_ptr<EagerFunction::Backward> EagerFunction::make_backward(uint64_t outputs_with_cotangent, uint64_t needed) {
   const GradModeScope grad_mode(true);
   const InterpreterScope eager(nullptr);
   Trace trace = recorded_;
@@ -97,7 +119,10 @@ std::unique_ptr<EagerFunction::Backward> EagerFunction::make_backward(uint64_t o
   const bool chosen_all = chosen.size() == outputs_.size();
   trace.bound_symbols.back().args = results;
   auto out = std::make_unique<Backward>();
-  out->compiled = compile(trace, true, options_);
+  PipelineOptions options = options_;
+  if (needed != differentiable_)
+    options.transforms.push_back([&](const Trace& joint) { return only_needed_gradients(joint, needed, input_places_); });
+  out->compiled = compile(trace, true, options);
 
   const Trace& forward = out->compiled.forward_traces.back();
   const BoundSymbol& last = forward.bound_symbols.back();
@@ -141,11 +166,12 @@ bool EagerFunction::runs_alone(const Backward& backward) const {
   return false;
 }
 
-const EagerFunction::Backward& EagerFunction::backward(uint64_t outputs_with_cotangent) {
+const EagerFunction::Backward& EagerFunction::backward(uint64_t outputs_with_cotangent, uint64_t needed) {
   if (!chooses_outputs()) outputs_with_cotangent = ~uint64_t{0};
+  needed &= differentiable_;
   const std::lock_guard lock(mutex_);
-  std::unique_ptr<Backward>& slot = backwards_[outputs_with_cotangent];
-  if (!slot) slot = make_backward(outputs_with_cotangent);
+  std::unique_ptr<Backward>& slot = backwards_[{outputs_with_cotangent, needed}];
+  if (!slot) slot = make_backward(outputs_with_cotangent, needed);
   return *slot;
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fulgurite/trace.h>
@@ -33,7 +34,7 @@ class EagerFunction {
     const Trace& trace() const { return compiled.backward_traces.front(); }
   };
 
-  /// "ExpBackward"
+  /// "ExpBackward0", as PyTorch names the first of an operator's nodes.
   const std::string& node_name() const { return node_name_; }
   size_t output_count() const { return outputs_.size(); }
   const TensorProxy& output(size_t i) const { return outputs_[i].tensor(); }
@@ -45,10 +46,15 @@ class EagerFunction {
 
   /// Whether cotangents are given for a choice of results; else for all of them, filled with zeros.
   bool chooses_outputs() const { return outputs_.size() <= 64; }
-  const Backward& backward(uint64_t outputs_with_cotangent);
+  /// For a choice of results with a cotangent, and of tensors of the call whose gradient is needed (bits by their places).
+  const Backward& backward(uint64_t outputs_with_cotangent, uint64_t needed);
+  /// What Node::structure_hash() has of the call.
+  uint64_t structure_hash() const { return structure_hash_; }
+  /// Whether the node hands on its last gradient first.
+  bool gives_last_first() const { return gives_last_first_; }
 
  private:
-  std::unique_ptr<Backward> make_backward(uint64_t outputs_with_cotangent);
+  std::unique_ptr<Backward> make_backward(uint64_t outputs_with_cotangent, uint64_t needed);
   bool runs_alone(const Backward&) const;
   const Symbol* symbol_;
   PipelineOptions options_;  // the executors that were the default ones
@@ -57,9 +63,12 @@ class EagerFunction {
   std::vector<size_t> input_places_;
   std::vector<Value> outputs_;
   std::vector<Source> saves_;
+  uint64_t differentiable_ = 0;  // the tensors of the call that have a gradient, as bits by their places
+  uint64_t structure_hash_ = 0;
+  bool gives_last_first_ = false;
   const Backward* forward_program_ = nullptr;
   std::mutex mutex_;
-  std::map<uint64_t, std::unique_ptr<Backward>> backwards_;  // guarded by mutex_; entries never change
+  std::map<std::pair<uint64_t, uint64_t>, std::unique_ptr<Backward>> backwards_;  // guarded by mutex_; entries never change
 };
 
 /// The function for a call, from a table shared by all threads.

@@ -5,8 +5,11 @@
 namespace fulgurite {
 
 EagerNode::EagerNode(std::shared_ptr<EagerFunction> function, std::span<const Tensor* const> inputs,
-                     std::span<const Tensor> outputs)
+                     std::span<const Tensor> outputs, SourceLocation at)
     : function_(std::move(function)) {
+  set_source(at);
+  add_to_hash(function_->structure_hash());
+  reserve_edges(inputs.size());
   for (const Tensor* input : inputs) add_edge(gradient_edge(*input));
   for (const EagerFunction::Source& source : function_->saves())
     saved_.push_back({source.origin == SavedTensor::Origin::input ? *inputs[source.index] : outputs[source.index],
@@ -22,7 +25,7 @@ void EagerNode::keep_elements_of(const Storage& storage) {
   for (SavedTensor& saved : saved_) saved.keep_elements_of(storage);
 }
 
-std::vector<Tensor> EagerNode::apply(std::vector<Tensor> gradients, bool create_graph) {
+std::vector<Tensor> EagerNode::apply(std::vector<Tensor> gradients, const NodeRun& run) {
   if (is_released_) throw_already_freed(name());
   uint64_t given = 0;
   if (function_->chooses_outputs()) {
@@ -33,18 +36,18 @@ std::vector<Tensor> EagerNode::apply(std::vector<Tensor> gradients, bool create_
       if (!gradients[i].defined()) gradients[i] = make_zeros({type.shape, type.dtype, type.device});
     }
   }
-  const EagerFunction::Backward& backward = function_->backward(given);
+  const EagerFunction::Backward& backward = function_->backward(given, run.needed);
   std::vector<Tensor> arguments, results;
   arguments.reserve(backward.saved.size() + gradients.size());
   for (const int place : backward.saved)
-    arguments.push_back(create_graph ? saved_[place].with_history(*this)
+    arguments.push_back(run.create_graph ? saved_[place].with_history(*this)
                                      : saved_[place].elements(function_->node_name()));
   size_t cotangent = 0;
   for (Tensor& gradient : gradients)
     if (gradient.defined()) arguments.push_back(backward.reads[cotangent++] ? std::move(gradient) : Tensor());
   gradients.clear();
 
-  if (create_graph) results = evaluate(backward.trace(), arguments);
+  if (run.create_graph) results = evaluate(backward.trace(), arguments);
   else backward.compiled.backward->run(arguments, results);
 
   if (results.size() == next_edges().size()) return results;

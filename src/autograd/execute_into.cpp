@@ -1,6 +1,7 @@
 #include "autograd/execute_into.h"
 
 #include "executors/executor.h"
+#include "tensor/write_count.h"
 
 namespace fulgurite {
 
@@ -10,13 +11,13 @@ bool execute_into(const Symbol& symbol, Arguments arguments, std::span<const Ten
   if (!implementation || !implementation->kernel || (implementation->checker && !implementation->checker(arguments)))
     return false;
   for (const Tensor& result : results)
-    if (!result.impl()->is_contiguous) return false;
+    if (!result.impl()->is_contiguous || is_inference_tensor(result)) return false;
   InferredTypes types;
   infer_types(symbol, arguments, types);
   for (size_t i = 0; i < results.size(); ++i)
     if (!(types[i].shape == results[i].shape()) || types[i].dtype != results[i].dtype()) return false;
   implementation->kernel(arguments, results);
-  for (const Tensor& result : results) result.impl()->storage->version.fetch_add(1, std::memory_order_relaxed);
+  for (const Tensor& result : results) count_write(*result.impl()->storage);
   return true;
 }
 

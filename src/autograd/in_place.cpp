@@ -10,6 +10,7 @@
 #include "executors/eager/copy.h"
 #include "ops/dispatch.h"
 #include "ops/tensor_values.h"
+#include "tensor/write_count.h"
 
 namespace fulgurite {
 
@@ -43,30 +44,32 @@ struct Region {
     return reshape(index_put(zeros, {tensor(places)}, reshape(gradient, {-1}), true), whole);
   }
 
-  Tensor of(const Tensor& base) const {
-    const Tensor view = make_view(base.impl()->storage, sizes, strides, base.impl()->offset + offset, dtype);
-    view.impl()->base = base.impl();
-    view.impl()->base_history = base.impl()->history;
-    return view;
-  }
+  /// The region as a view, with its part of the base's history.
+  Tensor of(const Tensor& base) const;
 };
 
 /// dest.copy_(source): the whole gradient goes to the source.
 class CopyNode final : public Node {
  public:
-  explicit CopyNode(Edge source) { add_edge(std::move(source)); }
-  std::string name() const override { return "CopyBackward"; }
+  explicit CopyNode(Edge source) {
+    add_to_hash(1);
+    add_edge(std::move(source));
+  }
+  std::string name() const override { return "CopyBackwards"; }
   size_t output_count() const override { return 1; }
-  std::vector<Tensor> apply(std::vector<Tensor> gradients, bool) override { return gradients; }
+  std::vector<Tensor> apply(std::vector<Tensor> gradients, const NodeRun&) override { return gradients; }
 };
 
 /// A view made again after a write: the gradient belongs in its region of the base.
 class RegionNode final : public Node {
  public:
-  RegionNode(Edge base, Region region) : region_(std::move(region)) { add_edge(std::move(base)); }
-  std::string name() const override { return "RegionBackward"; }
+  RegionNode(Edge base, Region region) : region_(std::move(region)) {
+    add_to_hash(2 << 8 | region_.sizes.size());
+    add_edge(std::move(base));
+  }
+  std::string name() const override { return "AsStridedBackward0"; }
   size_t output_count() const override { return 1; }
-  std::vector<Tensor> apply(std::vector<Tensor> gradients, bool) override {
+  std::vector<Tensor> apply(std::vector<Tensor> gradients, const NodeRun&) override {
     if (!gradients[0].defined()) return {Tensor()};
     if (region_.may_overlap_itself()) return {region_.sum_up(gradients[0])};
     const Tensor whole = make_zeros({Shape(region_.base_sizes.data(), region_.base_sizes.size()), region_.dtype, {}});
@@ -78,23 +81,29 @@ class RegionNode final : public Node {
   Region region_;
 };
 
+Tensor Region::of(const Tensor& base) const {
+  const Tensor view = make_view(base.impl()->storage, sizes, strides, base.impl()->offset + offset, dtype);
+  view.impl()->base = base.impl();
+  view.impl()->base_history = base.impl()->history;
+  if (grad_enabled() && base.requires_grad()) set_history(view, std::make_shared<RegionNode>(gradient_edge(base), *this), 0);
+  return view;
+}
+
 /// The base of a view that was written: inside the region the gradient is the source's, elsewhere that of the base
 /// before.
 class WriteRegionNode final : public Node {
  public:
   WriteRegionNode(Edge base, Edge source, Region region) : region_(std::move(region)) {
+    add_to_hash(3 << 8 | region_.sizes.size());
     add_edge(std::move(base));
     add_edge(std::move(source));
   }
-  std::string name() const override { return "CopySlicesBackward"; }
+  std::string name() const override { return "CopySlices"; }
   size_t output_count() const override { return 1; }
-  std::vector<Tensor> apply(std::vector<Tensor> gradients, bool create_graph) override {
+  std::vector<Tensor> apply(std::vector<Tensor> gradients, const NodeRun&) override {
     if (!gradients[0].defined()) return {Tensor(), Tensor()};
     const Tensor whole = clone(gradients[0]);
-    const Tensor part = region_.of(whole);
-    if (create_graph && whole.requires_grad())
-      set_history(part, std::make_shared<RegionNode>(gradient_edge(whole), region_), 0);
-    const Tensor of_source = clone(part);
+    const Tensor of_source = clone(region_.of(whole));
     const Tensor zeros = make_zeros({Shape(region_.sizes.data(), region_.sizes.size()), region_.dtype, {}});
     write_eagerly(zeros, region_.of(whole), {});
     return {whole, of_source};
@@ -106,7 +115,7 @@ class WriteRegionNode final : public Node {
 
 void write_elements(const Tensor& source, const Tensor& destination) {
   copy_elements(source, destination);
-  destination.impl()->storage->version.fetch_add(1, std::memory_order_relaxed);
+  count_write(*destination.impl()->storage);
 }
 
 // An in-place operator writes a value that may have been computed from what is overwritten.
@@ -131,6 +140,9 @@ void write_view(const Tensor& source, const Tensor& view, Write&& write) {
   bring_history_up_to_date(view);
   require(!(base.requires_grad() && node_of(base) == nullptr),
           "the tensor written is a view of a leaf that requires grad; wrap the write in NoGrad, or write into a copy");
+  require(view.requires_grad() || !base.requires_grad(),
+          "the tensor written is a view that was made under NoGrad of a tensor with a history, and gradients are on: make the view outside "
+          "of NoGrad, or write under it");
   const Region region = region_of(view, base);
   auto node = std::make_shared<WriteRegionNode>(gradient_edge(base), gradient_edge(source), region);
   write();
@@ -167,6 +179,8 @@ void bring_history_up_to_date(const Tensor& view) {
 void write_eagerly(const Tensor& source, const Tensor& destination, SourceLocation) {
   require(source.dtype() == destination.dtype() && same_sizes(source, destination), "the new value is ",
           type_text(source), ", the tensor ", type_text(destination));
+  require(!is_inference_tensor(destination) || in_inference_mode(),
+          "the tensor written is an inference tensor, and this is outside of InferenceMode; write into a clone");
   const bool has_history = source.requires_grad() || destination.requires_grad() ||
                            (destination.impl()->base && destination.impl()->base->requires_grad);
   if (!grad_enabled() || !has_history || !is_floating(destination.dtype())) return write_elements(source, destination);

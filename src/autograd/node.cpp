@@ -1,4 +1,6 @@
-#include <fulgurite/autograd.h>
+#include <fulgurite/node.h>
+
+#include <algorithm>
 
 #include "autograd/tensor_autograd.h"
 
@@ -12,6 +14,7 @@ Node::Node() : sequence_nr_(next_sequence_nr++) {}
 
 // A graph may be a chain of any length, so nodes are freed one after another and not each inside the one before.
 Node::~Node() {
+  delete hooks_.load(std::memory_order_relaxed);
   std::vector<std::shared_ptr<Node>> pending;
   give_edges_to(pending);
   while (!pending.empty()) {
@@ -27,12 +30,22 @@ void Node::give_edges_to(std::vector<std::shared_ptr<Node>>& pending) {
   edges_.clear();
 }
 
-Node::OutputHooks& Node::output_hooks() {
-  if (!output_hooks_) {
-    output_hooks_ = std::make_shared<OutputHooks>();
-    output_hooks_->outputs.resize(output_count());
-  }
-  return *output_hooks_;
+void Node::add_edge(Edge edge) {
+  if (edge.node) topological_nr_ = std::max(topological_nr_, edge.node->topological_nr_ + 1);
+  add_to_hash(edge.node ? edge.node->structure_hash_ + static_cast<uint64_t>(edge.output) : 1);
+  edges_.push_back(std::move(edge));
 }
+
+Node::Hooks& Node::hooks() {
+  if (Hooks* const present = existing_hooks()) return *present;
+  auto made = std::make_unique<Hooks>();
+  made->outputs = std::vector<Hooks::ForOutput>(output_count());
+  Hooks* first = nullptr;  // another thread may have been faster
+  if (hooks_.compare_exchange_strong(first, made.get(), std::memory_order_acq_rel)) return *made.release();
+  return *first;
+}
+
+HookHandle Node::register_prehook(NodePrehook hook) { return hooks().before.add(std::move(hook)); }
+HookHandle Node::register_hook(NodeHook hook) { return hooks().after.add(std::move(hook)); }
 
 }  // namespace fulgurite

@@ -1,4 +1,6 @@
 // What an operator call does outside traces.
+#include <algorithm>
+
 #include "autograd/compiled_node.h"
 #include "autograd/eager_node.h"
 #include "autograd/execute.h"
@@ -7,6 +9,7 @@
 #include "ops/call_error.h"
 #include "ops/symbols.h"
 #include "tensor/pending.h"
+#include "tensor/write_count.h"
 #include "tracing/tracer.h"
 
 namespace fulgurite {
@@ -70,10 +73,19 @@ void run_forward_program(const EagerFunction& function, std::span<const Tensor* 
   for (const Tensor& output : outputs) results.push_back(output);
   separate_from_arguments(inputs, results);
   outputs.assign(results.begin(), results.end());
-  // The traces live in the program's owner, which the table may drop: the program's own trace lives as long as the
-  // program.
-  attach_compiled_node(arguments, outputs, std::move(saved), compiled.backward, compiled.backward->trace(),
-                       function.node_name(), compiled.forward);
+  attach_compiled_node(arguments, outputs, std::move(saved), compiled.backward, function.node_name(), compiled.forward);
+}
+
+// What a call makes in inference mode. A view of a normal tensor is a normal one.
+void make_inference_tensors(Arguments arguments, Results& results) {
+  const auto inputs = tensors_of(arguments);
+  for (const Tensor& result : results) {
+    const auto shares = [&](const Tensor* input) {
+      return input->defined() && input->impl()->storage == result.impl()->storage;
+    };
+    if (result.impl()->storage && std::none_of(inputs.begin(), inputs.end(), shares))
+      result.impl()->storage->version.store(uncounted, std::memory_order_relaxed);
+  }
 }
 
 void run_recorded(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
@@ -87,7 +99,7 @@ void run_recorded(const Symbol& symbol, Arguments arguments, SourceLocation at, 
   }
   separate_from_arguments(input_span, results);
   const auto node =
-      std::make_shared<EagerNode>(function, input_span, std::span<const Tensor>(results.data(), results.size()));
+      std::make_shared<EagerNode>(function, input_span, std::span<const Tensor>(results.data(), results.size()), at);
   for (size_t i = 0; i < results.size(); ++i)
     if (is_floating(results[i].dtype())) set_history(results[i], node, static_cast<int>(i));
 }
@@ -103,7 +115,11 @@ void run_eager(const Symbol& symbol, Arguments arguments, SourceLocation at, Res
     results.push_back(arguments[1].tensor());
     return;
   }
-  if (!records(symbol, arguments)) return execute(symbol, arguments, at, results);
+  if (!records(symbol, arguments)) {
+    execute(symbol, arguments, at, results);
+    if (in_inference_mode()) [[unlikely]] make_inference_tensors(arguments, results);
+    return;
+  }
   if (symbol.gradient) return run_recorded(symbol, arguments, at, results);
   if (has_default_rule(symbol, arguments)) return run_recorded(symbol, arguments, at, results);
   if (symbol.decompose) return symbol.decompose(arguments, results, at);

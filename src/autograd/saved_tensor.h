@@ -1,4 +1,7 @@
 #pragma once
+#include <any>
+#include <memory>
+
 #include <fulgurite/autograd.h>
 
 #include "tensor/tensor_impl.h"
@@ -6,17 +9,18 @@
 namespace fulgurite {
 
 class CheckpointedCall;
+struct SavedTensorPacking;
 
 /// A tensor that a node keeps for backward: the elements without history, and where the history is. Nodes must not own
 /// tensors whose history leads to the node itself. Inside a checkpointed function it holds no elements but a place in
-/// that call, which makes them again.
+/// that call, which makes them again; under SavedTensorsHooks it holds what they packed.
 class SavedTensor {
  public:
   enum class Origin : uint8_t { input, output, inside };
   SavedTensor() = default;
   SavedTensor(const Tensor&, Origin, size_t index);
 
-  bool defined() const { return elements_.defined() || checkpoint_; }
+  bool defined() const { return elements_.defined() || checkpoint_ || packed_; }
   Origin origin() const { return origin_; }
   size_t index() const { return index_; }
   /// Whether it was made inside the call and may carry a gradient.
@@ -30,6 +34,11 @@ class SavedTensor {
 
  private:
   friend CheckpointedCall;
+  struct Packed {
+    std::any value;
+    std::shared_ptr<const SavedTensorPacking> packing;
+  };
+  void pack(const Tensor&);
   Tensor elements_;
   uint32_t version_ = 0;
   Origin origin_ = Origin::inside;
@@ -37,6 +46,7 @@ class SavedTensor {
   size_t index_ = 0;
   std::shared_ptr<CheckpointedCall> checkpoint_;
   size_t place_ = 0;  // in checkpoint_
+  std::shared_ptr<const Packed> packed_;
 };
 
 /// The error of a backward through a node whose saved tensors were freed.

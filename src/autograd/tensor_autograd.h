@@ -5,24 +5,30 @@
 
 #include <fulgurite/autograd.h>
 
+#include "autograd/modes.h"
 #include "ops/rules.h"
 #include "tensor/tensor_impl.h"
 
 namespace fulgurite {
 
-/// Hooks in the order registered. A handle removes its own.
+/// Hooks in the order registered. A handle removes its own. Thread-safe.
 template <class F>
 class HookList {
  public:
   HookHandle add(F hook) {
+    const std::lock_guard lock(mutex_);
     hooks_.push_back({std::move(hook), nullptr});
     const auto position = std::prev(hooks_.end());
     position->remove = std::make_shared<std::function<void()>>([this, position] { remove(position); });
     return HookHandle(position->remove);
   }
-  bool empty() const { return hooks_.empty(); }
+  bool empty() const {
+    const std::lock_guard lock(mutex_);
+    return hooks_.empty();
+  }
   /// A copy, so that a hook may remove itself.
   std::vector<F> snapshot() const {
+    const std::lock_guard lock(mutex_);
     std::vector<F> out;
     for (const Entry& entry : hooks_) out.push_back(entry.hook);
     return out;
@@ -35,8 +41,10 @@ class HookList {
   };
   void remove(typename std::list<Entry>::iterator position) {
     const auto keep = position->remove;  // it is running
+    const std::lock_guard lock(mutex_);
     hooks_.erase(position);
   }
+  mutable std::mutex mutex_;
   std::list<Entry> hooks_;
 };
 
@@ -54,12 +62,14 @@ struct TensorAutograd final : AutogradMeta {
   HookList<std::function<void(Tensor)>> post_accumulate_hooks;
 };
 
-struct Node::OutputHooks {
+struct Node::Hooks {
   struct ForOutput {
     HookList<Hook> hooks;
     std::vector<std::shared_ptr<Tensor>> retained;
   };
   std::vector<ForOutput> outputs;
+  HookList<NodePrehook> before;
+  HookList<NodeHook> after;
 };
 
 /// Guards a tensor's TensorAutograd: threads share leaves.
@@ -85,17 +95,5 @@ void bring_history_up_to_date(const Tensor& view);
 Tensor make_zeros(const TensorType&);
 /// "[2, 3] != [3]"-style comparison without guards: concrete tensors only.
 bool same_sizes(const Tensor&, const Tensor&);
-
-/// Sets grad mode for a scope.
-class GradModeScope {
- public:
-  explicit GradModeScope(bool enabled);
-  ~GradModeScope();
-  GradModeScope(const GradModeScope&) = delete;
-  GradModeScope& operator=(const GradModeScope&) = delete;
-
- private:
-  bool previous_;
-};
 
 }  // namespace fulgurite

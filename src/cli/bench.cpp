@@ -75,9 +75,10 @@ int bench(const std::vector<std::string>& arguments) {
   flags.number("seconds", seconds, 0.01, 1e6, "how long to measure");
   if (!flags.parse(arguments)) return 0;
   if (name.empty()) throw WrongUse("a case is missing; see --help");
-  if (dtype == "bf16") throw UserError("--dtype bf16 is not supported yet");
   if (threads > 0) set_num_threads(static_cast<int>(threads));
-  const Report report{name, "fp32"};
+  const Report report{name, dtype == "f32" ? "fp32" : "bf16"};
+  const bool has_bf16 = name == "gpt6l" || name == "gpt124m" || name == "llama";
+  if (dtype == "bf16" && !has_bf16) throw UserError("bench: the case " + name + " is measured in f32 only");
   const bool is_known = bench_training(report, seconds) || bench_layers(report, seconds) || bench_decode(report, seconds) ||
                         bench_calls(report, seconds);
   if (!is_known) throw WrongUse("there is no case " + name + "; see --help");

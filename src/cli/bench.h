@@ -1,7 +1,10 @@
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include <fulgurite/dtype.h>
 
 namespace fulgurite::cli {
 
@@ -16,6 +19,8 @@ double resident_mb(const char* key);
 struct Report {
   std::string bench_case, dtype;
   void operator()(const std::string& metric, double value) const;
+  bool is_bf16() const { return dtype == "bf16"; }
+  std::optional<Dtype> autocast() const { return is_bf16() ? std::optional(Dtype::bf16) : std::nullopt; }
 };
 
 struct Meter {

@@ -14,7 +14,9 @@ void llama(const Report& report, double seconds) {
   const models::LlamaOptions options{.layers = 1, .heads = 16, .key_value_heads = 16, .width = width, .hidden = 2816, .block = length};
   const models::LlamaBlock block = models::make_llama_block(options);
   const auto [cosines, sines] = models::rotary_tables(length, width / options.heads, options.rotary_base);
-  const Tensor x = randn({1, length, width}).requires_grad_(), cotangent = randn({1, length, width});
+  const Dtype dtype = report.is_bf16() ? Dtype::bf16 : Dtype::f32;
+  nn::to(block, dtype);
+  const Tensor x = randn({1, length, width}).to(dtype).requires_grad_(), cotangent = randn({1, length, width}).to(dtype);
   const auto run = [](models::LlamaBlock layer, Tensor input, Tensor cosine, Tensor sine) { return layer(input, cosine, sine); };
   const auto forward = jit(run);
   const auto both = jit([run](models::LlamaBlock layer, Tensor input, Tensor cosine, Tensor sine, Tensor given) {

@@ -20,7 +20,11 @@ void train(const Report& report, const models::GptOptions& options, int64_t batc
   optim::AdamW optimizer(nn::parameters(model), adamw);
   auto step = jit([&](Tensor tokens, Tensor targets) {
     const auto loss_of = [](models::Gpt m, Tensor x, Tensor y) { return m.loss(x, y); };
-    const auto [loss, gradients] = value_and_grad<0>(loss_of)(model, tokens, targets);
+    const auto differentiated = [&] {
+      const AutocastScope scope(report.autocast());
+      return value_and_grad<0>(loss_of)(model, tokens, targets);
+    };
+    const auto [loss, gradients] = differentiated();
     std::vector<Tensor> flat;
     for (const auto& [name, gradient] : nn::model_detail::named_tensors(gradients))
       if (gradient.defined()) flat.push_back(gradient);

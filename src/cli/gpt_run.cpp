@@ -27,11 +27,13 @@ void each_setting(Config& c, Visit&& visit) {
   visit("dropout", c.dropout);
   visit("seed", c.seed);
   visit("bias", c.bias);
+  visit("dtype", c.dtype);
 }
 
 std::string text_of(int64_t value) { return std::to_string(value); }
 std::string text_of(double value) { return json::number(value); }
 std::string text_of(bool value) { return value ? "true" : "false"; }
+std::string text_of(const std::string& value) { return value; }
 
 TensorMap with_prefix(const TensorMap& tensors, std::string_view prefix) {
   TensorMap out;
@@ -47,14 +49,20 @@ void check_sizes(const TrainConfig& c) {
     if (size < 1 || size > largest) throw UserError("a size is out of range");
   if (c.width % c.heads != 0) throw UserError("width is not a multiple of heads");
   if (!(c.dropout >= 0 && c.dropout < 1)) throw UserError("dropout is out of range");
+  if (c.dtype != "f32" && c.dtype != "bf16") throw UserError("dtype is neither f32 nor bf16");
 }
 
 }  // namespace
 
+std::optional<Dtype> autocast_of(const TrainConfig& config) {
+  return config.dtype == "bf16" ? std::optional(Dtype::bf16) : std::nullopt;
+}
+
 std::string to_json(const TrainConfig& config) {
   std::string out;
   each_setting(config, [&](const char* name, const auto& value) {
-    out += (out.empty() ? "{" : ", ") + json::quote(name) + ": " + text_of(value);
+    const bool is_text = std::is_same_v<std::decay_t<decltype(value)>, std::string>;
+    out += (out.empty() ? "{" : ", ") + json::quote(name) + ": " + (is_text ? json::quote(text_of(value)) : text_of(value));
   });
   return out + "}";
 }
@@ -64,7 +72,8 @@ TrainConfig config_from_json(const std::string& text) {
   TrainConfig config;
   each_setting(config, [&](const char* name, auto& value) {
     using T = std::remove_reference_t<decltype(value)>;
-    if constexpr (std::is_same_v<T, bool>) value = node.at(name, json::Node::Kind::boolean).boolean;
+    if constexpr (std::is_same_v<T, std::string>) value = node.at(name, json::Node::Kind::string).string;
+    else if constexpr (std::is_same_v<T, bool>) value = node.at(name, json::Node::Kind::boolean).boolean;
     else if constexpr (std::is_same_v<T, double>) value = node.at(name, json::Node::Kind::floating).floating;
     else value = node.at(name, json::Node::Kind::integer).integer;
   });

@@ -14,7 +14,10 @@ struct TrainConfig {
   double lr = 1e-3, min_lr = 1e-4, beta1 = 0.9, beta2 = 0.99, weight_decay = 0.1, clip = 1.0, dropout = 0;
   int64_t seed = 1337;
   bool bias = false;
+  std::string dtype = "f32";  // or "bf16": what forward and backward are autocast to
 };
+/// For JitOptions and scopes: none for f32.
+std::optional<Dtype> autocast_of(const TrainConfig&);
 std::string to_json(const TrainConfig&);
 /// Throws UserError for text that is not a configuration.
 TrainConfig config_from_json(const std::string& text);

@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 
 struct TrainFlags {
   TrainConfig config;
-  std::string text, out = "out/train", dtype = "f32";
+  std::string text, out = "out/train";
   int64_t threads = 0, eval_every = 250, eval_batches = 20, checkpoint_every = 250, log_every = 10, stop_at = -1;
   bool resume = false, show_traces = false, as_json = false;
 };
@@ -48,7 +48,7 @@ bool parse(TrainFlags& f, const std::vector<std::string>& arguments) {
   flags.number("clip", c.clip, 0, 1e9, "largest gradient norm; 0 for no limit");
   flags.number("dropout", c.dropout, 0, 0.99, "share of elements dropped while training");
   flags.toggle("bias", c.bias, "biases in linear and norm layers");
-  flags.choice("dtype", f.dtype, {"f32", "bf16"}, "what to compute in (f32)");
+  flags.choice("dtype", c.dtype, {"f32", "bf16"}, "what products are computed in (f32); parameters stay f32");
   flags.integer("seed", c.seed, 0, 1LL << 62, "seed of weights, batches and dropout");
   flags.integer("threads", f.threads, 0, 1024, "threads; 0: the CPUs there are");
   flags.integer("eval-every", f.eval_every, 0, 1 << 30, "steps between validations; 0: only at the end");
@@ -60,7 +60,6 @@ bool parse(TrainFlags& f, const std::vector<std::string>& arguments) {
   flags.toggle("show-traces", f.show_traces, "print the traces of the training step");
   flags.toggle("json", f.as_json, "print only one JSON object, at the end");
   if (!flags.parse(arguments)) return false;
-  if (f.dtype == "bf16") throw UserError("--dtype bf16 is not supported yet: training computes in f32");
   if (c.width % c.heads != 0)
     throw WrongUse("--width " + std::to_string(c.width) + " is not a multiple of --heads " + std::to_string(c.heads));
   if (c.min_lr > c.lr) throw WrongUse("--min-lr is larger than --lr");
@@ -194,7 +193,11 @@ class Run {
   // One whole step as a function of a batch: the model and the optimizer's state are captured, and written at the trace's end.
   Tensor train_step(const Tensor& tokens, const Tensor& targets) const {
     const auto loss_of = [](models::Gpt model, Tensor x, Tensor y) { return model.loss(x, y); };
-    const auto [loss, gradients] = value_and_grad<0>(loss_of)(model_, tokens, targets);
+    const auto step = [&] {
+      const AutocastScope scope(autocast_of(config_));
+      return value_and_grad<0>(loss_of)(model_, tokens, targets);
+    };
+    const auto [loss, gradients] = step();
     std::vector<Tensor> scaled;
     for (const auto& [name, gradient] : nn::model_detail::named_tensors(gradients))
       if (gradient.defined()) scaled.push_back(gradient);
@@ -244,7 +247,7 @@ class Run {
   void validate(double rate) {
     const NoGrad no_grad;
     if (!validation_step_)
-      validation_step_ = std::make_unique<ValidationStep>(jit(loss_without_dropout));
+      validation_step_ = std::make_unique<ValidationStep>(jit(loss_without_dropout, {.autocast = autocast_of(config_)}));
     models::Gpt model = model_;
     nn::eval(model);
     double total = 0;

@@ -7,18 +7,31 @@
 #include <fulgurite/error.h>
 #include <fulgurite/extend.h>
 
+#include "support/environment.h"
 #include "support/text.h"
 
 namespace fulgurite {
 
 namespace {
 
+std::vector<std::string> names_at_start() {
+  const std::optional<std::string> wanted = environment_value("FULGURITE_EXECUTORS");
+  if (!wanted) return {"onednn", "fuser"};
+  std::vector<std::string> names;
+  for (size_t at = 0; at <= wanted->size();) {
+    const size_t end = std::min(wanted->find(',', at), wanted->size());
+    if (end > at) names.push_back(wanted->substr(at, end - at));
+    at = end + 1;
+  }
+  return names;
+}
+
 /// The registered executors and the default order. Executors are never taken out, so pointers to them stay valid.
 struct Registry {
   std::mutex mutex;
-  std::vector<const Executor*> executors{&onednn_executor(), &eager_executor()};
+  std::vector<const Executor*> executors{&onednn_executor(), &fuser_executor(), &eager_executor()};
   std::vector<std::shared_ptr<const Executor>> added;
-  std::vector<std::string> default_names{"onednn"};
+  std::vector<std::string> default_names = names_at_start();
 
   const Executor* find(std::string_view name) const {
     for (const Executor* executor : executors)

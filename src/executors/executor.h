@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -23,6 +24,15 @@ struct UserImplementation {
   OperatorRule execution_transform;
 };
 
+/// What runs a fusion.
+class FusedKernel {
+ public:
+  virtual ~FusedKernel() = default;
+  virtual void run(Arguments, std::span<const Tensor> results) const = 0;
+  /// The kernel's text.
+  virtual std::string_view text() const = 0;
+};
+
 /// How an executor runs one symbol.
 struct Implementation {
   std::string_view executor;  // "eager", "onednn"
@@ -33,11 +43,36 @@ struct Implementation {
   int64_t (*scratch)(Arguments) = nullptr;
   const UserImplementation* user = nullptr;
   bool is_pointwise = false;  // the kernel is one pointwise call, which may be gathered with others
+  const FusedKernel* fusion = nullptr;  // in the kernel's place
 
   bool accepts(Arguments arguments) const {
     if (user) return user->accepts(arguments);
     return !checker || checker(arguments);
   }
+  void run(Arguments arguments, std::span<const Tensor> results) const {
+    if (fusion) [[unlikely]] return fusion->run(arguments, results);
+    kernel(arguments, results);
+  }
+};
+
+/// Gives fusions names that no other fusion of a function has, in whichever of its traces.
+class FusionNames {
+ public:
+  std::string next() { return "fusion" + std::to_string(count_.fetch_add(1)); }
+
+ private:
+  std::atomic<int> count_{0};
+};
+
+/// What makes an executor a fusing one.
+struct Fusing {
+  /// Stands at the symbols that were given to it, until they are in a fusion or given back.
+  Implementation candidate;
+  std::function<bool(const BoundSymbol&)> supports;
+  /// Puts candidates into fusions that are ready to run; the others are nobody's again. `everything`: also what hardly pays.
+  std::function<Trace(const Trace&, FusionNames&, bool everything)> fuse;
+  /// Whether anything in a trace may be worth a run of the compiler: a function of the trace alone. Null: whatever is supported.
+  bool (*may_pay)(const Trace&) = nullptr;
 };
 
 /// A named list of implementations.
@@ -47,12 +82,16 @@ struct Executor {
   std::function<const Implementation*(const Symbol&)> find;
   /// Its gradient rule for the symbol, or null; empty where it has none for any.
   std::function<std::shared_ptr<const JointRule>(const Symbol&)> find_rule = {};
+  /// Set for one that fuses; `find` gives nothing then.
+  std::shared_ptr<const Fusing> fusing = {};
 };
 
 /// eager: the kernels of eager mode, for every primitive and for the composites that deserve one. Never refuses a primitive.
 const Executor& eager_executor();
 /// onednn: matrix products and convolutions.
 const Executor& onednn_executor();
+/// fuser: generated kernels for whatever is computed element by element or row by row.
+const Executor& fuser_executor();
 
 const Implementation* find_eager_implementation(const Symbol&);
 

@@ -36,19 +36,6 @@ void check_given(const Symbol& symbol, const Results& results, const char* what,
       throw UserError(text::cat("the ", what, " of ", symbol.qualified_name(), " gave an undefined tensor"), at);
 }
 
-// A result is contiguous memory that nobody else holds.
-void own_results(Results& results) {
-  for (size_t i = 0; i < results.size(); ++i) {
-    const TensorImpl& impl = *results[i].impl();
-    const bool is_shared =
-        impl.owners.load(std::memory_order_relaxed) > 1 || impl.storage->owners.load(std::memory_order_relaxed) > 1;
-    if (!is_shared && impl.is_contiguous && impl.offset == 0 && !impl.requires_grad) continue;
-    const Tensor copy = make_tensor(impl.sizes, impl.dtype, impl.device);
-    copy_elements(results[i], copy);
-    results[i] = copy;
-  }
-}
-
 OperatorRule computing(const Symbol& symbol, OperatorFunction run) {
   if (!run) return {};
   return [&symbol, run = std::move(run)](Arguments arguments, SourceLocation at, Results& results) {
@@ -181,6 +168,18 @@ void check_options(const Symbol& symbol, const OperatorFunction& checker, const 
 }
 
 }  // namespace
+
+void own_results(Results& results) {
+  for (size_t i = 0; i < results.size(); ++i) {
+    const TensorImpl& impl = *results[i].impl();
+    const bool is_shared =
+        impl.owners.load(std::memory_order_relaxed) > 1 || impl.storage->owners.load(std::memory_order_relaxed) > 1;
+    if (!is_shared && impl.is_contiguous && impl.offset == 0 && !impl.requires_grad) continue;
+    const Tensor copy = make_tensor(impl.sizes, impl.dtype, impl.device);
+    copy_elements(results[i], copy);
+    results[i] = copy;
+  }
+}
 
 std::shared_ptr<UserExecutor> make_user_executor(std::string name, SourceLocation at) {
   if (name.empty()) throw UserError("an executor needs a name", at);

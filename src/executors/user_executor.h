@@ -7,6 +7,9 @@
 
 namespace fulgurite::detail {
 
+/// What a user's function gave as results of a call: copies where it is not contiguous memory that nobody else holds.
+void own_results(Results&);
+
 /// An executor made of a user's functions. Lives as long as what was registered with it: for ever, where that is an operator.
 /// Thread-safe: what find() and find_rule() gave stays as it is.
 class UserExecutor final : public Executor, public std::enable_shared_from_this<UserExecutor> {

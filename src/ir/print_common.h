@@ -9,6 +9,8 @@ namespace fulgurite {
 
 /// Who runs a claimed symbol: "eager", "onednn". Defined in executors/.
 std::string_view executor_name(const Implementation&);
+/// The text of a fusion's kernel, or nothing. Defined in executors/.
+std::string_view kernel_text(const Implementation&);
 
 /// The trace's own symbols, which print as statements.
 enum class Statement : uint8_t { call, result, unpack, clear, del };

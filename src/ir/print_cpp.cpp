@@ -3,6 +3,7 @@
 #include <ostream>
 #include <unordered_set>
 
+#include "ir/custom_function.h"
 #include "ir/print_common.h"
 #include "ir/uses.h"
 
@@ -161,6 +162,9 @@ class CppPrinter final : public LinePrinter {
       case Statement::call: break;
     }
     if (bound.symbol->qualified_name() == "prims.shape" && !in_comment) return sizes(bound);
+    if (is_custom_function(bound) && !in_comment)
+      return text::cat("auto [", joined(items(bound.outputs)), "] = ", define_custom(bound), "(", arguments(bound), ");");
+    if (bound.symbol->qualified_name() == "prims.no_gradient") define_no_gradient();
     std::string names = joined(items(bound.outputs));
     if (in_comment) {
       if (bound.outputs.size() > 1) names = text::cat("(", names, ")");
@@ -218,6 +222,8 @@ class CppPrinter final : public LinePrinter {
 
   std::string call(const BoundSymbol& bound, bool in_comment) const {
     const Symbol& symbol = *bound.symbol;
+    if (is_custom_function(bound) || symbol.qualified_name() == "prims.no_gradient") return text::cat(bound.name(), "(", arguments(bound), ")");
+    if (symbol.qualified_name() == "prims.once_differentiable") return text::cat(value(bound.args[0]), ".view_as(", value(bound.args[0]), ")");
     if (const std::string_view pattern = number_pattern(symbol.qualified_name()); !pattern.empty())
       return fill_pattern(pattern, items(bound.args));
     if (symbol.name() == "__getitem__" && bound.args.size() == 2) return indexing(bound);
@@ -294,13 +300,43 @@ class CppPrinter final : public LinePrinter {
     if (std::ranges::find(definitions_, definition) == definitions_.end()) definitions_.push_back(std::move(definition));
   }
 
-  // Until a kernel stands there, a fusion is a function of its subsymbols.
+  // A fusion is a function of its subsymbols, so that the program needs nothing but the library; its kernel stands above it.
   void define_fusion(const BoundSymbol& bound) {
-    std::string body;
+    std::string kernel, body;
+    if (bound.implementation) {
+      std::string_view rest = kernel_text(*bound.implementation);
+      if (!rest.empty()) kernel = "// Run by this kernel:\n";
+      while (!rest.empty()) {
+        const size_t end = std::min(rest.find('\n'), rest.size() - 1);
+        kernel += text::cat("//   ", rest.substr(0, end + 1));
+        rest.remove_prefix(end + 1);
+      }
+    }
     for (const BoundSymbol& subsymbol : bound.subsymbols) body += text::cat("  ", statement(subsymbol, false), "\n");
-    std::string definition = text::cat("static auto ", bound.symbol->qualified_name(), "(", text::join(bound.args, parameter), ") {\n",
+    std::string definition = text::cat(kernel, "static auto ", bound.symbol->qualified_name(), "(", text::join(bound.args, parameter), ") {\n",
                                        body, "  return std::tuple(", joined(items(bound.outputs)), ");\n}\n");
     if (std::ranges::find(definitions_, definition) == definitions_.end()) definitions_.push_back(std::move(definition));
+  }
+
+  // A custom function is a function of its forward's lines; gives its name, which no other has.
+  std::string define_custom(const BoundSymbol& bound) {
+    std::string body;
+    for (const BoundSymbol& line : forward_lines(bound)) body += text::cat("  ", statement(line, false), "\n");
+    body += text::cat("  return std::tuple(", joined(items(bound.outputs)), ");\n}\n");
+    for (int number = 0;; ++number) {
+      const std::string name = text::cat(bound.name(), number == 0 ? "" : text::cat("_", number));
+      const std::string head = text::cat("static auto ", name, "(");
+      const std::string definition = text::cat(head, text::join(bound.args, parameter), ") {\n", body);
+      const auto same = std::ranges::find_if(definitions_, [&](const std::string& other) { return other.starts_with(head); });
+      if (same == definitions_.end()) definitions_.push_back(definition);
+      else if (*same != definition) continue;
+      return name;
+    }
+  }
+
+  void define_no_gradient() {
+    const std::string definition = "static Tensor no_gradient(const Tensor&, const char* message) {\n  throw UserError(message);\n}\n";
+    if (std::ranges::find(definitions_, definition) == definitions_.end()) definitions_.push_back(definition);
   }
 
   bool is_backward_ = false;

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "ir/custom_function.h"
 #include "ir/print_common.h"
 #include "ir/uses.h"
 
@@ -106,7 +107,8 @@ class PythonPrinter final : public LinePrinter {
       case Statement::del: return "del " + text::join(values(bound.args), [](const std::string& s) { return s; });
       case Statement::call: break;
     }
-    const std::string call = in_comment ? short_call(bound) : full_call(bound);
+    const bool is_custom = is_custom_function(bound);
+    const std::string call = in_comment ? short_call(bound) : is_custom ? custom_call(bound) : full_call(bound);
     if (bound.outputs.empty()) return call;
     std::vector<std::string> names = values(bound.outputs);
     if (bound.symbol->qualified_name() == "prims.shape") {
@@ -115,7 +117,7 @@ class PythonPrinter final : public LinePrinter {
       return text::cat(tuple_text(names), " = ", call);
     }
     const std::string list = text::join(names, [](const std::string& s) { return s; });
-    if (bound.is_fusion()) return text::cat("[", list, "] = ", call);
+    if (bound.is_fusion() || (is_custom && !in_comment)) return text::cat("[", list, "] = ", call);
     if (bound.symbol->signature.result_count == Signature::list || names.size() > 1)
       return text::cat(tuple_text(names), " = ", call);
     return text::cat(list, " = ", call);
@@ -175,7 +177,8 @@ class PythonPrinter final : public LinePrinter {
   std::string short_call(const BoundSymbol& bound) const {
     const Symbol& symbol = *bound.symbol;
     const bool is_leaf = bound.subsymbols.empty() && !symbol.qualified_name().starts_with("prims.");
-    const std::string name = is_leaf ? text::cat("prims.", symbol.name()) : std::string(symbol.qualified_name());
+    const std::string name = is_leaf ? text::cat("prims.", symbol.name())
+                                     : std::string(is_custom_function(bound) ? symbol.name() : symbol.qualified_name());
     return text::cat(name, "(", arguments(bound, symbol.signature.params()), ")");
   }
 
@@ -212,9 +215,9 @@ class PythonPrinter final : public LinePrinter {
   // The body of a function made of subsymbols, without its def line.
   std::string definition_body(const BoundSymbol& bound) {
     std::string body;
-    for (const BoundSymbol& subsymbol : bound.subsymbols) body += text::cat("  ", statement(subsymbol, false), "\n");
+    for (const BoundSymbol& line : forward_lines(bound)) body += text::cat("  ", statement(line, false), "\n");
     const std::vector<std::string> results = values(bound.outputs);
-    const bool is_single = results.size() == 1 && !bound.is_fusion() && bound.symbol->signature.result_count != Signature::list;
+    const bool is_single = results.size() == 1 && !bound.is_fusion() && !is_custom_function(bound) && bound.symbol->signature.result_count != Signature::list;
     return text::cat(body, "  return ", is_single ? results[0] : tuple_text(results), "\n");
   }
 
@@ -226,6 +229,24 @@ class PythonPrinter final : public LinePrinter {
     define(head + definition_body(bound));
     local_names_ = outer_names;
     return text::cat(bound.symbol->qualified_name(), "(", text::join(values(bound.args), [](const std::string& s) { return s; }), ")");
+  }
+
+  // A custom function is a function of its forward's lines, under a name that no other has.
+  std::string custom_call(const BoundSymbol& bound) {
+    const auto* const outer_names = std::exchange(local_names_, nullptr);
+    const std::string list = text::join(values(bound.args), [](const std::string& s) { return s; });
+    const std::string body = definition_body(bound);
+    local_names_ = outer_names;
+    const std::string call = text::cat("(", text::join(values(bound.args), [](const std::string& s) { return s; }), ")");
+    for (int number = 0;; ++number) {
+      const std::string name = text::cat(bound.name(), number == 0 ? "" : text::cat("_", number));
+      const std::string head = text::cat("def ", name, "(");
+      const std::string definition = text::cat(head, list, "):\n", body);
+      const auto same = std::ranges::find_if(definitions_, [&](const std::string& other) { return other.starts_with(head); });
+      if (same != definitions_.end() && *same != definition) continue;
+      define(definition);
+      return name + call;
+    }
   }
 
   // An operator that PyTorch lacks becomes a function of its decomposition, with local names, so that equal calls share it.

@@ -5,6 +5,7 @@
 
 #include "support/text.h"
 #include "tensor/tensor_impl.h"
+#include "tensor/write_count.h"
 
 namespace fulgurite {
 
@@ -21,20 +22,6 @@ Shape Tensor::shape() const {
   const TensorImpl& impl = defined_impl(*this);
   if (impl.proxy) return impl.proxy->shape;
   return Shape(impl.sizes.data(), impl.sizes.size());
-}
-
-std::vector<Int> Tensor::strides() const {
-  const TensorImpl& impl = defined_impl(*this);
-  if (!impl.proxy) return std::vector<Int>(impl.strides.begin(), impl.strides.end());
-  // A value of a trace has no memory yet; results are contiguous until a program says otherwise.
-  const Shape& shape = impl.proxy->shape;
-  std::vector<Int> strides(shape.size());
-  Int step = 1;
-  for (size_t i = shape.size(); i-- > 0;) {
-    strides[i] = step;
-    if (i > 0) step = !step.is_symbolic() && step.hint() == 1 ? shape[i] : step * shape[i];
-  }
-  return strides;
 }
 
 Int Tensor::size(int dim) const {
@@ -68,7 +55,6 @@ Device Tensor::device() const {
   return impl.proxy ? impl.proxy->device : impl.device;
 }
 
-bool Tensor::is_contiguous() const { return defined_impl(*this).is_contiguous; }
 
 Tensor Tensor::set_name(std::string name) const {
   defined_impl(*this);
@@ -112,6 +98,11 @@ Tensor Tensor::requires_grad_(bool value) const {
     throw UserError(text::cat("requires_grad_ of ", type_text(*this),
                               " inside a traced function: set it on the function's arguments before the call"));
   }
+  if (value && impl_->storage && impl_->storage->version.load(std::memory_order_relaxed) == uncounted && !in_inference_mode())
+    throw UserError(text::cat("requires_grad_ of ", type_text(*this), ", an inference tensor, outside of InferenceMode: clone() it first"));
+  if (!value && !is_leaf())
+    throw UserError(text::cat("requires_grad_(false) of ", type_text(*this),
+                              ", which was computed from tensors that require grad; detach() gives it without its history"));
   impl_->requires_grad = value;
   return *this;
 }

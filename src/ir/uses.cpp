@@ -2,6 +2,8 @@
 
 #include <fulgurite/symbol.h>
 
+#include "ir/custom_function.h"
+
 namespace fulgurite {
 
 Uses::Uses(const Trace& trace)
@@ -30,7 +32,7 @@ bool has_effect(const BoundSymbol& bound) {
   const Traits& traits = bound.symbol->traits;
   const bool gives_nothing = bound.symbol->signature.result_count == 0 && bound.outputs.empty();
   if (traits.side_effect || traits.random || traits.in_place || gives_nothing) return true;
-  for (const BoundSymbol& subsymbol : bound.subsymbols)
+  for (const BoundSymbol& subsymbol : forward_lines(bound))
     if (has_effect(subsymbol)) return true;
   return false;
 }

@@ -1,5 +1,7 @@
 #include <ctime>
+#include <optional>
 
+#include "jit/file_and_line.h"
 #include "jit/jit_state.h"
 #include "support/log.h"
 #include "support/text.h"
@@ -8,14 +10,14 @@ namespace fulgurite {
 
 namespace detail {
 
-namespace {
-
 std::string file_and_line(SourceLocation at) {
   if (at.line == 0) return "an unknown line";
   std::string_view file = at.file;
   if (const size_t slash = file.rfind('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
   return text::cat(file, ":", at.line);
 }
+
+namespace {
 
 std::string date_and_time(std::chrono::system_clock::time_point when) {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(when);
@@ -62,52 +64,92 @@ struct NamedItems {
   }
 };
 
-std::string difference(const NamedItems& now, const NamedItems& before, size_t i) {
+// What is before the sizes: "cpu f32"
+std::string_view without_sizes(std::string_view type) { return type.substr(0, type.find('[')); }
+
+std::optional<Change> difference(const NamedItems& now, const NamedItems& before, size_t i) {
   const KeyItem& a = now.items[i];
   const KeyItem& b = before.items[i];
   const bool is_list = a.kind == KeyItem::Kind::structure && b.kind == a.kind;
-  const std::string subject = is_list ? "a list: " : now.names[i].empty() ? std::string() : now.names[i] + ": ";
+  const std::string subject = is_list ? "a list" : now.names[i];
   std::vector<std::string> changes;
   if (a.kind != b.kind || a.text != b.text)
     changes.push_back(text::cat(NamedItems::text_of(a), " instead of ", NamedItems::text_of(b)));
   if (a.requires_grad != b.requires_grad)
     changes.emplace_back(a.requires_grad ? "requires a gradient now" : "no longer requires a gradient");
   if (a.shares_with != b.shares_with || a.is_same != b.is_same) changes.push_back(now.sharing(a));
-  return changes.empty() ? std::string() : subject + text::join(changes, [](const std::string& one) { return one; }, ", ");
+  if (changes.empty()) return std::nullopt;
+  Change change;
+  change.what = !subject.empty() ? subject : a.kind == KeyItem::Kind::modes ? "gradients on or off, the default dtype, or autocasting" : "the structure of arguments";
+  change.text = text::cat(subject, subject.empty() ? "" : ": ", text::join(changes, [](const std::string& one) { return one; }, ", "));
+  const bool are_tensors = a.kind == KeyItem::Kind::tensor && b.kind == a.kind;
+  const bool are_numbers = a.kind == b.kind && (a.kind == KeyItem::Kind::integer || a.kind == KeyItem::Kind::floating);
+  const bool is_one = changes.size() == 1 && a.requires_grad == b.requires_grad;
+  if (are_tensors && is_one && without_sizes(a.text) == without_sizes(b.text)) change.kind = Change::Kind::size;
+  if (are_numbers) change.kind = Change::Kind::number;
+  return change;
 }
 
 /// How the captured tensors differ from what they were.
-std::vector<std::string> captured_differences(const CompiledVersion& version) {
+std::vector<Change> captured_differences(const CompiledVersion& version) {
   SmallVector<uint64_t, 64> key;
   for (const Tensor& tensor : version.captures) append_tensor_key(*tensor.impl(), key);
   const NamedItems now(key, version.capture_names), before(version.capture_key, version.capture_names);
-  std::vector<std::string> differences;
-  for (size_t i = 0; i < now.items.size(); ++i)
-    if (std::string one = difference(now, before, i); !one.empty()) differences.push_back(text::cat("captured ", one));
+  std::vector<Change> differences;
+  for (size_t i = 0; i < now.items.size(); ++i) {
+    std::optional<Change> one = difference(now, before, i);
+    if (!one) continue;
+    one->what.insert(0, "captured ");
+    one->text.insert(0, "captured ");
+    one->kind = Change::Kind::other;
+    differences.push_back(*std::move(one));
+  }
+  return differences;
+}
+
+std::string strides_text(const Sizes& strides) {
+  return text::cat("(", text::join(strides, [](int64_t stride) { return stride; }), ")");
+}
+
+/// How tensors lie in memory otherwise, where that matters. Leaves of other types have been told of before.
+std::vector<Change> layout_differences(const CompiledVersion& version, const Leaves& leaves) {
+  std::vector<Change> differences;
+  for (const StrideGuard& guard : version.stride_guards)
+    if (!guard.holds(leaves))
+      differences.push_back({guard.name, text::cat(guard.name, ": strides ", strides_text(guard.of(leaves).impl()->strides), " instead of ",
+                                                   strides_text(guard.strides))});
+  for (const auto& [leaf, tensor] : version.reached)
+    if (!leaves.tensors()[static_cast<size_t>(leaf)]->is_same(tensor))
+      differences.push_back({"an argument", "an argument is no longer the tensor that the function captured"});
+  for (size_t i = 0; i < version.captures.size() && version.writes; ++i)
+    if (const int leaf = leaf_that_shares(version.captures[i], leaves); leaf != version.sharing[i])
+      differences.push_back({text::cat("captured ", version.capture_names[i]),
+                             text::cat("captured ", version.capture_names[i], leaf < 0 ? " shares memory with no argument now"
+                                                                                       : " shares memory with an argument now")});
   return differences;
 }
 
 }  // namespace
 
-std::string miss_reason(const CompiledVersion* newest, const Leaves& leaves, const std::vector<std::string>& names) {
-  if (!newest) return "first call";
-  const NamedItems now(leaves.key(), names), before(newest->key, newest->leaf_names);
-  std::vector<std::string> differences;
-  if (leaves.key()[1] != newest->key[1]) differences.push_back("other argument types");
+std::vector<Change> changes_since(const CompiledVersion& newest, const Leaves& leaves, const std::vector<std::string>& names) {
+  const NamedItems now(leaves.key(), names), before(newest.key, newest.leaf_names);
+  std::vector<Change> differences;
+  if (leaves.key()[1] != newest.key[1]) differences.push_back({"the argument types", "other argument types"});
   for (size_t i = 0; i < std::min(now.items.size(), before.items.size()) && differences.size() < 3; ++i)
-    if (std::string one = difference(now, before, i); !one.empty()) differences.push_back(std::move(one));
+    if (std::optional<Change> one = difference(now, before, i)) differences.push_back(*std::move(one));
   if (now.items.size() != before.items.size() && differences.empty())
-    differences.push_back("another number of arguments");
-  if (differences.empty()) differences = captured_differences(*newest);
-  return text::join(differences, [](const std::string& one) { return one; }, "; ");
+    differences.push_back({"the number of arguments", "another number of arguments"});
+  if (differences.empty()) differences = captured_differences(newest);
+  if (differences.empty()) differences = layout_differences(newest, leaves);
+  return differences;
 }
 
 void log_compile(const JitState& state, const CompiledVersion& version) {
   if (logs(LogChannel::recompiles))
     log(LogChannel::recompiles, text::cat("jitted at ", file_and_line(state.made_at()), ", called at ", file_and_line(version.called_at), ": ",
                                           version.reason, "\n", times(version), "\n"));
-  if (logs(LogChannel::traces))
-    for (const std::vector<Trace>* stages : {&version.stages.forward_traces, &version.stages.backward_traces})
+  if (logs(LogChannel::traces) && version.stages)
+    for (const std::vector<Trace>* stages : {&version.stages->forward, &version.stages->backward})
       for (const Trace& stage : *stages) log(LogChannel::traces, print(stage));
 }
 
@@ -115,13 +157,14 @@ void log_compile(const JitState& state, const CompiledVersion& version) {
 
 std::string explain(const Jitted& f) {
   const detail::JitState& state = *f.state();
-  const auto versions = state.versions();
+  const auto versions = state.store().versions();
   const CompileStats stats = state.stats();
   std::string out = text::cat("jitted at ", detail::file_and_line(state.made_at()), ": ", stats.calls, " calls, ",
                               stats.hits, " hits, ", stats.misses, " compiles\n");
-  int number = 0;
+  if (const int64_t evicted = state.store().evicted())
+    out += text::cat(versions.size(), versions.size() == 1 ? " version is" : " versions are", " kept, ", evicted, " evicted\n");
   for (const auto& version : versions) {
-    out += text::cat("compile ", ++number, " at ", detail::date_and_time(version->when), ", called at ",
+    out += text::cat("compile ", version->number, " at ", detail::date_and_time(version->when), ", called at ",
                      detail::file_and_line(version->called_at), "\n");
     out += text::cat("  why: ", version->reason, "\n");
     out += text::cat("  ", detail::times(*version), "\n");

@@ -14,9 +14,10 @@ namespace detail {
 
 std::shared_ptr<JitState> make_jit_state(std::shared_ptr<void> callable, JitOptions options, SourceLocation at) {
   check_options(options, at);
+  const bool names_executors = !options.executors.empty();
   if (options.executors.empty()) options.executors = default_executors();
   if (options.executors.empty()) options.executors = {"eager"};
-  return std::make_shared<JitState>(std::move(callable), std::move(options), std::vector<Transform>(), at);
+  return std::make_shared<JitState>(std::move(callable), std::move(options), names_executors, std::vector<Transform>(), at);
 }
 
 std::shared_ptr<JitState> with_transforms(const JitState& state, std::vector<Transform> transforms, SourceLocation at) {
@@ -25,7 +26,7 @@ std::shared_ptr<JitState> with_transforms(const JitState& state, std::vector<Tra
     if (!transform) throw UserError("with_transforms: a transform is empty", at);
     all.push_back(std::move(transform));
   }
-  return std::make_shared<JitState>(state.shared_callable(), state.options(), std::move(all), at);
+  return std::make_shared<JitState>(state.shared_callable(), state.options(), state.names_executors(), std::move(all), at);
 }
 
 void call(JitState& state, const CallableTable& table, const void* const* arguments, SourceLocation at,
@@ -39,18 +40,20 @@ bool is_tracing() { return innermost_interpreter() != nullptr; }
 
 namespace {
 
-const CompiledVersion& last_version(const Jitted& f, const char* what, std::shared_ptr<const CompiledVersion>& kept) {
-  kept = f.state()->last();
-  if (!kept) throw UserError(text::cat(what, ": the function has not been called yet"));
-  return *kept;
+std::shared_ptr<const CompiledVersion> last_version(const Jitted& f, const char* what) {
+  std::shared_ptr<const CompiledVersion> last = f.state()->store().last();
+  if (!last) throw UserError(text::cat(what, ": the function has not been called yet"));
+  return last;
 }
 
-template <class StagesOf>
-std::vector<Trace> traces_of_pieces(const Jitted& f, StagesOf&& stages_of) {
+/// The last call's stages; with graph breaks, piece after piece.
+std::vector<Trace> last_stages(const Jitted& f, const char* what, std::vector<Trace> Stages::*of) {
+  const std::shared_ptr<const CompiledVersion> last = last_version(f, what);
+  if (!last->in_pieces) return f.state()->store().stages(*last).get()->*of;
   std::vector<Trace> traces;
   for (const auto& piece : f.state()->last_pieces()) {
-    const std::vector<Trace>* stages = stages_of(*piece);
-    traces.insert(traces.end(), stages->begin(), stages->end());
+    const std::shared_ptr<const Stages> stages = f.state()->store().stages(*piece);
+    traces.insert(traces.end(), (stages.get()->*of).begin(), (stages.get()->*of).end());
   }
   return traces;
 }
@@ -59,28 +62,21 @@ std::vector<Trace> traces_of_pieces(const Jitted& f, StagesOf&& stages_of) {
 
 }  // namespace detail
 
-std::vector<Trace> last_traces(const Jitted& f) {
-  std::shared_ptr<const detail::CompiledVersion> kept;
-  const detail::CompiledVersion& last = detail::last_version(f, "last_traces", kept);
-  if (!last.in_pieces) return last.stages.forward_traces;
-  return detail::traces_of_pieces(f, [](const detail::CompiledVersion& piece) { return &piece.stages.forward_traces; });
-}
+std::vector<Trace> last_traces(const Jitted& f) { return detail::last_stages(f, "last_traces", &detail::Stages::forward); }
 
 std::vector<Trace> last_backward_traces(const Jitted& f) {
-  std::shared_ptr<const detail::CompiledVersion> kept;
-  const detail::CompiledVersion& last = detail::last_version(f, "last_backward_traces", kept);
-  if (!last.in_pieces) return last.stages.backward_traces;
-  return detail::traces_of_pieces(f, [](const detail::CompiledVersion& piece) { return &piece.stages.backward_traces; });
+  return detail::last_stages(f, "last_backward_traces", &detail::Stages::backward);
 }
 
 std::vector<Trace> last_prologue_traces(const Jitted& f) {
-  std::shared_ptr<const detail::CompiledVersion> kept;
-  return detail::last_version(f, "last_prologue_traces", kept).prologue;
+  const auto last = detail::last_version(f, "last_prologue_traces");
+  return f.state()->store().stages(*last)->prologue;
 }
 
 int64_t cache_hits(const Jitted& f) { return f.state()->stats().hits; }
 int64_t cache_misses(const Jitted& f) { return f.state()->stats().misses; }
 CompileStats compile_stats(const Jitted& f) { return f.state()->stats(); }
+CacheStats cache_stats(const Jitted& f) { return f.state()->store().stats(); }
 
 void graph_break(SourceLocation at) {
   if (auto* tracer = dynamic_cast<Tracer*>(innermost_interpreter())) tracer->break_here("graph_break()", at);

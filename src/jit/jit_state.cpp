@@ -1,16 +1,16 @@
 #include "jit/jit_state.h"
 
 #include <algorithm>
-#include <cstring>
-#include <mutex>
 
 #include <fulgurite/error.h>
 
 #include "ir/trace_values.h"
 #include "jit/leaf_names.h"
 #include "jit/pieces.h"
+#include "ops/autocast.h"
 #include "ops/dispatch.h"
 #include "ops/symbols.h"
+#include "support/log.h"
 #include "support/text.h"
 
 namespace fulgurite::detail {
@@ -44,102 +44,148 @@ std::string first_line(std::string_view text) { return std::string(text.substr(0
 
 }  // namespace
 
-JitState::JitState(std::shared_ptr<void> callable, JitOptions options, std::vector<Transform> transforms,
+JitState::JitState(std::shared_ptr<void> callable, JitOptions options, bool names_executors, std::vector<Transform> transforms,
                    SourceLocation made_at)
     : callable_(std::move(callable)),
       options_(std::move(options)),
+      names_executors_(names_executors),
       transforms_(std::move(transforms)),
-      made_at_(made_at) {}
+      made_at_(made_at),
+      store_(options_.limits, options_.cache != Cache::no_caching),
+      watch_(options_.limits, made_at) {}
 
 JitState::~JitState() = default;
-
-bool holds(const CompiledVersion& version, const Leaves& leaves) {
-  if (!same_words(version.key, leaves.key())) return false;
-  if (version.captures.empty()) return true;
-  SmallVector<uint64_t, 64> now;
-  append_captures_key(version.captures, now);
-  return same_words(version.capture_key, now);
-}
-
-const CompiledVersion* JitState::find(const Leaves& leaves, uint64_t hash) const {
-  const std::shared_lock lock(mutex_);
-  const auto [begin, end] = by_hash_.equal_range(hash);
-  for (auto candidate = begin; candidate != end; ++candidate)
-    if (holds(*candidate->second, leaves)) return candidate->second;
-  return nullptr;
-}
 
 bool JitState::may_skip_guards(const CompiledVersion& version, const Leaves& leaves, SourceLocation at) const {
   if (options_.cache != Cache::same_input) return false;
   if (options_.debug.check_traces)
     throw UserError(text::cat("jit: Cache::same_input, and this call is unlike the first: ",
-                              miss_reason(&version, leaves, version.leaf_names), "; use Cache::constant_values"),
+                              text_of(changes_since(version, leaves, version.leaf_names)), "; use Cache::constant_values"),
                     at);
   return true;
 }
 
-void JitState::add(std::shared_ptr<const CompiledVersion> version, uint64_t hash) {
-  if (version->symbolic) return add_with_symbols(std::move(version), hash);
-  const std::unique_lock lock(mutex_);
-  add_times(*version);
-  if (options_.cache == Cache::no_caching) {
-    versions_.assign(1, std::move(version));
-    return;
+Leaves JitState::read_leaves(const CallableTable& table, const void* const* arguments) const {
+  Leaves leaves(table, false, options_.cache == Cache::symbolic_values, promoted_.load(std::memory_order_acquire));
+  table.read(callable_.get(), arguments, leaves);
+  leaves.finish();
+  return leaves;
+}
+
+// Sizes of the callable's own tensors are constants until they change: those that differ from the newest version's, where nothing else does.
+bool JitState::promote_sizes(const Leaves& leaves) {
+  const std::shared_ptr<const CompiledVersion> newest = store_.newest();
+  if (!newest || newest->in_pieces || newest->key.size() != leaves.key().size()) return false;
+  SmallVector<uint64_t, 64> key = leaves.key_without_symbols();
+  for (const uint32_t at : leaves.symbols()) key[at] = newest->key[at];
+  std::vector<PromotedSize> found;
+  for (size_t leaf = 0; leaf < leaves.tensors().size(); ++leaf) {
+    const size_t header = leaves.header(leaf);
+    const Tensor& tensor = *leaves.tensors()[leaf];
+    if (!tensor.defined() || key[header] != newest->key[header]) continue;
+    const bool shares_memory = key[header] >> 32 != 0;  // its sizes stay constants
+    for (size_t d = 0; d < tensor.impl()->sizes.size() && !shares_memory; ++d) {
+      uint64_t& size = key[header + 1 + d];
+      if (size == newest->key[header + 1 + d]) continue;
+      size = newest->key[header + 1 + d];
+      found.push_back({static_cast<uint32_t>(leaf), static_cast<uint32_t>(d)});
+    }
   }
-  by_hash_.emplace(hash, version.get());
-  last_.store(version.get(), std::memory_order_release);
-  versions_.push_back(std::move(version));
+  if (found.empty() || !same_words(key, newest->key)) return false;
+  const std::lock_guard lock(mutex_);
+  if (!promotions_.empty()) {
+    const std::vector<PromotedSize>& known = *promotions_.back();
+    std::erase_if(found, [&](const PromotedSize& size) { return std::ranges::find(known, size) != known.end(); });
+    if (found.empty()) return &known != leaves.promoted();
+    found.insert(found.end(), known.begin(), known.end());
+  }
+  promotions_.push_back(std::make_unique<const std::vector<PromotedSize>>(std::move(found)));
+  promoted_.store(promotions_.back().get(), std::memory_order_release);
+  return true;
 }
 
 void JitState::call(const CallableTable& table, const void* const* arguments, SourceLocation at, CallResult& result) {
-  calls_.fetch_add(1, std::memory_order_relaxed);
+  const Readers::Visit visit(store_.readers());
   auto start = std::chrono::steady_clock::now();
-  Leaves leaves(table, false, options_.cache == Cache::symbolic_values);
-  table.read(callable_.get(), arguments, leaves);
-  leaves.finish();
+  Leaves leaves = read_leaves(table, arguments);
 
   EagerRun eager;
   if (options_.debug.verify_against_eager) [[unlikely]] eager = prepare_eager_run(leaves);
 
-  const CompiledVersion* version = last_.load(std::memory_order_acquire);
+  const CompiledVersion* version = store_.last_address();
   std::shared_ptr<const CompiledVersion> made, found;
-  const bool has_symbols = uses_symbols(leaves);
-  if (has_symbols) [[unlikely]] found = find_with_symbols(leaves);
+  bool has_symbols = uses_symbols(leaves);
+  if (has_symbols && options_.cache != Cache::no_caching) [[unlikely]] found = store_.find_set_of_values(leaves, leaves.hash());
   if (found) {
     version = found.get();
   } else if (has_symbols || !version || !(holds(*version, leaves) || may_skip_guards(*version, leaves, at))) [[unlikely]] {
     const uint64_t hash = leaves.hash();
     const bool caches = options_.cache != Cache::no_caching;
-    version = caches ? find(leaves, hash) : nullptr;
+    version = caches ? store_.find(leaves, hash) : nullptr;
+    if (!version && options_.cache == Cache::symbolic_values && promote_sizes(leaves)) {
+      leaves = read_leaves(table, arguments);
+      has_symbols = uses_symbols(leaves);
+    }
+    if (!version && caches && has_symbols) {
+      constexpr uint64_t for_values = 0x9e3779b97f4a7c15u;  // other than the turn of a compile
+      const CompileTurns::Turn turn(turns_, hash ^ for_values);
+      found = find_with_symbols(leaves);
+      version = found.get();
+    }
     std::optional<CompileTurns::Turn> turn;
     if (!version && caches) {
       turn.emplace(turns_, has_symbols ? hash_of(leaves.key_without_symbols()) : hash);
       if (has_symbols) found = find_with_symbols(leaves);
-      version = found ? found.get() : find(leaves, hash);
+      version = found ? found.get() : store_.find(leaves, hash);
     }
     if (!version) {
       misses_.fetch_add(1, std::memory_order_relaxed);
       made = compile_version(table, arguments, leaves, at, turn ? &*turn : nullptr, result);
       version = made.get();
-      add(made, hash);
+      add_times(*made);
       log_compile(*this, *made);
+      store_.add(made, hash);
       start = std::chrono::steady_clock::now();
-    } else if (!found) {
-      last_.store(version, std::memory_order_release);
     }
   }
-  const CompiledVersion* with_symbols = version->symbolic ? version : nullptr;
-  if (with_symbols != last_with_symbols_address_.load(std::memory_order_relaxed)) [[unlikely]]
-    keep_last_with_symbols(made ? made : found);
+  if (!store_.is_last_with_symbols(version->symbolic ? version : nullptr)) [[unlikely]] store_.keep_last_with_symbols(made ? made : found);
   if (!version->in_pieces) [[likely]] run_version(*version, leaves, result);
   else if (!made) call_in_pieces(table, arguments, leaves, at, result);
+  // The result's numbers are the version's, which others may evict before they are read.
+  if (version->symbolic) [[unlikely]] result.rest = {made ? std::move(made) : std::move(found), result.rest.get()};
 
   const int64_t nanoseconds = (std::chrono::steady_clock::now() - start).count();
   last_nanoseconds_.store(nanoseconds, std::memory_order_relaxed);
   total_nanoseconds_.fetch_add(nanoseconds, std::memory_order_relaxed);
   if (options_.debug.check_nan) [[unlikely]] check_for_nan(result, at);
-  if (options_.debug.verify_against_eager) [[unlikely]]
+  if (options_.debug.verify_against_eager) [[unlikely]] {
+    const AutocastScope autocast(options_.autocast ? options_.autocast : autocast_dtype());
     fulgurite::detail::verify_against_eager(table, callable_.get(), arguments, eager, result, at);
+  }
+}
+
+// In which ways this call is unlike the newest compile; where that one has symbols, which of its guards does not hold.
+std::vector<Change> JitState::changes(const Leaves& leaves, const std::vector<std::string>& names) const {
+  const std::shared_ptr<const CompiledVersion> newest = store_.newest();
+  if (!newest || options_.cache == Cache::no_caching) return {};
+  if (newest->symbolic && uses_symbols(leaves) && same_words(newest->symbolic->key, leaves.key_without_symbols())) {
+    const std::vector<uint64_t> given = leaves.symbol_values();
+    NumberValues values(given);
+    if (const NumberProxy* guard = failed_guard(*newest->symbolic, values))
+      return {{"answers about sizes and numbers", text::cat(guard_text(*guard), " no longer holds"), Change::Kind::guard}};
+  }
+  return changes_since(*newest, leaves, names);
+}
+
+// Why the version is compiled; says so where that happens often.
+void JitState::note_compile(CompiledVersion& version, const Leaves& leaves) {
+  const std::vector<Change> found = changes(leaves, version.leaf_names);
+  if (options_.cache == Cache::no_caching) {
+    version.reason = store_.newest() ? "nothing is cached" : "first call";
+    return;
+  }
+  version.reason = store_.newest() ? text_of(found) : "first call";
+  if (const auto warning = watch_.count(found, version.called_at)) warn(*warning);
 }
 
 std::shared_ptr<const CompiledVersion> JitState::compile_version(const CallableTable& table,
@@ -154,17 +200,12 @@ std::shared_ptr<const CompiledVersion> JitState::compile_version(const CallableT
   std::vector<LeafPath> paths;
   table.paths(callable_.get(), arguments, paths);
   version->leaf_names = leaf_names(paths, leaves, options_.argument_names);
-  {
-    const std::shared_lock lock(mutex_);
-    version->reason =
-        options_.cache == Cache::no_caching && !versions_.empty()
-            ? "nothing is cached"
-            : miss_reason(versions_.empty() ? nullptr : versions_.back().get(), leaves, version->leaf_names);
-  }
+  note_compile(*version, leaves);
 
   CallInPieces runner(*this, leaves, paths, at, turn);
   RecordRequest request{table, callable_.get(), arguments, leaves, paths, version->leaf_names, at, nullptr, options_.memory_budget,
                         &options_.executors};
+  request.autocast = options_.autocast;
   if (options_.fullgraph) request.no_breaks = "with fullgraph = true";
   else request.runner = &runner;
   if (uses_symbols(leaves)) {
@@ -207,9 +248,9 @@ std::shared_ptr<const CompiledVersion> JitState::compile_constant(std::shared_pt
     result.rest = std::move(recording.rest);
     result.tensors.assign(recording.results.begin(), recording.results.end());
     keep_last(runner.pieces());
-    version->stages.forward_traces.emplace_back();
-    version->prologue = make_prologue(*version, paths, leaves);
-    version->stages.forward_traces.clear();
+    auto stages = std::make_shared<Stages>();
+    stages->prologue = make_prologue(*version, Trace(), paths, leaves);
+    version->stages = std::move(stages);
     return version;
   }
   check_writes(recording, leaves, "the jitted function", at);
@@ -219,7 +260,9 @@ std::shared_ptr<const CompiledVersion> JitState::compile_constant(std::shared_pt
   compile_recording(*version, recording, grad_enabled() && recording.requires_grad);
   version->result_slots = std::move(recording.result_slots);
   version->rest = std::move(recording.rest);
-  version->prologue = make_prologue(*version, paths, leaves);
+  auto stages = std::make_shared<Stages>(*version->stages);
+  stages->prologue = make_prologue(*version, stages->forward.front(), paths, leaves);
+  version->stages = std::move(stages);
   finish_times(*version, start);
   return version;
 }
@@ -227,19 +270,22 @@ std::shared_ptr<const CompiledVersion> JitState::compile_constant(std::shared_pt
 PipelineOptions JitState::pipeline_options() const {
   PipelineOptions pipeline;
   pipeline.executors = options_.executors;
+  pipeline.fuses_everything = names_executors_;
   pipeline.skip_transforms = options_.skip_transforms;
   pipeline.transforms = transforms_;
   pipeline.associate_forward = options_.debug.associate_forward;
   pipeline.check_traces = options_.debug.check_traces;
   pipeline.recomputation.memory_budget = options_.memory_budget;
+  pipeline.fusion_names = fusion_names_;
   return pipeline;
 }
 
 void JitState::compile_recording(CompiledVersion& version, const Recording& recording, bool differentiate) const {
   context().unique_graphs.fetch_add(1, std::memory_order_relaxed);
-  version.stages = compile(recording.trace, differentiate, pipeline_options());
-  version.forward = version.stages.forward;
-  version.backward = version.stages.backward;
+  CompiledFunction compiled = compile(recording.trace, differentiate, pipeline_options());
+  version.forward = std::move(compiled.forward);
+  version.backward = std::move(compiled.backward);
+  version.stages = std::make_shared<Stages>(Stages{std::move(compiled.forward_traces), std::move(compiled.backward_traces), {}});
   connect(version, recording, differentiate);
 }
 
@@ -254,6 +300,7 @@ void JitState::connect(CompiledVersion& version, const Recording& recording, boo
     version.inputs.push_back(*found);
     if (found->leaf != RecordedInput::captured) continue;
     version.captures.push_back(found->tensor);
+    version.sharing.push_back(found->shares_with);
     version.capture_names.push_back(input.tensor().name);
   }
   for (const auto& [input, result] : recording.written) version.written.emplace_back(positions[input], result);
@@ -264,16 +311,26 @@ void JitState::connect(CompiledVersion& version, const Recording& recording, boo
   }
   version.result_count = recording.result_count;
   append_captures_key(version.captures, version.capture_key);
+  for (const auto& [input, strides] : recording.asked_strides) {
+    std::string name;
+    for (const Value& arg : recording.trace.args)
+      if (arg.proxy_id() == input.id) name = arg.tensor().name;
+    version.stride_guards.push_back({input.leaf, input.tensor, std::move(name), strides});
+  }
+  version.reached = recording.reached;
+  for (const BoundSymbol& bound : recording.trace.bound_symbols) version.writes = version.writes || bound.symbol == &prims_copy__symbol;
 }
 
 void JitState::finish_times(CompiledVersion& version, std::chrono::steady_clock::time_point start) {
-  for (const std::vector<Trace>* stages : {&version.stages.forward_traces, &version.stages.backward_traces})
+  const std::shared_ptr<const Stages>& all = stages_of(version);
+  for (const std::vector<Trace>* stages : {&all->forward, &all->backward})
     for (const Trace& stage : *stages) version.transforms += stage.milliseconds;
   version.total = milliseconds_since(start);
   version.planning = std::max(0.0, version.total - version.tracing - version.transforms);
 }
 
 void JitState::add_times(const CompiledVersion& version) {
+  const std::lock_guard lock(mutex_);
   compiles_.tracing += version.tracing;
   compiles_.transforms += version.transforms;
   compiles_.planning += version.planning;
@@ -281,36 +338,22 @@ void JitState::add_times(const CompiledVersion& version) {
 }
 
 void JitState::keep_last(const Pieces& pieces) {
-  const std::unique_lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   last_pieces_ = pieces;
 }
 
 Pieces JitState::last_pieces() const {
-  const std::shared_lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   return last_pieces_;
-}
-
-std::shared_ptr<const CompiledVersion> JitState::last() const {
-  const std::shared_lock lock(mutex_);
-  if (last_with_symbols_) return last_with_symbols_;
-  const CompiledVersion* last = last_.load(std::memory_order_acquire);
-  for (const auto& version : versions_)
-    if (!last || version.get() == last) return version;
-  return nullptr;
-}
-
-std::vector<std::shared_ptr<const CompiledVersion>> JitState::versions() const {
-  const std::shared_lock lock(mutex_);
-  return versions_;
 }
 
 CompileStats JitState::stats() const {
   CompileStats stats;
   {
-    const std::shared_lock lock(mutex_);
+    const std::lock_guard lock(mutex_);
     stats = compiles_;
   }
-  stats.calls = calls_.load(std::memory_order_relaxed);
+  stats.calls = store_.readers().visits();
   stats.misses = misses_.load(std::memory_order_relaxed);
   stats.hits = stats.calls - stats.misses;
   stats.last_call = static_cast<double>(last_nanoseconds_.load(std::memory_order_relaxed)) / 1e3;

@@ -1,11 +1,13 @@
 #include "jit/leaves.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include <fulgurite/error.h>
 #include <fulgurite/value.h>
 
+#include "ops/autocast.h"
 #include "ops/dispatch.h"
 #include "support/text.h"
 
@@ -19,14 +21,16 @@ constexpr uint64_t kind_bits = 4;
 // A tensor's first word: kind 4, dtype 4, requires_grad 1, device kind 3, number of dimensions 8, device index 12, then
 // 1 for "same object" and 31 for one more than the first leaf that shares its storage.
 constexpr int same_object_shift = 32, alias_shift = 33;
+constexpr int autocast_shift = 8;  // of the modes: gradients 1, default dtype, and one more than the dtype that is autocast to
 
 constexpr uint64_t word(Kind kind, uint64_t payload = 0) { return static_cast<uint64_t>(kind) | payload << kind_bits; }
 
 }  // namespace
 
-Leaves::Leaves(const CallableTable& table, bool allow_proxies, bool symbols)
-    : allow_proxies_(allow_proxies), are_symbols_(symbols) {
-  const uint64_t modes = static_cast<uint64_t>(grad_enabled()) | static_cast<uint64_t>(default_dtype()) << 1;
+Leaves::Leaves(const CallableTable& table, bool allow_proxies, bool symbols, const std::vector<PromotedSize>* promoted)
+    : allow_proxies_(allow_proxies), are_symbols_(symbols), promoted_(promoted) {
+  const uint64_t autocast = autocast_dtype() ? static_cast<uint64_t>(*autocast_dtype()) + 1 : 0;
+  const uint64_t modes = static_cast<uint64_t>(grad_enabled()) | static_cast<uint64_t>(default_dtype()) << 1 | autocast << autocast_shift;
   key_.push_back(word(Kind::modes, modes));
   key_.push_back(reinterpret_cast<uintptr_t>(&table));
 }
@@ -65,7 +69,9 @@ void Leaves::note_symbols(const TensorImpl& tensor) {
   const size_t first = key_.size() + 1;
   for (size_t d = 0; d < tensor.sizes.size(); ++d) {
     const bool is_marked = d < 16 && (tensor.dynamic_dims >> d & 1);
-    if (is_marked || (are_symbols_ && is_argument_)) symbols_.push_back(static_cast<uint32_t>(first + d));
+    const PromotedSize size{static_cast<uint32_t>(tensors_.size() - 1), static_cast<uint32_t>(d)};
+    const bool is_promoted = promoted_ && std::ranges::find(*promoted_, size) != promoted_->end();
+    if (is_marked || is_promoted || (are_symbols_ && is_argument_)) symbols_.push_back(static_cast<uint32_t>(first + d));
   }
 }
 
@@ -211,7 +217,8 @@ std::vector<KeyItem> read_key(const uint64_t* words, size_t count) {
     switch (item.kind) {
       case Kind::modes:
         item.text = text::cat("gradients ", payload & 1 ? "on" : "off", ", default dtype ",
-                              name(static_cast<Dtype>(payload >> 1)));
+                              name(static_cast<Dtype>(payload >> 1 & ((1 << (autocast_shift - 1)) - 1))));
+        if (const uint64_t autocast = payload >> autocast_shift) item.text += text::cat(", autocasting to ", name(static_cast<Dtype>(autocast - 1)));
         ++i;  // the table
         break;
       case Kind::structure: item.text = text::cat(payload, payload == 1 ? " item" : " items"); break;

@@ -33,6 +33,12 @@ struct KeyItem {
   bool is_same = false;       // and is the same tensor object
   bool is_leaf() const { return kind >= Kind::tensor; }
 };
+/// A size of a tensor leaf of the callable that is a symbol because it has changed.
+struct PromotedSize {
+  uint32_t leaf, dim;
+  friend bool operator==(const PromotedSize&, const PromotedSize&) = default;
+};
+
 /// The leaves of a call's arguments in order, and their packed key: what a compiled version depends on beside the
 /// tensors' elements.
 ///
@@ -42,8 +48,10 @@ class Leaves {
  public:
   /// Begins the key with the modes that traces depend on and the callable's table.
   /// With `allow_proxies`, tensors may be values of a trace being recorded: the key is then not one to look up. With `symbols`, the
-  /// sizes of arguments, and the Int and Float among them, are symbols; else only the sizes that mark_dynamic() made some.
-  explicit Leaves(const CallableTable& table, bool allow_proxies = false, bool symbols = false);
+  /// sizes of arguments, and the Int and Float among them, are symbols, and those of `promoted`; else only the sizes that mark_dynamic()
+  /// made some.
+  explicit Leaves(const CallableTable& table, bool allow_proxies = false, bool symbols = false,
+                  const std::vector<PromotedSize>* promoted = nullptr);
 
   void add(const Tensor&);
   void add_number(KeyItem::Kind, uint64_t bits);
@@ -62,6 +70,7 @@ class Leaves {
   const SmallVector<const Tensor*, 16>& tensors() const { return tensors_; }
   /// Where the key's words are that symbols stand for, ascending.
   const SmallVector<uint32_t, 16>& symbols() const { return symbols_; }
+  const std::vector<PromotedSize>* promoted() const { return promoted_; }
   bool has_symbols() const { return symbols_.size() > 0; }
   /// Where a tensor leaf's item begins in the key; its sizes follow.
   uint32_t header(size_t leaf) const { return headers_[leaf]; }
@@ -77,6 +86,7 @@ class Leaves {
   void drop_symbols(size_t leaf);
 
   bool allow_proxies_, are_symbols_, is_argument_ = true;
+  const std::vector<PromotedSize>* promoted_;
   SmallVector<uint32_t, 16> symbols_;
   SmallVector<uint64_t, 64> key_;
   SmallVector<const Tensor*, 16> tensors_;

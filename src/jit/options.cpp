@@ -16,9 +16,8 @@ constexpr std::array<std::string_view, 3> skippable_transforms{"cse", "dce", "re
 }  // namespace
 
 void check_options(const JitOptions& options, SourceLocation at) {
-  if (options.autocast)
-    throw UserError("jit: the option autocast is not supported yet; convert tensors with to(Dtype::bf16) where it pays",
-                    at);
+  if (options.autocast && *options.autocast != Dtype::bf16 && *options.autocast != Dtype::f16)
+    throw UserError(text::cat("jit: the option autocast is bf16 or f16, not ", *options.autocast), at);
   if (options.compiled_autograd)
     throw UserError(
         "jit: the option compiled_autograd is not supported yet; use value_and_grad inside the jitted function, or "
@@ -26,6 +25,15 @@ void check_options(const JitOptions& options, SourceLocation at) {
         at);
   if (options.memory_budget && *options.memory_budget < 0)
     throw UserError(text::cat("jit: memory_budget is a number of bytes, not ", *options.memory_budget), at);
+  const CacheLimits& limits = options.limits;
+  const auto check = [&](const char* name, int64_t value, int64_t least) {
+    if (value < least) throw UserError(text::cat("jit: limits.", name, " is ", value, ", and must be at least ", least), at);
+  };
+  check("versions", limits.versions.value_or(1), 1);
+  check("sets_of_values", limits.sets_of_values, 1);
+  check("traces", limits.traces, 0);
+  check("warn_after", limits.warn_after, 0);
+  check("refuse_after", limits.refuse_after, 0);
   if (options.skip_transforms)
     for (const std::string& name : *options.skip_transforms)
       if (std::ranges::find(skippable_transforms, name) == skippable_transforms.end())

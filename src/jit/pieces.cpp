@@ -1,7 +1,6 @@
 #include "jit/pieces.h"
 
 #include <algorithm>
-#include <mutex>
 #include <set>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include "jit/leaf_names.h"
 #include "jit/structure_key.h"
 #include "ops/symbols.h"
+#include "support/log.h"
 #include "support/text.h"
 
 namespace fulgurite::detail {
@@ -85,13 +85,9 @@ std::shared_ptr<const CompiledVersion> JitState::piece(const Recording& recordin
   key.push_back(start.line > 0 ? reinterpret_cast<uintptr_t>(start.file) : 0);  // "" may lie in several places
   key.push_back(static_cast<uint64_t>(start.line));
   const uint64_t hash = hash_of(key);
-  const bool caches = options_.cache != Cache::no_caching;
-  if (caches) {
-    const std::shared_lock lock(mutex_);
-    const auto [begin, end] = pieces_.equal_range(hash);
-    for (auto candidate = begin; candidate != end; ++candidate)
-      if (same_words(candidate->second->key, key)) return candidate->second;
-  }
+  if (std::shared_ptr<const CompiledVersion> known = store_.find_piece(key, hash)) return known;
+  if (options_.cache != Cache::no_caching)
+    if (const auto warning = watch_.count_piece(start, at)) warn(*warning);
   const auto now = std::chrono::steady_clock::now();
   auto piece = std::make_shared<CompiledVersion>();
   piece->when = std::chrono::system_clock::now();
@@ -101,9 +97,8 @@ std::shared_ptr<const CompiledVersion> JitState::piece(const Recording& recordin
   piece->reason = "a piece that was not met before";
   finish_times(*piece, now);
   log_compile(*this, *piece);
-  const std::unique_lock lock(mutex_);
   add_times(*piece);
-  if (caches) pieces_.emplace(hash, piece);
+  store_.add_piece(piece, hash);
   return piece;
 }
 
@@ -116,6 +111,7 @@ void JitState::call_in_pieces(const CallableTable& table, const void* const* arg
   RecordRequest request{table, callable_.get(), arguments, leaves, paths, names, at, nullptr, options_.memory_budget, &options_.executors};
   request.runner = &runner;
   request.is_broken = true;
+  request.autocast = options_.autocast;
   Recording recording = record_callable(request);
   if (!recording.in_pieces) throw InternalError("a function with graph breaks was run without one");
   result.rest = std::move(recording.rest);

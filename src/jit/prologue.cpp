@@ -3,6 +3,7 @@
 #include <set>
 
 #include "jit/jit_state.h"
+#include "ops/autocast.h"
 #include "ops/dispatch.h"
 #include "ops/number_symbols.h"
 #include "ops/symbols.h"
@@ -34,12 +35,11 @@ struct Part {
 
 class Prologue {
  public:
-  Prologue(const CompiledVersion& version, const std::vector<LeafPath>& paths, const Leaves& leaves)
+  Prologue(const CompiledVersion& version, const Trace& computation, const std::vector<LeafPath>& paths, const Leaves& leaves)
       : version_(version), paths_(paths), leaves_(leaves) {
     trace_.name = "prologue";
     trace_.tags.add(Tag::prologue);
     trace_.numbers = std::make_shared<std::vector<Ref<NumberProxy>>>();
-    const Trace& computation = version.stages.forward_traces.front();
     trace_.next_id = computation.next_id;
     trace_.next_name = computation.next_name;
     for (KeyItem& item : read_key(leaves.key().data(), leaves.key().size()))
@@ -53,6 +53,7 @@ class Prologue {
       open(argument);
     }
     captured();
+    strides();
     aliases();
     modes();
     guards();
@@ -284,6 +285,16 @@ class Prologue {
     for (const Value& item : items) check_tensor(item);
   }
 
+  void strides() {
+    for (const StrideGuard& guard : version_.stride_guards) {
+      std::vector<Value> wanted;
+      for (const int64_t stride : guard.strides) wanted.emplace_back(stride);
+      for (const RecordedInput& input : version_.inputs)
+        if (input.leaf == guard.leaf && (input.leaf != RecordedInput::captured || input.tensor.is_same(guard.tensor)))
+          bind(prims_check_strides_symbol, {inputs_by_id_[input.id], Value(std::move(wanted))}, {});
+    }
+  }
+
   void aliases() {
     if (tensors_.size() < 2) return;
     std::vector<Value> groups, tensors;
@@ -311,12 +322,15 @@ class Prologue {
   void modes() {
     const Value grad = number(NumberProxy::Kind::boolean, grad_enabled(), "grad_enabled");
     const Value dtype = opaque("default_dtype");
-    const Value modes = Value::collection("modes", {grad, dtype});
+    const Value autocast = opaque("autocast");
+    const Value modes = Value::collection("modes", {grad, dtype, autocast});
     trace_.args.push_back(modes);
     bind(prims_unpack_field_symbol, {modes, Value("grad_enabled")}, {grad});
     bind(prims_check_number_symbol, {grad, Value(grad_enabled())}, {});
     bind(prims_unpack_field_symbol, {modes, Value("default_dtype")}, {dtype});
     bind(prims_check_literal_symbol, {dtype, Value(default_dtype())}, {});
+    bind(prims_unpack_field_symbol, {modes, Value("autocast")}, {autocast});
+    bind(prims_check_literal_symbol, {autocast, autocast_dtype() ? Value(*autocast_dtype()) : Value()}, {});
   }
 
   const CompiledVersion& version_;
@@ -332,10 +346,10 @@ class Prologue {
 
 }  // namespace
 
-std::vector<Trace> make_prologue(const CompiledVersion& version, const std::vector<LeafPath>& paths,
+std::vector<Trace> make_prologue(const CompiledVersion& version, const Trace& computation, const std::vector<LeafPath>& paths,
                                  const Leaves& leaves) {
   std::vector<Trace> stages;
-  stages.push_back(Prologue(version, paths, leaves).make());
+  stages.push_back(Prologue(version, computation, paths, leaves).make());
   stages.push_back(stages.back());
   stages.back().provenance = "Transform for execution";
   return stages;

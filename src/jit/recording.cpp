@@ -10,6 +10,7 @@
 #include "ir/substitution.h"
 #include "ir/uses.h"
 #include "jit/leaf_names.h"
+#include "ops/autocast.h"
 #include "ops/symbols.h"
 #include "tracing/tracer.h"
 #include "transforms/in_place.h"
@@ -187,7 +188,7 @@ std::vector<Tensor> bind_inputs(Tracer& tracer, const RecordRequest& request, co
       else if (!(*request.with_respect_to)[leaf]) handle = tracer.bind_concrete(concrete, request.names[i], false);
       else
         handle = tracer.add_argument({concrete.shape(), concrete.dtype(), concrete.device()}, true, request.names[i],
-                                     request.at, true);
+                                     request.at, true, concrete);
       const int id = handle.impl()->proxy->id;
       const auto has_id = [&](const RecordedInput& input) { return input.id == id; };
       if (std::ranges::none_of(recording.inputs, has_id)) recording.inputs.push_back({id, static_cast<int>(leaf), {}});
@@ -255,6 +256,28 @@ int position_of(const Recording& recording, int id) {
   return static_cast<int>(std::ranges::find_if(recording.inputs, has_id) - recording.inputs.begin());
 }
 
+// What the function found out about its arguments, and about captured tensors, beside their types.
+void note_facts(const Tracer& tracer, const RecordRequest& request, Recording& recording) {
+  for (const int id : tracer.asked_strides()) {
+    for (const RecordedInput& input : recording.inputs)
+      if (input.id == id && input.leaf != RecordedInput::captured)
+        recording.asked_strides.push_back({input, request.leaves.tensors()[static_cast<size_t>(input.leaf)]->impl()->strides});
+    for (const Tracer::Capture& capture : tracer.captures()) {
+      const bool is_argument = !recording.asked_strides.empty() && recording.asked_strides.back().input.id == id;
+      if (capture.proxy->id == id && !is_argument && !is_proxy(capture.concrete))
+        recording.asked_strides.push_back({{id, RecordedInput::captured, capture.concrete}, capture.concrete.impl()->strides});
+    }
+  }
+  size_t leaf = 0;
+  for (const LeafPath& path : request.paths) {
+    if (!path.is_tensor) continue;
+    const Tensor& tensor = *request.leaves.tensors()[leaf];
+    if (path.argument != LeafPath::callable_member && tensor.defined() && tracer.was_reached(tensor))
+      recording.reached.emplace_back(static_cast<int>(leaf), tensor);
+    ++leaf;
+  }
+}
+
 Recording record(const RecordRequest& request, const Containers& containers) {
   Recording recording;
   Tracer tracer;
@@ -262,7 +285,9 @@ Recording record(const RecordRequest& request, const Containers& containers) {
   if (request.executors) tracer.set_executors(*request.executors);
   if (request.runner) tracer.set_runner(request.runner);
   if (!request.no_breaks.empty()) tracer.set_no_breaks(request.no_breaks);
+  const std::optional<Dtype> autocast = request.autocast ? request.autocast : autocast_dtype();
   const InterpreterScope scope(&tracer);
+  const AutocastScope autocast_scope(autocast);
   try {
     SymbolBinder symbols(tracer, request);
     const std::vector<Tensor> handles = bind_inputs(tracer, request, containers, symbols, recording);
@@ -299,9 +324,11 @@ Recording record(const RecordRequest& request, const Containers& containers) {
     for (size_t i = bound_count; i < recording.trace.args.size(); ++i) {
       const int id = recording.trace.args[i].tensor().id;
       for (const Tracer::Capture& capture : tracer.captures())
-        if (capture.proxy->id == id) recording.inputs.push_back({id, RecordedInput::captured, capture.concrete});
+        if (capture.proxy->id == id)
+          recording.inputs.push_back({id, RecordedInput::captured, capture.concrete, leaf_that_shares(capture.concrete, request.leaves)});
     }
     for (auto& [input, result] : recording.written) input = position_of(recording, input);
+    note_facts(tracer, request, recording);
   } catch (const RuleError& error) {
     throw UserError(error.message, request.at);
   }
@@ -309,6 +336,14 @@ Recording record(const RecordRequest& request, const Containers& containers) {
 }
 
 }  // namespace
+
+int leaf_that_shares(const Tensor& tensor, const Leaves& leaves) {
+  const auto& tensors = leaves.tensors();
+  if (is_proxy(tensor)) return -1;
+  for (size_t leaf = 0; leaf < tensors.size(); ++leaf)
+    if (tensors[leaf]->defined() && tensors[leaf]->impl()->storage == tensor.impl()->storage) return static_cast<int>(leaf);
+  return -1;
+}
 
 void arrange(Trace& trace, size_t first, const std::set<int>& named) {
   bring_into_canonical_order(trace);

@@ -35,6 +35,8 @@ struct RecordRequest {
   bool is_broken = false;
   /// What `leaves` has symbols for become symbols; where there are breaks, nothing does.
   bool takes_symbols = false;
+  /// What the function is autocast to; none: as outside.
+  std::optional<Dtype> autocast = {};
 };
 
 /// Where an input of a recorded trace comes from.
@@ -43,6 +45,12 @@ struct RecordedInput {
   int id = -1;          // of the trace's proxy
   int leaf = captured;  // index among the tensor leaves
   Tensor tensor;        // what was captured
+  int shares_with = -1; // of what was captured: the first tensor leaf that shares memory with it; -1: none
+};
+/// An input whose strides the function asked for.
+struct AskedStrides {
+  RecordedInput input;
+  Sizes strides;
 };
 
 /// What a callable did, as a trace.
@@ -59,12 +67,19 @@ struct Recording {
   /// Inputs that are given a value with a gradient, as positions among the inputs, and which of the trace's results that is.
   std::vector<std::pair<int, int>> written;
 
+  std::vector<AskedStrides> asked_strides;
+  /// Tensor leaves of the arguments that the function also reached as captured tensors.
+  std::vector<std::pair<int, Tensor>> reached;
+
   bool in_pieces = false;             // it has been run already, in pieces
   std::vector<Tensor> results;        // of that
 };
 
 /// Thrown through the callable at its first break, where tensors that share memory have to be recorded in another way.
 struct RecordAgain {};
+
+/// The first tensor leaf that shares memory with a tensor; -1: none does.
+int leaf_that_shares(const Tensor&, const Leaves&);
 
 /// Runs the callable under a tracer of its own. Captured tensors become inputs behind the arguments, in the order in
 /// which the canonical trace uses them.

@@ -32,8 +32,7 @@ void attach_backward(const CompiledVersion& version, std::span<const Tensor> inp
     if (is_taken) results[i] = alias_of(results[i]);
     outputs[i] = results[i];
   }
-  attach_compiled_node(inputs, outputs, std::move(saved), version.backward, version.backward->trace(),
-                       "CompiledBackward", version.forward);
+  attach_compiled_node(inputs, outputs, std::move(saved), version.backward, "CompiledBackward", version.forward);
 }
 
 }  // namespace
@@ -59,6 +58,10 @@ void run_version(const CompiledVersion& version, const Leaves& leaves, CallResul
     inputs.push_back(input.leaf == RecordedInput::captured ? version.captures[captured++]
                                                            : *leaves.tensors()[input.leaf]);
 
+  for (const auto& [input, written] : version.written)
+    if (inputs[input].requires_grad() && inputs[input].is_leaf())
+      throw UserError(text::cat("a jitted function writes in place into a leaf tensor that requires grad, ", type_text(inputs[input]),
+                                "; wrap it in NoGrad, or write into a copy"));
   ResultList results;
   run_on(version, {inputs.data(), inputs.size()}, results);
   for (const auto& [input, written] : version.written) give_history(results[written], inputs[input]);

@@ -1,8 +1,6 @@
 // Versions with symbols: recorded and transformed once, and made programs of for each set of the symbols' values.
-#include <algorithm>
 #include <array>
 #include <bit>
-#include <mutex>
 #include <set>
 
 #include <fulgurite/error.h>
@@ -14,8 +12,6 @@
 namespace fulgurite::detail {
 
 namespace {
-
-constexpr size_t most_sets_of_values = 128;
 
 // The same question about the same numbers is asked often, by each rule that depends on it.
 using Question = std::array<uint64_t, 5>;
@@ -36,18 +32,12 @@ Question question_of(const NumberProxy& number) {
           static_cast<uint64_t>(number.integer)};
 }
 
-std::vector<Ref<const NumberProxy>> find_guards(const CompiledFunction& stages) {
+std::vector<Ref<const NumberProxy>> find_guards(const CompiledFunction& compiled) {
   std::vector<Ref<const NumberProxy>> guards;
   std::set<Question> asked;
-  for (const auto& number : *stages.forward_traces.front().numbers)
+  for (const auto& number : *compiled.forward_traces.front().numbers)
     if (number->constraint == NumberProxy::Constraint::fixed && asked.insert(question_of(*number)).second) guards.emplace_back(number.get());
   return guards;
-}
-
-bool captures_are_alike(const CompiledVersion& version) {
-  SmallVector<uint64_t, 64> now;
-  for (const Tensor& tensor : version.captures) append_tensor_key(*tensor.impl(), now);
-  return same_words(version.capture_key, now);
 }
 
 std::string value_text(const NumberProxy& number) {
@@ -99,31 +89,17 @@ const NumberProxy* failed_guard(const SymbolicVersion& version, NumberValues& va
 std::shared_ptr<const CompiledVersion> JitState::find_with_symbols(const Leaves& leaves) {
   if (options_.cache == Cache::no_caching) return nullptr;
   const uint64_t hash = leaves.hash();
-  std::vector<std::shared_ptr<const SymbolicVersion>> candidates;
-  {
-    const std::shared_lock lock(mutex_);
-    const auto [begin, end] = by_values_.equal_range(hash);
-    for (auto candidate = begin; candidate != end; ++candidate) {
-      const CompiledVersion& version = *candidate->second;
-      if (!same_words(version.key, leaves.key()) || !captures_are_alike(version)) continue;
-      version.last_use.store(uses_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
-      return candidate->second;
-    }
-    if (symbolic_.empty()) return nullptr;
-    const SmallVector<uint64_t, 64> key = leaves.key_without_symbols();
-    const auto [first, last] = symbolic_.equal_range(hash_of(key));
-    for (auto candidate = first; candidate != last; ++candidate)
-      if (same_words(candidate->second->key, key)) candidates.push_back(candidate->second);
-  }
+  if (std::shared_ptr<const CompiledVersion> known = store_.find_set_of_values(leaves, hash)) return known;
+  const std::vector<std::shared_ptr<const SymbolicVersion>> candidates = store_.find_symbolic(leaves);
+  if (candidates.empty()) return nullptr;
   const std::vector<uint64_t> given = leaves.symbol_values();
   for (const auto& candidate : candidates) {
     NumberValues values(given);
     if (failed_guard(*candidate, values)) continue;
     try {
       std::shared_ptr<const CompiledVersion> version = specialise(candidate, leaves);
-      if (!captures_are_alike(*version)) continue;
-      const std::unique_lock lock(mutex_);
-      keep_programs(hash, version);
+      if (!holds(*version, leaves)) continue;
+      store_.add_set_of_values(version, hash);
       return version;
     } catch (const std::exception&) {
       // What the shape rules refuse for these sizes is recorded again, which says what is wrong or finds another way.
@@ -141,11 +117,14 @@ std::shared_ptr<CompiledVersion> JitState::compile_with_symbols(Recording record
   symbolic->is_differentiated = grad_enabled() && recording.requires_grad;
   symbolic->recording = std::move(recording);
   context().unique_graphs.fetch_add(1, std::memory_order_relaxed);
-  symbolic->stages = compile(symbolic->recording.trace, symbolic->is_differentiated, pipeline_options());
-  symbolic->guards = find_guards(symbolic->stages);
+  symbolic->compiled = compile(symbolic->recording.trace, symbolic->is_differentiated, pipeline_options());
+  symbolic->guards = find_guards(symbolic->compiled);
+  auto stages = std::make_shared<Stages>();
+  stages->forward = std::move(symbolic->compiled.forward_traces);
+  stages->backward = std::move(symbolic->compiled.backward_traces);
   std::shared_ptr<CompiledVersion> version = specialise(symbolic, leaves);
-  symbolic->prologue = make_prologue(*version, paths, leaves);
-  version->prologue = symbolic->prologue;
+  stages->prologue = make_prologue(*version, stages->forward.front(), paths, leaves);
+  symbolic->stages = std::move(stages);
   return version;
 }
 
@@ -156,9 +135,7 @@ std::shared_ptr<CompiledVersion> JitState::specialise(const std::shared_ptr<cons
   version->key = leaves.key();
   version->leaf_names = symbolic->leaf_names;
   version->symbolic = symbolic;
-  version->stages = symbolic->stages;
-  version->prologue = symbolic->prologue;
-  Programs programs = fulgurite::specialise(symbolic->stages, values, pipeline_options());
+  Programs programs = fulgurite::specialise({symbolic, &symbolic->compiled}, given, pipeline_options());
   version->forward = std::move(programs.forward);
   version->backward = std::move(programs.backward);
   connect(*version, symbolic->recording, symbolic->is_differentiated);
@@ -167,36 +144,6 @@ std::shared_ptr<CompiledVersion> JitState::specialise(const std::shared_ptr<cons
   for (const Value& n : symbolic->recording.integers) version->integers.push_back(values.value(n.integer()));
   for (const Value& n : symbolic->recording.floats) version->floats.push_back(values.value(n.floating()));
   return version;
-}
-
-// The programs of the set of values that was not used for the longest time go.
-void JitState::keep_programs(uint64_t hash, std::shared_ptr<const CompiledVersion> version) {
-  version->last_use.store(uses_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
-  if (by_values_.size() >= most_sets_of_values) {
-    const auto is_older = [](const auto& a, const auto& b) {
-      return a.second->last_use.load(std::memory_order_relaxed) < b.second->last_use.load(std::memory_order_relaxed);
-    };
-    by_values_.erase(std::min_element(by_values_.begin(), by_values_.end(), is_older));
-  }
-  by_values_.emplace(hash, std::move(version));
-}
-
-void JitState::add_with_symbols(std::shared_ptr<const CompiledVersion> version, uint64_t hash) {
-  const std::unique_lock lock(mutex_);
-  add_times(*version);
-  if (options_.cache == Cache::no_caching) {
-    versions_.assign(1, std::move(version));
-    return;
-  }
-  symbolic_.emplace(hash_of(version->symbolic->key), version->symbolic);
-  keep_programs(hash, version);
-  versions_.push_back(std::move(version));
-}
-
-void JitState::keep_last_with_symbols(const std::shared_ptr<const CompiledVersion>& version) {
-  const std::unique_lock lock(mutex_);
-  last_with_symbols_ = version && version->symbolic ? version : nullptr;
-  last_with_symbols_address_.store(last_with_symbols_.get(), std::memory_order_relaxed);
 }
 
 }  // namespace fulgurite::detail

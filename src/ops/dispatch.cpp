@@ -2,24 +2,42 @@
 
 #include <fulgurite/operators.h>
 
+#include "ops/autocast.h"
 #include "ops/call_error.h"
 
 namespace fulgurite {
 
 namespace {
 
-thread_local constinit Interpreter* innermost = nullptr;
+// The interpreter and the mode that belongs to it.
+struct Innermost {
+  Interpreter* interpreter = nullptr;
+  std::optional<Dtype> autocast;
+};
+thread_local constinit Innermost innermost;
 
 }  // namespace
 
-Interpreter* innermost_interpreter() { return innermost; }
+Interpreter* innermost_interpreter() { return innermost.interpreter; }
 
-InterpreterScope::InterpreterScope(Interpreter* interpreter) : previous_(innermost) { innermost = interpreter; }
-InterpreterScope::~InterpreterScope() { innermost = previous_; }
+InterpreterScope::InterpreterScope(Interpreter* interpreter) : previous_(innermost.interpreter), autocast_(innermost.autocast) {
+  innermost = {interpreter, std::nullopt};
+}
+InterpreterScope::~InterpreterScope() { innermost = {previous_, autocast_}; }
+
+std::optional<Dtype> autocast_dtype() { return innermost.autocast; }
+
+AutocastScope::AutocastScope(std::optional<Dtype> dtype) : previous_(innermost.autocast) { innermost.autocast = dtype; }
+AutocastScope::~AutocastScope() { innermost.autocast = previous_; }
 
 void dispatch(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
+  if (innermost.autocast) [[unlikely]] return dispatch_autocast(symbol, arguments, at, results, *innermost.autocast);
+  dispatch_plainly(symbol, arguments, at, results);
+}
+
+void dispatch_plainly(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
   try {
-    if (innermost) innermost->run(symbol, arguments, at, results);
+    if (innermost.interpreter) innermost.interpreter->run(symbol, arguments, at, results);
     else run_eager(symbol, arguments, at, results);
   } catch (const RuleError& error) {
     throw CallError(call_text(symbol, arguments), error.message, at);

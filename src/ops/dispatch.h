@@ -26,7 +26,8 @@ class Interpreter {
 
 /// This thread's innermost interpreter; null in eager mode.
 Interpreter* innermost_interpreter();
-/// Makes an interpreter (or, with null, eager mode) the innermost for a scope.
+/// Makes an interpreter (or, with null, eager mode) the innermost for a scope, without autocasting: what a rule or a pass runs has the dtypes
+/// it asks for.
 class InterpreterScope {
  public:
   explicit InterpreterScope(Interpreter*);
@@ -36,10 +37,13 @@ class InterpreterScope {
 
  private:
   Interpreter* previous_;
+  std::optional<Dtype> autocast_;
 };
 
 /// The one way every operator call takes: to the innermost interpreter or to eager mode.
 void dispatch(const Symbol&, Arguments, SourceLocation, Results&);
+/// The same, whatever autocast scope there is.
+void dispatch_plainly(const Symbol&, Arguments, SourceLocation, Results&);
 /// For symbols with exactly one result.
 Tensor dispatch(const Symbol&, Arguments, SourceLocation);
 

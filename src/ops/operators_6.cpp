@@ -182,9 +182,17 @@ Tensor nll_loss_backward(const Tensor& grad, const Tensor& target, const Tensor&
       Argument(ignore_index), Argument(reduction)};
   return dispatch(prims_nll_loss_backward_symbol, arguments, at);
 }
+Tensor no_gradient(const Tensor& cotangent, std::string_view message, SourceLocation at) {
+  const Argument arguments[] = {Argument(cotangent), Argument(message)};
+  return dispatch(prims_no_gradient_symbol, arguments, at);
+}
 Tensor normal(const Tensor& state, const Dims& size, Float mean, Float std, Dtype dtype, SourceLocation at) {
   const Argument arguments[] = {Argument(state), Argument(size), Argument(mean), Argument(std), Argument(dtype)};
   return dispatch(prims_normal_symbol, arguments, at);
+}
+Tensor once_differentiable(const Tensor& gradient, std::string_view function, SourceLocation at) {
+  const Argument arguments[] = {Argument(gradient), Argument(function)};
+  return dispatch(prims_once_differentiable_symbol, arguments, at);
 }
 Tensor one_hot(const Tensor& input, Int num_classes, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(num_classes)};
@@ -230,6 +238,10 @@ Tensor softmax_backward(const Tensor& grad, const Tensor& output, Int dim, Sourc
 Tensor uniform(const Tensor& state, const Dims& size, Float low, Float high, Dtype dtype, SourceLocation at) {
   const Argument arguments[] = {Argument(state), Argument(size), Argument(low), Argument(high), Argument(dtype)};
   return dispatch(prims_uniform_symbol, arguments, at);
+}
+Tensor with_history(const Tensor& value, const Tensor& source, SourceLocation at) {
+  const Argument arguments[] = {Argument(value), Argument(source)};
+  return dispatch(prims_with_history_symbol, arguments, at);
 }
 }  // namespace prims
 Tensor TensorMethods::abs(SourceLocation at) const {
@@ -361,18 +373,6 @@ Tensor TensorMethods::asinh(SourceLocation at) const {
 }
 Tensor TensorMethods::asinh_(SourceLocation at) const {
   return fulgurite::asinh_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::atan(SourceLocation at) const {
-  return fulgurite::atan(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::atan_(SourceLocation at) const {
-  return fulgurite::atan_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::atan2(const Tensor& other, SourceLocation at) const {
-  return fulgurite::atan2(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::atan2_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::atan2_(static_cast<const Tensor&>(*this), other, at);
 }
 
 }  // namespace fulgurite

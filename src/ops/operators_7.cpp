@@ -6,6 +6,18 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor TensorMethods::atan(SourceLocation at) const {
+  return fulgurite::atan(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::atan_(SourceLocation at) const {
+  return fulgurite::atan_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::atan2(const Tensor& other, SourceLocation at) const {
+  return fulgurite::atan2(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::atan2_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::atan2_(static_cast<const Tensor&>(*this), other, at);
+}
 Tensor TensorMethods::atanh(SourceLocation at) const {
   return fulgurite::atanh(static_cast<const Tensor&>(*this), at);
 }
@@ -365,17 +377,6 @@ Tensor TensorMethods::gelu(std::string_view approximate, SourceLocation at) cons
 }
 Tensor TensorMethods::gelu_(std::string_view approximate, SourceLocation at) const {
   return fulgurite::nn::gelu_(static_cast<const Tensor&>(*this), approximate, at);
-}
-Tensor TensorMethods::glu(Int dim, SourceLocation at) const {
-  return fulgurite::nn::glu(static_cast<const Tensor&>(*this), dim, at);
-}
-Tensor TensorMethods::grid_sample(const Tensor& grid, std::string_view mode, std::string_view padding_mode,
-    std::optional<bool> align_corners, SourceLocation at) const {
-  return fulgurite::nn::grid_sample(static_cast<const Tensor&>(*this), grid, mode, padding_mode, align_corners, at);
-}
-Tensor TensorMethods::group_norm(Int num_groups, const Tensor& weight, const Tensor& bias, Float eps, SourceLocation at)
-    const {
-  return fulgurite::nn::group_norm(static_cast<const Tensor&>(*this), num_groups, weight, bias, eps, at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,17 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor TensorMethods::glu(Int dim, SourceLocation at) const {
+  return fulgurite::nn::glu(static_cast<const Tensor&>(*this), dim, at);
+}
+Tensor TensorMethods::grid_sample(const Tensor& grid, std::string_view mode, std::string_view padding_mode,
+    std::optional<bool> align_corners, SourceLocation at) const {
+  return fulgurite::nn::grid_sample(static_cast<const Tensor&>(*this), grid, mode, padding_mode, align_corners, at);
+}
+Tensor TensorMethods::group_norm(Int num_groups, const Tensor& weight, const Tensor& bias, Float eps, SourceLocation at)
+    const {
+  return fulgurite::nn::group_norm(static_cast<const Tensor&>(*this), num_groups, weight, bias, eps, at);
+}
 Tensor TensorMethods::gt(const Operand& other, SourceLocation at) const {
   return fulgurite::gt(static_cast<const Tensor&>(*this), other, at);
 }
@@ -364,19 +375,6 @@ Tensor TensorMethods::neg_(SourceLocation at) const {
 Tensor TensorMethods::nll_loss(const Tensor& target, const Tensor& weight, std::optional<bool> size_average, Int
     ignore_index, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
   return fulgurite::nn::nll_loss(static_cast<const Tensor&>(*this), target, weight, size_average, ignore_index, reduce, reduction, at);
-}
-Tensor TensorMethods::norm(Float p, const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) const
-    {
-  return fulgurite::norm(static_cast<const Tensor&>(*this), p, dim, keepdim, dtype, at);
-}
-Tensor TensorMethods::normalize(Float p, Int dim, Float eps, SourceLocation at) const {
-  return fulgurite::nn::normalize(static_cast<const Tensor&>(*this), p, dim, eps, at);
-}
-Tensor TensorMethods::one_hot(Int num_classes, SourceLocation at) const {
-  return fulgurite::nn::one_hot(static_cast<const Tensor&>(*this), num_classes, at);
-}
-Tensor TensorMethods::outer(const Tensor& vec2, SourceLocation at) const {
-  return fulgurite::outer(static_cast<const Tensor&>(*this), vec2, at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,19 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor TensorMethods::norm(Float p, const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) const
+    {
+  return fulgurite::norm(static_cast<const Tensor&>(*this), p, dim, keepdim, dtype, at);
+}
+Tensor TensorMethods::normalize(Float p, Int dim, Float eps, SourceLocation at) const {
+  return fulgurite::nn::normalize(static_cast<const Tensor&>(*this), p, dim, eps, at);
+}
+Tensor TensorMethods::one_hot(Int num_classes, SourceLocation at) const {
+  return fulgurite::nn::one_hot(static_cast<const Tensor&>(*this), num_classes, at);
+}
+Tensor TensorMethods::outer(const Tensor& vec2, SourceLocation at) const {
+  return fulgurite::outer(static_cast<const Tensor&>(*this), vec2, at);
+}
 Tensor TensorMethods::pad(const Dims& pad, std::string_view mode, std::optional<Float> value, SourceLocation at) const {
   return fulgurite::nn::pad(static_cast<const Tensor&>(*this), pad, mode, value, at);
 }
@@ -364,18 +377,6 @@ std::tuple<Tensor, Tensor> max(const Tensor& input, Int dim, bool keepdim, Sourc
 }
 std::tuple<Tensor, Tensor> TensorMethods::max(Int dim, bool keepdim, SourceLocation at) const {
   return fulgurite::prims::max_with_indices(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor max(const Tensor& input, const Tensor& other, SourceLocation at) {
-  return fulgurite::maximum(input, other, at);
-}
-Tensor TensorMethods::max(const Tensor& other, SourceLocation at) const {
-  return fulgurite::maximum(static_cast<const Tensor&>(*this), other, at);
-}
-std::tuple<Tensor, Tensor> min(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
-  return fulgurite::prims::min_with_indices(input, dim, keepdim, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::min(Int dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::prims::min_with_indices(static_cast<const Tensor&>(*this), dim, keepdim, at);
 }
 
 }  // namespace fulgurite

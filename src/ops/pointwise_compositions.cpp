@@ -251,7 +251,7 @@ constinit const Symbol logit_symbol{
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       const Dtype dtype = floating_or_default(a[0].tensor().dtype());
       Tensor x = as_dtype(a[0].tensor(), compute_dtype(dtype), at);
-      if (!a[1].is_none()) {
+      if (logit_has_bounds(a[1], dtype)) {
         // Not clamp: where eps is above 1 - eps the lower bound counts.
         const Float eps = a[1].floating();
         const Tensor is_high = gt(x, 1.0 - eps, at);
@@ -269,11 +269,12 @@ constinit const Symbol logit_symbol{
       const Tensor rest = sub(1, x);
       const Tensor product = mul(x, rest);
       const Tensor inside = div(g.cotangent(), product);
-      const Float eps = g.argument(1).is_none() ? Float(0.0) : g.argument(1).floating();
+      const bool bounded = logit_has_bounds(g.argument(1), x.dtype());
+      const Float eps = bounded ? g.argument(1).floating() : Float(0.0);
       const Tensor is_low = lt(x, eps);
       const Tensor is_high = gt(x, 1.0 - eps);
       const Tensor is_out = logical_or(is_low, is_high);
-      g.set(0, where(is_out, g.argument(1).is_none() ? NAN : 0.0, inside));
+      g.set(0, where(is_out, bounded ? 0.0 : NAN, inside));
     },
     .traits = {.pointwise = true},
     .samples = {.low = 0.1, .high = 0.9},

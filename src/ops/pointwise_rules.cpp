@@ -72,6 +72,10 @@ void check(InferRule rule, Arguments a) {
   rule(a, types);
 }
 
+bool logit_has_bounds(const Argument& eps, Dtype dtype) {
+  return !eps.is_none() && !(eps.floating() < (dtype == Dtype::f64 ? 0.0 : -0x1p-150));
+}
+
 Tensor zeros_of(const Tensor& x) { return zeros(x.shape(), {.dtype = x.dtype(), .device = x.device()}); }
 
 void gradient_is_zero(Gradient& g) {

@@ -32,6 +32,9 @@ void infer_bitwise(Arguments, InferredTypes&);
 /// The checks of a shape rule, for a decomposition that would accept more than its operator.
 void check(InferRule, Arguments);
 
+/// Whether logit brings x into [eps, 1 - eps]. As PyTorch: not for a negative eps, as the dtype it computes in has it.
+bool logit_has_bounds(const Argument& eps, Dtype dtype);
+
 /// Zeros of x's type, for gradient rules: zeros_like would keep x alive until the backward for its shape.
 Tensor zeros_of(const Tensor& x);
 /// The gradient rule of step functions: zero everywhere.

@@ -50,8 +50,16 @@ def random_normal(state, size, mean, std, dtype):
   return (mean + std * drawn).to(dtype or torch.get_default_dtype()).reshape(size)
 
 def random_integers(state, size, low, high, dtype):
-  x0, _ = philox(state, random_count(size))
-  return (low + x0 % (high - low)).to(dtype).reshape(size)
+  x0, x1 = philox(state, random_count(size))
+  span = high - low
+  if span < 2**32:
+    drawn = x0 % span
+  elif span < 2**63:
+    drawn = (x0 | (x1 & 0x7FFFFFFF) << 32) % span
+  else:  # of 64 bits; PyTorch's integers wrap around
+    bits, least = x0 | x1 << 32, -2**63
+    drawn = torch.where((bits ^ least) >= (span - 2**64 ^ least), bits - (span - 2**64), bits)
+  return (low + drawn).to(dtype).reshape(size)
 
 def random_dropout(input, p, training):
   if not training or p == 0:

@@ -51,7 +51,9 @@ void decompose_norm(Arguments a, Results& results, SourceLocation at) {
   const Dims dims = as_dims(a[2]);
   const bool keepdim = a[3].boolean();
   if (!a[4].is_none() && a[4].dtype() != x.dtype()) x = prims::convert_element_type(x, a[4].dtype(), at);
-  if (order == 2) {
+  // The norm of one element is its size, whatever its power would be.
+  const bool is_size = order == 1 || (order != 0 && reduced_count(x.shape(), a[2]) == 1);
+  if (order == 2 && !is_size) {
     const Tensor squares = mul(x, x, at);
     const Tensor total = sum(squares, dims, keepdim, {}, at);
     results.push_back(sqrt(total, at));
@@ -65,7 +67,7 @@ void decompose_norm(Arguments a, Results& results, SourceLocation at) {
   const Tensor magnitude = abs(x, at);
   if (order == INFINITY) return results.push_back(amax(magnitude, dims, keepdim, at));
   if (order == -INFINITY) return results.push_back(amin(magnitude, dims, keepdim, at));
-  if (order == 1) return results.push_back(sum(magnitude, dims, keepdim, {}, at));
+  if (is_size) return results.push_back(sum(magnitude, dims, keepdim, {}, at));
   const Tensor powers = pow(magnitude, order, at);
   const Tensor total = sum(powers, dims, keepdim, {}, at);
   results.push_back(pow(total, 1 / order, at));
@@ -75,7 +77,7 @@ void decompose_norm(Arguments a, Results& results, SourceLocation at) {
 
 Tensor norm_backward(const Tensor& cotangent, const Tensor& x, const Tensor& norm, Float order, const Dims& dims) {
   if (order == 0) return zeros_of(x);
-  if (order == 1) {
+  if (order == 1 || x.numel() == norm.numel()) {
     const Tensor direction = sign(x);
     return mul(cotangent, direction);
   }

@@ -5,6 +5,15 @@
 
 namespace fulgurite {
 
+namespace {
+
+void check_same_type(const Tensor& value, const Tensor& source) {
+  require(value.shape() == source.shape(), "shapes differ: ", value.shape(), " and ", source.shape());
+  require(value.dtype() == source.dtype(), "dtypes differ: ", value.dtype(), " and ", source.dtype());
+}
+
+}  // namespace
+
 constinit const Symbol prims_return_symbol{
     .signature = "prims.return() -> ()",
     .documentation = "Ends a trace: its arguments are the results.",
@@ -34,13 +43,32 @@ constinit const Symbol prims_copy__symbol{
     .documentation = "Writes source into destination's memory. The sizes and dtypes are equal.",
     .infer = [](Arguments a, InferredTypes& out) {
       const Tensor &source = a[0].tensor(), &destination = a[1].tensor();
-      require(source.shape() == destination.shape(), "shapes differ: ", source.shape(), " and ", destination.shape());
-      require(source.dtype() == destination.dtype(), "dtypes differ: ", source.dtype(), " and ", destination.dtype());
+      check_same_type(source, destination);
       out.push_back(like(destination, destination.shape()));
     },
     .gradient = [](Gradient& g) { g.set(0, g.cotangent()); },
     .python = "{1}.copy_({0})",
     .traits = {.side_effect = true},
+};
+
+constinit const Symbol prims_with_history_symbol{
+    .signature = "prims.with_history(Tensor value, Tensor source) -> Tensor",
+    .documentation = "The values of one tensor with the gradient of another: what a write leaves of a tensor where gradients are off.",
+    .infer = [](Arguments a, InferredTypes& out) {
+      check_same_type(a[0].tensor(), a[1].tensor());
+      out.push_back(like(a[0].tensor(), a[0].tensor().shape()));
+    },
+    .gradient = [](Gradient& g) { g.set(1, g.cotangent()); },
+    .view = [](Arguments a, ViewGeometry& view) {
+      check_same_type(a[0].tensor(), a[1].tensor());
+      const TensorImpl& value = *a[0].tensor().impl();
+      view = {value.sizes, value.strides, value.offset};
+      return true;
+    },
+    .python = "with_history({0}, {1})",
+    .python_definition = "def with_history(value, source):\n"
+                         "  return value.view_as(value)\n",
+    .traits = {.view = true},
 };
 
 constinit const Symbol prims_get_grad_symbol{
@@ -87,6 +115,15 @@ constinit const Symbol prims_check_tensor_symbol{
         "  assert len(x.shape) == len(shape) and all(n in (None, m) for n, m in zip(shape, x.shape)), x.shape\n"
         "  assert x.device == torch.device(device) and x.dtype == dtype, (x.device, x.dtype)\n"
         "  assert x.requires_grad == requires_grad\n",
+    .traits = {.side_effect = true, .structural = true},
+};
+
+constinit const Symbol prims_check_strides_symbol{
+    .signature = "prims.check_strides() -> ()",
+    .documentation = "Guard: a tensor has these strides, for which the function asked.",
+    .python = "check_strides({0}, {1})",
+    .python_definition = "def check_strides(x, strides):\n"
+                         "  assert tuple(x.stride()) == tuple(strides), x.stride()\n",
     .traits = {.side_effect = true, .structural = true},
 };
 
@@ -160,11 +197,11 @@ constinit const Symbol prims_check_aliases_symbol{
 std::span<const Symbol* const> structural_symbols() {
   static constexpr const Symbol* all[] = {&prims_return_symbol,        &prims_del_symbol,
       &prims_unpack_sequence_symbol,
-                                          &prims_clear_collection_symbol, &prims_copy__symbol,
+                                          &prims_clear_collection_symbol, &prims_copy__symbol, &prims_with_history_symbol,
                                               &prims_get_grad_symbol,
                                           &prims_put_grad_symbol,      &prims_unpack_trivial_symbol,
                                               &prims_shape_symbol, &prims_unpack_field_symbol,
-                                          &prims_check_tensor_symbol,  &prims_check_number_symbol,
+                                          &prims_check_tensor_symbol,  &prims_check_strides_symbol, &prims_check_number_symbol,
                                               &prims_check_condition_symbol,
                                           &prims_check_string_symbol,  &prims_check_length_symbol,
                                               &prims_check_none_symbol,

@@ -1,9 +1,14 @@
 #include "pipeline/pipeline.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "executors/gradient_rules.h"
+#include "ir/custom_function.h"
 #include "ir/trace_values.h"
 #include "ir/without_numbers.h"
 #include "pipeline/transform_for_execution.h"
+#include "support/text.h"
 #include "transforms/associate_forward.h"
 #include "transforms/pass_runner.h"
 
@@ -11,24 +16,55 @@ namespace fulgurite {
 
 namespace {
 
-// The road from a differentiated or plain trace to a program. With number symbols it ends before the program: what is claimed for the
-// sizes of the recorded call is there to be read.
-std::shared_ptr<Program> prepare(std::vector<Trace>& stages, const std::vector<const Executor*>& executors, bool check,
-                                 bool is_symbolic = false) {
-  PassRunner runner(stages, check);
+/// Who runs a trace: of the executors all but those whose fusions cannot pay there.
+std::vector<const Executor*> paying_executors(std::vector<const Executor*> executors, const Trace& trace, const PipelineOptions& options) {
+  if (!options.fuses_everything)
+    std::erase_if(executors, [&](const Executor* e) { return e->fusing && e->fusing->may_pay && !e->fusing->may_pay(trace); });
+  return executors;
+}
+
+// The road from a differentiated or plain trace to one that can be run.
+void prepare(std::vector<Trace>& stages, std::vector<const Executor*> executors, FusionNames& names, const PipelineOptions& options,
+             bool is_symbolic) {
+  // What is fused must not depend on sizes that symbols stand for: a new set of them would have to wait for the compiler.
+  const bool everything = options.fuses_everything || is_symbolic;
+  PassRunner runner(stages, options.check_traces);
   runner.run("Transform for execution", [&](const Trace& t) { return transform_for_execution(t, executors); });
+  while (true) {
+    const auto fusing = std::ranges::find_if(executors, [](const Executor* e) { return e->fusing != nullptr; });
+    if (fusing == executors.end()) break;
+    const Executor* executor = *fusing;
+    runner.run(text::cat("Fusion (", executor->name, ")"), [&](const Trace& t) { return executor->fusing->fuse(t, names, everything); });
+    executors.erase(fusing);
+    // What was in no fusion is for the others.
+    runner.run("Transform for execution", [&](const Trace& t) { return transform_for_execution(t, executors); });
+  }
   runner.run("Dead Code Elimination", eliminate_dead_code);
-  const Trace& last = runner.run("Delete Last Used", delete_last_used);
-  return is_symbolic ? nullptr : std::make_shared<Program>(last);
+  runner.run("Delete Last Used", delete_last_used);
+}
+
+// What can be run, with what it was made of where custom functions have been replaced by their forwards on the way.
+Executable executable(const Trace& last, const Trace& first) {
+  return {last, has_custom_functions(first) ? std::optional(first) : std::nullopt};
+}
+
+// With number symbols there is no program yet: what is claimed for the sizes of the recorded call is there to be read.
+void make_programs(CompiledFunction& out) {
+  if (out.is_symbolic) return;
+  out.forward = std::make_shared<Program>(executable(out.forward_traces.back(), out.symbolic_forward));
+  if (!out.backward_traces.empty())
+    out.backward = std::make_shared<Program>(executable(out.backward_traces.back(), out.symbolic_backward));
 }
 
 }  // namespace
 
 CompiledFunction compile(const Trace& recorded, bool differentiate, const PipelineOptions& options) {
-  const std::vector<const Executor*> executors = resolve_executors(options.executors);
+  std::vector<const Executor*> executors = resolve_executors(options.executors);
+  if (!options.fuses) std::erase_if(executors, [](const Executor* e) { return e->fusing != nullptr; });
   const auto skipped = [&](const char* name) { return options.skip_transforms && options.skip_transforms->contains(name); };
 
   CompiledFunction out;
+  out.fusion_names = options.fusion_names ? options.fusion_names : std::make_shared<FusionNames>();
   out.forward_traces.push_back(canonical_order(recorded));
   out.forward_traces.back().associate_forward = options.associate_forward;
   PassRunner runner(out.forward_traces, options.check_traces);
@@ -51,8 +87,11 @@ CompiledFunction compile(const Trace& recorded, bool differentiate, const Pipeli
     out.symbolic_forward = out.forward_traces.back();
     out.symbolic_backward = out.backward_traces.back();
     out.is_symbolic = has_numbers(out.symbolic_forward);
-    out.forward = prepare(out.forward_traces, executors, options.check_traces, out.is_symbolic);
-    out.backward = prepare(out.backward_traces, executors, options.check_traces, out.is_symbolic);
+    out.forward_executors = paying_executors(executors, out.symbolic_forward, options);
+    out.backward_executors = paying_executors(executors, out.symbolic_backward, options);
+    prepare(out.forward_traces, out.forward_executors, *out.fusion_names, options, out.is_symbolic);
+    prepare(out.backward_traces, out.backward_executors, *out.fusion_names, options, out.is_symbolic);
+    make_programs(out);
     if (options.associate_forward) {
       const Trace last = out.forward_traces.back();
       name_forward_lines(out.forward_traces, last);
@@ -63,22 +102,31 @@ CompiledFunction compile(const Trace& recorded, bool differentiate, const Pipeli
   for (const Transform& transform : options.transforms) runner.run("User transform", transform);
   out.symbolic_forward = out.forward_traces.back();
   out.is_symbolic = has_numbers(out.symbolic_forward);
-  out.forward = prepare(out.forward_traces, executors, options.check_traces, out.is_symbolic);
+  out.forward_executors = paying_executors(executors, out.symbolic_forward, options);
+  prepare(out.forward_traces, out.forward_executors, *out.fusion_names, options, out.is_symbolic);
+  make_programs(out);
   return out;
 }
 
-Programs specialise(const CompiledFunction& function, NumberValues& values, const PipelineOptions& options) {
-  const std::vector<const Executor*> executors = resolve_executors(options.executors);
-  const auto program = [&](const Trace& symbolic, const std::vector<char>& left_out) {
-    std::vector<Trace> stages{without_numbers(symbolic, values, left_out)};
+Programs specialise(const std::shared_ptr<const CompiledFunction>& function, std::span<const uint64_t> values,
+                    const PipelineOptions& options) {
+  const auto last_trace = [function, given = std::vector(values.begin(), values.end()), options](
+                              const Trace& symbolic, const std::vector<const Executor*>& executors, const std::vector<char>& left_out) {
+    NumberValues numbers(given);
+    std::vector<Trace> stages{without_numbers(symbolic, numbers, left_out)};
     check_trace(stages.back());
-    return prepare(stages, executors, options.check_traces);
+    const Trace first = stages.back();
+    prepare(stages, executors, *function->fusion_names, options, true);
+    return executable(stages.back(), first);
   };
-  std::vector<char> is_number;  // which have no gradient
-  for (const Value& input : input_values(function.symbolic_forward)) is_number.push_back(input.is_proxy() && !input.is_tensor());
   Programs programs;
-  programs.forward = program(function.symbolic_forward, {});
-  if (!function.symbolic_backward.bound_symbols.empty()) programs.backward = program(function.symbolic_backward, is_number);
+  programs.forward = std::make_shared<Program>(last_trace(function->symbolic_forward, function->forward_executors, {}));
+  if (function->symbolic_backward.bound_symbols.empty()) return programs;
+  programs.backward = std::make_shared<Program>([function, last_trace] {
+    std::vector<char> is_number;  // which have no gradient
+    for (const Value& input : input_values(function->symbolic_forward)) is_number.push_back(input.is_proxy() && !input.is_tensor());
+    return last_trace(function->symbolic_backward, function->backward_executors, is_number);
+  });
   return programs;
 }
 

@@ -4,6 +4,7 @@
 
 #include <fulgurite/trace.h>
 
+#include "executors/executor.h"
 #include "ir/number_values.h"
 #include "runtime/program.h"
 
@@ -17,6 +18,9 @@ struct PipelineOptions {
   bool associate_forward = false;
   bool check_traces = false;
   RecomputationOptions recomputation;
+  std::shared_ptr<FusionNames> fusion_names = {};         // shared by all that is compiled for one function
+  bool fuses = true;                                      // false: executors that fuse are left out
+  bool fuses_everything = true;                           // false: only what is worth a run of the compiler
 };
 
 struct CompiledFunction {
@@ -26,7 +30,9 @@ struct CompiledFunction {
   int saved_tensors = 0, saved_numbers = 0;  // C0 and C1: the last results of the forward, the first inputs of the backward
   /// Of a trace with number symbols: no program yet, but what specialise() makes one of for each set of their values.
   Trace symbolic_forward, symbolic_backward;
+  std::vector<const Executor*> forward_executors, backward_executors;  // who runs them, whatever the values
   bool is_symbolic = false;
+  std::shared_ptr<FusionNames> fusion_names;
 };
 struct Programs {
   std::shared_ptr<Program> forward, backward;
@@ -36,7 +42,7 @@ struct Programs {
 CompiledFunction compile(const Trace& recorded, bool differentiate, const PipelineOptions& = {});
 
 /// The programs of a function with number symbols for one set of their values. Throws where these give no valid trace: then the function
-/// has to be recorded again.
-Programs specialise(const CompiledFunction&, NumberValues&, const PipelineOptions&);
+/// has to be recorded again. The backward program is made when it is first needed.
+Programs specialise(const std::shared_ptr<const CompiledFunction>&, std::span<const uint64_t> values, const PipelineOptions&);
 
 }  // namespace fulgurite

@@ -6,6 +6,7 @@
 #include <fulgurite/error.h>
 #include <fulgurite/symbol.h>
 
+#include "ir/custom_function.h"
 #include "ir/trace_values.h"
 #include "ops/user_operator.h"
 #include "support/text.h"
@@ -64,7 +65,7 @@ class Claims final : public ArgumentPack::Resolver {
       throw UserError(text::cat("no executor implements ", symbol.qualified_name(), " for this call; the executors asked were ",
                                 text::join(executors_, [](const Executor* e) { return e->name; })),
                       bound.source);
-    for (const BoundSymbol& subsymbol : bound.subsymbols) claim_inside(subsymbol, bound, out);
+    for (const BoundSymbol& subsymbol : forward_lines(bound)) claim_inside(subsymbol, bound, out);
   }
 
   // Symbols are claimed for the sizes of the recorded call, to be printed; what runs is claimed for the sizes it runs with.
@@ -97,8 +98,10 @@ class Claims final : public ArgumentPack::Resolver {
       const bool runs = !implementation->user || implementation->user->run;
       return runs || !is_replaced(*implementation) ? implementation : nullptr;
     };
-    for (const Executor* executor : executors_)
+    for (const Executor* executor : executors_) {
+      if (executor->fusing && executor->fusing->supports(bound)) return &executor->fusing->candidate;
       if (const Implementation* implementation = claims(*executor)) return implementation;
+    }
     const UserOperator* user = as_user_operator(*bound.symbol);
     return user ? claims(*user->owner) : nullptr;
   }

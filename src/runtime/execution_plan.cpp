@@ -158,12 +158,12 @@ class PlanBuilder final : public ArgumentPack::Resolver {
   }
 
   void add_view(const BoundSymbol& bound) {
-    const Operands viewed = operands(bound);
+    Operands viewed = operands(bound);
     if (viewed.empty()) throw InternalError(text::cat(bound.symbol->qualified_name(), " is a view of no tensor"));
     int base = viewed[0];
     const Place place = plan_.slots[base].place;
     if (place == Place::input || place == Place::input_view) {
-      add_view_step(bound, Step::Kind::input_view, base, concrete_sizes(bound.outputs.at(0).tensor()));
+      add_view_step(bound, Step::Kind::input_view, viewed, concrete_sizes(bound.outputs.at(0).tensor()));
       plan_.slots.back().place = Place::input_view;
       return;
     }
@@ -178,17 +178,20 @@ class PlanBuilder final : public ArgumentPack::Resolver {
       if (!bound.symbol->view({arguments.data(), arguments.size()}, geometry))
         throw InternalError(text::cat(bound.symbol->qualified_name(), " is no view of a contiguous tensor"));
     }
-    add_view_step(bound, Step::Kind::view, base, geometry.sizes);
+    viewed[0] = base;
+    add_view_step(bound, Step::Kind::view, viewed, geometry.sizes);
     plan_.slots.back().geometry = add_geometry(geometry.sizes, geometry.strides);
     plan_.slots.back().offset = geometry.offset;
   }
 
-  void add_view_step(const BoundSymbol& bound, Step::Kind kind, int base, const Sizes& sizes) {
+  // The first operand is what is viewed.
+  void add_view_step(const BoundSymbol& bound, Step::Kind kind, const Operands& viewed, const Sizes& sizes) {
+    const int base = viewed[0];
     Step step;
     step.kind = kind;
     step.bound = &bound;
     step.source = base;
-    step.operands = {base};
+    step.operands = viewed;
     step.result = add_slot(plan_.slots[base].dtype, sizes, Place::arena);
     step.result_count = 1;
     plan_.slots.back().root = plan_.slots[base].root;

@@ -6,10 +6,22 @@
 #include "ops/call_error.h"
 #include "ops/dispatch.h"
 #include "support/text.h"
+#include "tensor/allocator.h"
+#include "tensor/write_count.h"
 
 namespace fulgurite {
 
-Frame::Frame(const ExecutionPlan& plan) : plan_(plan), arena_(allocate_storage(plan.arena_bytes)) {
+namespace {
+
+// To ask the allocator costs 0.1 µs.
+constexpr int64_t large_arena = int64_t{256} << 10;
+
+}  // namespace
+
+Frame::Frame(const ExecutionPlan& plan)
+    : plan_(plan),
+      lends_arena_(plan.arena_bytes >= large_arena),
+      arena_(lends_arena_ ? borrow_storage(nullptr, plan.arena_bytes) : allocate_storage(plan.arena_bytes)) {
   slots_.reserve(plan.slots.size());
   for (size_t i = 0; i < plan.slots.size(); ++i) {
     const Slot& slot = plan.slots[i];
@@ -37,6 +49,7 @@ Frame::Frame(const ExecutionPlan& plan) : plan_(plan), arena_(allocate_storage(p
 
 void Frame::run(std::span<const Tensor> inputs) {
   take_inputs(inputs);
+  if (lends_arena_) arena_->data = allocate(static_cast<size_t>(arena_->bytes));
   size_t i = 0;
   try {
     for (; i < steps_.size(); ++i) run_step(plan_.steps[i], steps_[i]);
@@ -47,10 +60,23 @@ void Frame::run(std::span<const Tensor> inputs) {
   }
 }
 
+void Frame::lend_arena() {
+  if (!lends_arena_ || !arena_->data) return;
+  deallocate(arena_->data, static_cast<size_t>(arena_->bytes));
+  arena_->data = nullptr;
+}
+
 void Frame::release() {
+  lend_arena();
   for (const int slot : transient_) slots_[slot] = Tensor();
   for (const int slot : borrowing_) slots_[slot].impl()->storage = StorageRef();
   for (FrameStep& step : steps_) step.arguments.release();
+}
+
+int64_t Frame::bytes() const {
+  int64_t bytes = static_cast<int64_t>(slots_.size() * (sizeof(Tensor) + sizeof(TensorImpl)));
+  for (const FrameStep& step : steps_) bytes += static_cast<int64_t>(sizeof(FrameStep) + step.arguments.count() * sizeof(Argument));
+  return bytes + static_cast<int64_t>(input_views_.size() * sizeof(InputView) + input_records_.size() * sizeof(InputRecord));
 }
 
 void Frame::take_inputs(std::span<const Tensor> inputs) {
@@ -83,8 +109,8 @@ void Frame::run_step(const Step& step, FrameStep& frame_step) {
     case Step::Kind::kernel:
       frame_step.arguments.refresh();
       for (int k = 0; k < step.result_count; ++k) prepare_result(step.result + k);
-      step.bound->implementation->kernel(frame_step.arguments.arguments(),
-                                         {slots_.data() + step.result, static_cast<size_t>(step.result_count)});
+      step.bound->implementation->run(frame_step.arguments.arguments(),
+                                      {slots_.data() + step.result, static_cast<size_t>(step.result_count)});
       return;
     case Step::Kind::call: run_call(step, frame_step); return;
     case Step::Kind::clone:
@@ -185,7 +211,7 @@ void Frame::run_write(const Step& step) {
   const StorageRef& memory = destination.impl()->storage;
   const bool is_there = plan_.slots[step.source].place == Place::input_memory && source.impl()->storage == memory;
   if (!is_there) copy_elements(source, destination);
-  memory->version.fetch_add(1, std::memory_order_relaxed);
+  count_write(*memory);
 }
 
 }  // namespace fulgurite

@@ -9,10 +9,12 @@
 namespace fulgurite {
 
 /// What one run of a program at a time works in: the arena, a tensor for each slot, the arguments of each step. Kept between
-/// runs, so that a run allocates nothing but its results.
+/// runs, so that a run allocates nothing but its results. The memory of a large arena is the allocator's between runs: programs that do not
+/// run at the same time share it.
 class Frame {
  public:
   explicit Frame(const ExecutionPlan&);
+  ~Frame() { lend_arena(); }
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
 
@@ -29,6 +31,9 @@ class Frame {
   }
   /// Lets go of everything that belongs to the caller; also after a run that threw.
   void release();
+  /// What it takes between runs beside the arena, about; and the arena.
+  int64_t bytes() const;
+  int64_t arena_bytes() const { return lends_arena_ ? 0 : arena_->bytes; }
   /// How the inputs of the last run looked.
   std::vector<InputRecord>& input_records() { return input_records_; }
 
@@ -45,6 +50,7 @@ class Frame {
     int input_view = -1;  // index of its InputView
   };
 
+  void lend_arena();
   void take_inputs(std::span<const Tensor> inputs);
   void run_step(const Step&, FrameStep&);
   void prepare_result(int slot);
@@ -55,6 +61,7 @@ class Frame {
   void place_view(int slot, const StorageRef& storage, const Sizes& sizes, const Sizes& strides, int64_t offset);
 
   const ExecutionPlan& plan_;
+  const bool lends_arena_;
   StorageRef arena_;
   std::vector<Tensor> slots_;
   std::vector<FrameStep> steps_;

@@ -7,9 +7,11 @@
 namespace fulgurite {
 
 struct Program::Impl {
-  explicit Impl(const Trace& trace) : plan(make_execution_plan(trace)), last_inputs(plan.inputs.size()) {}
+  explicit Impl(Executable executable)
+      : plan(make_execution_plan(executable.trace)), recordable(std::move(executable.recordable)), last_inputs(plan.inputs.size()) {}
 
   const ExecutionPlan plan;
+  const std::optional<Trace> recordable;
   mutable std::mutex mutex;  // guards what follows
   mutable std::vector<std::unique_ptr<Frame>> free_frames;
   mutable std::vector<InputRecord> last_inputs;
@@ -52,28 +54,56 @@ class Lease {
 
 }  // namespace
 
-Program::Program(const Trace& trace) : impl_(std::make_unique<Impl>(trace)) {}
+Program::Program(Executable executable) : impl_(std::make_unique<Impl>(std::move(executable))), made_(impl_.get()) {}
+Program::Program(std::function<Executable()> make) : make_(std::move(make)) {}
 Program::~Program() = default;
 
+Program::Impl& Program::impl() const {
+  if (Impl* const made = made_.load(std::memory_order_acquire)) return *made;
+  const std::lock_guard lock(making_);
+  if (!impl_) impl_ = std::make_unique<Impl>(make_());
+  made_.store(impl_.get(), std::memory_order_release);
+  return *impl_;
+}
+
+bool Program::is_made() const { return made_.load(std::memory_order_acquire) != nullptr; }
+
 void Program::run(std::span<const Tensor> inputs, ResultList& results) const {
-  const Lease frame(*impl_);
+  const Lease frame(impl());
   frame->run(inputs);
   frame->take_results(results);
 }
 
 void Program::run(std::span<const Tensor> inputs, std::vector<Tensor>& results) const {
-  const Lease frame(*impl_);
+  const Lease frame(impl());
   frame->run(inputs);
   frame->take_results(results);
 }
 
-const Trace& Program::trace() const { return impl_->plan.trace; }
+const Trace& Program::trace() const { return impl().plan.trace; }
+const Trace& Program::recordable() const { return impl().recordable ? *impl().recordable : trace(); }
 
 std::vector<InputRecord> Program::last_inputs() const {
-  const std::lock_guard lock(impl_->mutex);
-  return impl_->last_inputs;
+  const Impl& made = impl();
+  const std::lock_guard lock(made.mutex);
+  return made.last_inputs;
 }
 
-int64_t Program::planned_bytes() const { return impl_->plan.arena_bytes; }
+int64_t Program::planned_bytes() const { return impl().plan.arena_bytes; }
+
+ProgramBytes Program::bytes() const {
+  ProgramBytes bytes;
+  if (!is_made()) return bytes;
+  const Impl& made = impl();
+  const ExecutionPlan& plan = made.plan;
+  bytes.plan = static_cast<int64_t>(plan.slots.size() * sizeof(Slot) + plan.steps.size() * sizeof(Step) +
+                                    plan.geometries.size() * sizeof(Geometry));
+  const std::lock_guard lock(made.mutex);
+  for (const auto& frame : made.free_frames) {
+    bytes.plan += frame->bytes();
+    bytes.arenas += frame->arena_bytes();
+  }
+  return bytes;
+}
 
 }  // namespace fulgurite

@@ -1,5 +1,10 @@
 #pragma once
+#include <atomic>
+#include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include <fulgurite/trace.h>
@@ -19,11 +24,27 @@ struct InputRecord {
 /// A list that asks nothing of the heap.
 using ResultList = std::vector<Tensor, detail::BlockAllocator<Tensor>>;
 
+/// What a program keeps between runs, in bytes.
+struct ProgramBytes {
+  int64_t plan = 0;    // its steps and slots, and those of the frames that nobody runs in
+  int64_t arenas = 0;  // of these frames
+};
+
+/// An execution trace: every symbol claimed (or structural), `del`s in place.
+struct Executable {
+  Executable(Trace last) : trace(std::move(last)) {}
+  Executable(Trace last, std::optional<Trace> first) : trace(std::move(last)), recordable(std::move(first)) {}
+  Trace trace;
+  std::optional<Trace> recordable;  // the same before what has a gradient rule of its own was replaced by its parts
+};
+
 /// A trace made runnable: a flat list of steps with resolved kernels and one memory plan. Any number of threads may run it.
 class Program {
  public:
-  /// From an execution trace: every symbol claimed (or structural), `del`s in place. Throws InternalError otherwise.
-  explicit Program(const Trace& trace);
+  /// Throws InternalError where the trace is no execution trace.
+  explicit Program(Executable executable);
+  /// Of the trace that `make` gives when the program is first run or its trace asked for; `make` may throw, and is asked again then.
+  explicit Program(std::function<Executable()> make);
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -35,13 +56,22 @@ class Program {
   void run(std::span<const Tensor> inputs, std::vector<Tensor>& results) const;
 
   const Trace& trace() const;
+  /// What may be recorded again to be differentiated: the trace, where it was not made of another.
+  const Trace& recordable() const;
+  /// Whether the trace is there.
+  bool is_made() const;
   std::vector<InputRecord> last_inputs() const;
   /// Bytes of the memory plan.
   int64_t planned_bytes() const;
+  ProgramBytes bytes() const;
 
  private:
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  Impl& impl() const;
+  mutable std::unique_ptr<Impl> impl_;
+  mutable std::atomic<Impl*> made_ = nullptr;
+  mutable std::mutex making_;
+  std::function<Executable()> make_;
 };
 
 }  // namespace fulgurite

@@ -17,6 +17,7 @@ class StepArguments {
   /// `slots` are the frame's, all defined by now, and stay where they are.
   StepArguments(const ExecutionPlan&, const Step&, std::span<const Tensor> slots);
   Arguments arguments() const { return {arguments_.get(), count_}; }
+  size_t count() const { return count_; }
   /// Lists hold copies of handles: takes those of this run, and lets go of them.
   void refresh() {
     for (const Copy& copy : copies_) *copy.to = *copy.from;

@@ -55,6 +55,8 @@ struct Context {
   std::atomic<int> threads;
   std::atomic<Dtype> default_dtype{Dtype::f32};
   std::atomic<int64_t> unique_graphs{0};  // that jit compiled
+  std::atomic<int64_t> evicted_versions{0};  // of jitted functions
+  std::atomic<bool> has_warned_of_cycles{false};  // of gradients with histories, in the leaves that they are of
   std::atomic<uint32_t> log_channels{0};  // those of support/log.h that are on, as bits
 
   Context();

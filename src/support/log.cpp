@@ -16,20 +16,15 @@ struct Channel {
 };
 // In the order of LogChannel.
 constexpr Channel channels[] = {
+    {"fusions", "what the fuser put together, and why not more"},
     {"recompiles", "each compile of a jitted function: why, which guard failed, and how long it took"},
     {"traces", "the traces of each compile, pass by pass"},
 };
 
 void say(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
-}  // namespace
-
-bool logs(LogChannel channel) {
-  return context().log_channels.load(std::memory_order_relaxed) >> static_cast<int>(channel) & 1;
-}
-
-void log(LogChannel channel, std::string_view text) {
-  const std::string_view name = channels[static_cast<size_t>(channel)].name;
+// In one piece, each of its lines behind the name in brackets.
+void say_as(std::string_view name, std::string_view text) {
   std::string out;
   while (!text.empty()) {
     const size_t end = text.find('\n');
@@ -38,6 +33,16 @@ void log(LogChannel channel, std::string_view text) {
   }
   say(out);
 }
+
+}  // namespace
+
+bool logs(LogChannel channel) {
+  return context().log_channels.load(std::memory_order_relaxed) >> static_cast<int>(channel) & 1;
+}
+
+void log(LogChannel channel, std::string_view text) { say_as(channels[static_cast<size_t>(channel)].name, text); }
+
+void warn(std::string_view text) { say_as("fulgurite", text); }
 
 uint32_t log_channels_of_environment() {
   const std::optional<std::string> value = environment_value("FULGURITE_LOGS");

@@ -1,7 +1,5 @@
 #include "tensor/allocator.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
@@ -12,16 +10,18 @@
 #include "support/sanitizers.h"
 #include "support/text.h"
 #include "support/unplaced_error.h"
+#include "tensor/large_blocks.h"
 
 namespace fulgurite {
 
 namespace {
 
 constexpr size_t alignment = 64;
-constexpr size_t huge_page = size_t{2} << 20;
 constexpr int steps = 8;  // size classes in each power of two: at most an eighth of a block is unused
 constexpr int smallest_power = 9;
-constexpr int class_count = (64 - smallest_power) * steps + 8;
+constexpr int largest_power = 17;
+static_assert(LargeBlocks::smallest == size_t{1} << largest_power);
+constexpr int class_count = (largest_power - smallest_power) * steps + 8;
 
 struct SizeClass {
   int index;
@@ -39,6 +39,10 @@ SizeClass size_class(size_t bytes) {
   return {8 + (power - smallest_power) * steps + static_cast<int>(over) - 1, (size_t{1} << power) + over * step};
 }
 
+// Sanitizers see blocks that come from malloc, and are freed at once.
+bool is_large(size_t size) { return size > LargeBlocks::smallest && !address_is_sanitized; }
+void* system_allocate(size_t size) { return is_large(size) ? LargeBlocks::make(size) : std::aligned_alloc(alignment, size); }
+
 /// A kept block's first bytes lead to the next one of its class.
 struct FreeBlock {
   FreeBlock* next;
@@ -47,14 +51,34 @@ struct FreeBlock {
 struct Pool {
   std::mutex mutex;
   FreeBlock* free[class_count] = {};
+  int64_t small_kept = 0;  // bytes
+  LargeBlocks large;
   AllocatorStatistics statistics;
   int64_t high_water = 0;  // the most bytes in use ever, also after reset_peak_memory()
 
-  void release_kept() {
+  int64_t kept() const { return small_kept + static_cast<int64_t>(large.kept_bytes()); }
+  /// Gives kept blocks back to the system, the large ones first, until at most `bytes` are left.
+  void release_down_to(int64_t bytes) {
+    large.release_down_to(static_cast<size_t>(std::max<int64_t>(0, bytes - small_kept)));
+    if (kept() <= bytes) return;
     for (FreeBlock*& list : free) {
       while (list != nullptr) std::free(std::exchange(list, list->next));
     }
-    statistics.kept = 0;
+    small_kept = 0;
+  }
+  void* take(int index, size_t size) {
+    if (address_is_sanitized) return nullptr;
+    if (is_large(size)) return large.take(size);
+    FreeBlock* block = free[index];
+    if (block == nullptr) return nullptr;
+    free[index] = block->next;
+    small_kept -= static_cast<int64_t>(size);
+    return block;
+  }
+  void put(void* block, int index, size_t size) {
+    if (is_large(size)) return large.put(block);
+    free[index] = new (block) FreeBlock{free[index]};
+    small_kept += static_cast<int64_t>(size);
   }
   void took(int64_t bytes) {
     statistics.in_use += bytes;
@@ -68,14 +92,6 @@ Pool& pool() {
   return *one;
 }
 
-void* system_allocate(size_t bytes) {
-  const bool huge = bytes >= huge_page;
-  const size_t unit = huge ? huge_page : alignment;
-  void* block = std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit);
-  if (block != nullptr && huge) madvise(block, bytes, MADV_HUGEPAGE);
-  return block;
-}
-
 }  // namespace
 
 void* allocate(size_t bytes) {
@@ -87,14 +103,11 @@ void* allocate(size_t bytes) {
   {
     const std::lock_guard lock(p.mutex);
     p.took(size_signed);
-    if (FreeBlock* block = p.free[index]) {
-      p.free[index] = block->next;
-      p.statistics.kept -= size_signed;
-      return block;
-    }
+    if (void* block = p.take(index, size)) return block;
     // A program whose sizes keep changing would keep more and more blocks that fit nothing.
     constexpr int64_t slack = int64_t{256} << 20;
-    if (p.statistics.in_use + p.statistics.kept > p.high_water + p.high_water / 2 + slack) p.release_kept();
+    const int64_t most_kept = p.high_water + p.high_water / 2 + slack - p.statistics.in_use;
+    if (p.kept() > most_kept) p.release_down_to(most_kept);
   }
   void* block = system_allocate(size);
   if (block == nullptr) {
@@ -115,11 +128,7 @@ void deallocate(void* block, size_t bytes) {
   {
     const std::lock_guard lock(p.mutex);
     p.statistics.in_use -= static_cast<int64_t>(size);
-    if (!address_is_sanitized) {
-      p.statistics.kept += static_cast<int64_t>(size);
-      p.free[index] = new (block) FreeBlock{p.free[index]};
-      return;
-    }
+    if (!address_is_sanitized) return p.put(block, index, size);
   }
   std::free(block);
 }
@@ -127,7 +136,9 @@ void deallocate(void* block, size_t bytes) {
 AllocatorStatistics allocator_statistics() {
   Pool& p = pool();
   const std::lock_guard lock(p.mutex);
-  return p.statistics;
+  AllocatorStatistics statistics = p.statistics;
+  statistics.kept = p.kept();
+  return statistics;
 }
 
 void reset_peak_memory() {
@@ -139,7 +150,7 @@ void reset_peak_memory() {
 void release_kept_memory() {
   Pool& p = pool();
   const std::lock_guard lock(p.mutex);
-  p.release_kept();
+  p.release_down_to(0);
 }
 
 }  // namespace fulgurite

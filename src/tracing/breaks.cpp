@@ -3,15 +3,14 @@
 #include "tracing/breaks.h"
 
 #include <algorithm>
-#include <optional>
 #include <unordered_set>
 
-#include <fulgurite/autograd.h>
 #include <fulgurite/error.h>
 #include <fulgurite/operators.h>
 
 #include "ir/view_roots.h"
 #include "ops/symbols.h"
+#include "tracing/grad_mode.h"
 #include "tracing/tracer.h"
 
 namespace fulgurite {
@@ -65,18 +64,6 @@ void give_memory(TensorImpl& handle, const Tensor& tensor) {
   handle.base_history = from.base_history;
   handle.history = from.history;
 }
-
-class GradMode {
- public:
-  explicit GradMode(bool enabled) {
-    if (enabled) enable_.emplace();
-    else disable_.emplace();
-  }
-
- private:
-  std::optional<EnableGrad> enable_;
-  std::optional<NoGrad> disable_;
-};
 
 }  // namespace
 
@@ -141,12 +128,17 @@ void Tracer::begin_piece() {
   current_.clear();
   inputs_.clear();
   views_.clear();
+  values_of_history_.clear();
+  asked_strides_.clear();
   serial_ = next_tracer_serial();
 }
 
 void Tracer::break_here(const std::string& what, SourceLocation at) {
-  if (!runner_ || tags_.has(Tag::recompute_in_backward)) {
-    const std::string_view where = runner_ ? "inside checkpoint()" : no_breaks_;
+  const bool is_inside_custom = !custom_function_.name.empty();
+  if (!runner_ || tags_.has(Tag::recompute_in_backward) || is_inside_custom) {
+    const std::string where = is_inside_custom ? text::cat("inside ", custom_function_.name)
+                              : runner_        ? std::string("inside checkpoint()")
+                                               : std::string(no_breaks_);
     throw UserError(text::cat(what, " inside a traced function: a graph break, which cannot be made ", where,
                               "; return the tensor and ask outside, or use where() instead of a branch"),
                     at);

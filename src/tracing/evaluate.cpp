@@ -1,8 +1,10 @@
 #include <fulgurite/error.h>
 
 #include "ir/trace_values.h"
+#include "ops/autocast.h"
 #include "ops/symbols.h"
 #include "tracing/argument_pack.h"
+#include "tracing/custom_function.h"
 #include "tracing/tracer.h"
 
 namespace fulgurite {
@@ -41,22 +43,41 @@ class Evaluation final : public ArgumentPack::Resolver {
       for_each_argument(bound, [&](const Value& value) { give(value, Tensor()); });
       return;
     }
+    if (is_custom_function(bound)) return call(bound);
     if (bound.is_fusion()) {
       for (const BoundSymbol& subsymbol : bound.subsymbols) run(subsymbol);
       return;
     }
     if (symbol->traits.structural && symbol != &prims_copy__symbol)
       throw InternalError(text::cat(symbol->qualified_name(), " cannot be evaluated"));
-    if (recorder_) {
-      Tags tags = outer_tags_;
-      tags.add(bound.tags);
-      recorder_->set_tags(tags);
-    }
+    take_tags(bound);
     const ArgumentPack pack(bound, *this);
     Results results;
     dispatch(*symbol, pack.arguments(), bound.source, results);
+    take_results(bound, {results.data(), results.size()});
+  }
+
+  Tensor tensor(const detail::Ref<TensorProxy>& proxy) override { return tensors_[proxy->id]; }
+
+ private:
+  void call(const BoundSymbol& custom) {
+    take_tags(custom);
+    std::vector<Tensor> arguments;
+    for (const Value& value : custom.args)
+      if (value.is_tensor()) arguments.push_back(get(value));
+    take_results(custom, call_custom_function(custom, arguments));
+  }
+
+  void take_tags(const BoundSymbol& bound) {
+    if (!recorder_) return;
+    Tags tags = outer_tags_;
+    tags.add(bound.tags);
+    recorder_->set_tags(tags);
+  }
+
+  void take_results(const BoundSymbol& bound, std::span<const Tensor> results) {
     if (results.size() != bound.outputs.size())
-      throw InternalError(text::cat(symbol->qualified_name(), " gave ", results.size(), " results for ", bound.outputs.size()));
+      throw InternalError(text::cat(bound.symbol->qualified_name(), " gave ", results.size(), " results for ", bound.outputs.size()));
     for (size_t i = 0; i < results.size(); ++i) {
       give(bound.outputs[i], results[i]);
       const bool leaves_checkpoint = recorder_ && bound.outputs[i].tensor().tags.has(Tag::checkpoint_result);
@@ -64,9 +85,7 @@ class Evaluation final : public ArgumentPack::Resolver {
     }
   }
 
-  Tensor tensor(const detail::Ref<TensorProxy>& proxy) override { return tensors_[proxy->id]; }
-
- private:
+  const AutocastScope as_recorded_{std::nullopt};
   std::vector<Tensor> tensors_;
   Tracer* recorder_;
   Tags outer_tags_;

@@ -8,6 +8,7 @@
 #include <fulgurite/error.h>
 
 #include "ir/trace_values.h"
+#include "ops/autocast.h"
 #include "ops/symbols.h"
 
 namespace fulgurite {
@@ -96,12 +97,13 @@ Tensor Tracer::make_handle(const detail::Ref<TensorProxy>& proxy, SourceLocation
 
 Tensor Tracer::adopt(const detail::Ref<TensorProxy>& proxy) { return make_handle(proxy, {}); }
 
-Tensor Tracer::add_argument(const TensorType& type, bool requires_grad, std::string name, SourceLocation at, bool is_leaf) {
+Tensor Tracer::add_argument(const TensorType& type, bool requires_grad, std::string name, SourceLocation at, bool is_leaf,
+                            const Tensor& concrete) {
   if (name.empty()) name = text::cat("t_", inputs_.size());
   const auto proxy = make_proxy(type, requires_grad, std::move(name));
   const Tensor handle = make_handle(proxy, at);
   trace_.args.emplace_back(proxy);
-  inputs_.push_back({proxy, handle, is_leaf});
+  inputs_.push_back({proxy, handle, is_leaf, false, concrete});
   return handle;
 }
 
@@ -111,7 +113,7 @@ Tensor Tracer::capture(const Tensor& concrete, std::string name, bool requires_g
   const bool is_named = !name.empty();
   const Tensor handle =
       add_argument({shape, concrete.dtype(), concrete.device()}, requires_grad, std::move(name), {},
-                   requires_grad && !is_proxy(concrete) && concrete.is_leaf());
+                   requires_grad && !is_proxy(concrete) && concrete.is_leaf(), concrete);
   captures_.push_back({concrete, handle.impl()->proxy, is_named});
   current_.emplace(concrete.impl().get(), handle);
   return handle;
@@ -137,6 +139,7 @@ Tensor Tracer::current(const Tensor& tensor, SourceLocation at) {
   }
   if (const auto found = current_.find(tensor.impl().get()); found != current_.end()) {
     if (writes_ > 0) refresh(*found->second.impl());
+    if (breaks_ == 0) reached_.insert(found->first);  // a function with breaks runs its body at every call
     return found->second;
   }
   if (tensor.impl()->proxy && active_tracer(tensor.impl()->tracer) == nullptr) refuse_stray_proxy(tensor);
@@ -317,6 +320,7 @@ void Tracer::record_composite(const Symbol& symbol, Arguments original, Argument
     infer_types(symbol, arguments, types);
   }
   const int writes_before = writes_, breaks_before = breaks_;
+  const uint64_t conversions_before = autocast_conversions();
   begin_scope();
   const std::optional<SourceLocation> outside = std::exchange(location_, at);
   try {
@@ -350,7 +354,9 @@ void Tracer::record_composite(const Symbol& symbol, Arguments original, Argument
   }
   // What a composite writes is seen outside it, so its lines stand there too.
   const bool writes = writes_ != writes_before;
-  if (writes || !makes_values) {
+  // With autocasting inside it is another function than its name says.
+  const bool converts = autocast_conversions() != conversions_before;
+  if (writes || converts || !makes_values) {
     for (BoundSymbol& subsymbol : subsymbols) append(std::move(subsymbol));
   } else {
     bind_call(symbol, arguments, {results.data(), results.size()}, std::move(subsymbols), at);

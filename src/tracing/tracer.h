@@ -1,6 +1,9 @@
 #pragma once
 #include <array>
+#include <string>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include <fulgurite/trace.h>
 
@@ -25,7 +28,9 @@ class Tracer final : public Interpreter {
 
   /// A new argument of the trace, in order. An empty name gives "t_<n>".
   /// A leaf that requires a gradient may not be written in place where gradients are on.
-  Tensor add_argument(const TensorType&, bool requires_grad, std::string name, SourceLocation at = {}, bool is_leaf = false);
+  /// `concrete` is what it stands for, for those who ask for its strides.
+  Tensor add_argument(const TensorType&, bool requires_grad, std::string name, SourceLocation at = {}, bool is_leaf = false,
+                      const Tensor& concrete = {});
   /// A handle for a proxy that exists already (an argument of the trace continued, a forward value in a backward).
   Tensor adopt(const detail::Ref<TensorProxy>&);
   /// A size or number argument that is a symbol.
@@ -75,6 +80,14 @@ class Tracer final : public Interpreter {
   Value value_of(const Tensor&);
   /// The trace's value of a call's argument.
   Value value_of(const Argument&);
+  /// A value's strides; those of the arguments that it is a view of are noted.
+  Sizes strides_of(const Tensor&);
+  /// Whether it is a value with memory of its own, which is neither an argument nor a view.
+  bool is_contiguous(const Tensor&) const;
+  /// Whether the function got hold of a tensor that is an argument by itself, without being given it.
+  bool was_reached(const Tensor& concrete) const { return reached_.contains(concrete.impl().get()); }
+  /// The ids of arguments whose strides the function asked for.
+  const std::vector<int>& asked_strides() const { return asked_strides_; }
 
   // Recording in pieces: symbols recorded between begin_scope and end_scope are given back instead of appended.
   void begin_scope();
@@ -107,6 +120,12 @@ class Tracer final : public Interpreter {
   void set_memory_budget(std::optional<int64_t> bytes) { memory_budget_ = bytes; }
   std::optional<int64_t> memory_budget() const { return memory_budget_; }
   /// Whether get_grad and put_grad may be recorded now: inside a grad transform.
+  /// The custom function whose forward or backward records, if one does: it may not end a piece, nor write what was made before `first_id`.
+  struct CustomFunction {
+    std::string name = {};
+    int first_id = 0;
+  };
+  CustomFunction exchange_custom_function(CustomFunction other) { return std::exchange(custom_function_, std::move(other)); }
   void set_takes_gradients(bool takes) { takes_gradients_ = takes; }
   bool takes_gradients() const { return takes_gradients_; }
   /// Names of the executors that what is recorded is for; empty: the default ones. A tracer inside another's recording has the outer one's.
@@ -131,6 +150,7 @@ class Tracer final : public Interpreter {
     Tensor handle;  // holds the latest value
     bool is_leaf = false;
     bool changes_history = false;  // written where gradients are on, by or into what requires one
+    Tensor concrete = {};          // what it stands for, where that is known
   };
   /// A view that was recorded: a handle's `base` under a symbol with these arguments.
   struct View {
@@ -138,6 +158,7 @@ class Tracer final : public Interpreter {
     SharedVector<Value> args;
     int scope = 0;                // in which it was recorded
     bool shares_surely = false;   // whatever the strides
+    bool has_gradients = true;    // it was made where gradients were on
   };
   enum class Sharing { shares, is_copy, unknown };
   /// What an argument's handle stands for after a break.
@@ -174,9 +195,10 @@ class Tracer final : public Interpreter {
   void note_view(const Tensor& view, const Tensor& viewed, const BoundSymbol&);
   /// What a composite that has been recorded gives: a view of one of its arguments, or a tensor of its own.
   void leave_scope(TensorImpl& result, const Symbol&, Arguments);
-  Sharing sharing(const TensorImpl& view) const;
+  Sharing sharing(const TensorImpl& view);
   /// Sizes and strides, those of what is no view taken as contiguous; false where they are not known.
-  bool geometry(const TensorImpl&, ViewGeometry&) const;
+  bool geometry(const TensorImpl&, ViewGeometry&);
+  void ask_strides(size_t input, ViewGeometry&);
   /// Brings a view up to date with writes into what it shares memory with.
   void refresh(TensorImpl&);
   /// The view's value recorded again from what is visible in the scopes that are open.
@@ -185,6 +207,8 @@ class Tracer final : public Interpreter {
   /// The view of a tensor with memory.
   static Tensor remade(const View&, const Tensor& viewed);
   void write(const Tensor& source, const Tensor& destination, SourceLocation);
+  void check_write_of_custom_function(const TensorImpl& written, SourceLocation) const;
+  detail::Ref<TensorProxy> value_without_gradients(const Tensor& source, const TensorImpl& written, SourceLocation);
   void bind_call(const Symbol&, Arguments, std::span<const Tensor> results, SharedVector<BoundSymbol> subsymbols,
                  SourceLocation);
   detail::Ref<NumberProxy> make_number(NumberProxy::Kind, int64_t integer, double floating, std::string name);
@@ -208,6 +232,7 @@ class Tracer final : public Interpreter {
   std::vector<int> open_scopes_{0};
   int last_scope_ = 0;
   int writes_ = 0;  // so far
+  std::unordered_map<int, detail::Ref<TensorProxy>> values_of_history_;  // by the ids of prims.with_history's results: their values
   PieceRunner* runner_ = nullptr;
   std::string_view no_breaks_ = "inside grad(), value_and_grad(), vjp() and trace()";
   std::shared_ptr<HeldHandles> held_;
@@ -215,6 +240,9 @@ class Tracer final : public Interpreter {
   std::unordered_map<const TensorImpl*, Remade> remade_;
   int breaks_ = 0;
   bool knows_strides_ = false;  // a piece is about to be run: the inputs' strides decide
+  bool asks_strides_ = false;   // the function does: those of inputs are noted
+  std::vector<int> asked_strides_;
+  std::unordered_set<const TensorImpl*> reached_;
   ForwardOrigins origin() const;
   ForwardOrigins origin_;  // shared by all lines that a rule records
   ForwardOrigin::Part part_ = ForwardOrigin::Part::rule;
@@ -223,6 +251,7 @@ class Tracer final : public Interpreter {
   int sequence_ = 0, last_sequence_ = 0;
   std::optional<int64_t> memory_budget_;
   bool takes_gradients_ = false;
+  CustomFunction custom_function_;
   std::vector<std::string> executors_;
   Interpreter* outer_;
   uint64_t serial_;

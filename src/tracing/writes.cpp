@@ -12,6 +12,7 @@
 #include "ops/symbols.h"
 #include "tensor/tensor_without_memory.h"
 #include "tracing/argument_pack.h"
+#include "tracing/grad_mode.h"
 #include "tracing/tracer.h"
 
 namespace fulgurite {
@@ -48,7 +49,7 @@ void Tracer::note_view(const Tensor& view, const Tensor& viewed, const BoundSymb
   impl.base = viewed.impl();
   impl.base_history = viewed.impl()->history;
   impl.view = static_cast<int>(views_.size());
-  views_.push_back({bound.symbol, bound.args, open_scopes_.back(), false});
+  views_.push_back({bound.symbol, bound.args, open_scopes_.back(), false, grad_enabled()});
 }
 
 void Tracer::leave_scope(TensorImpl& result, const Symbol& symbol, Arguments arguments) {
@@ -70,9 +71,9 @@ void Tracer::leave_scope(TensorImpl& result, const Symbol& symbol, Arguments arg
   view.shares_surely = view.shares_surely || &symbol == &view_symbol;
 }
 
-bool Tracer::geometry(const TensorImpl& handle, ViewGeometry& out) const {
+bool Tracer::geometry(const TensorImpl& handle, ViewGeometry& out) {
   const TensorProxy& proxy = *handle.proxy;
-  if (proxy.shape.is_symbolic()) return false;
+  if (proxy.shape.is_symbolic() && !asks_strides_) return false;
   ViewGeometry viewed;
   if (handle.base) {
     if (!geometry(*handle.base, viewed)) return false;
@@ -83,19 +84,20 @@ bool Tracer::geometry(const TensorImpl& handle, ViewGeometry& out) const {
   } else {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       if (inputs_[i].handle.impl().get() != &handle) continue;
-      if (!knows_strides_) return false;
-      const TensorImpl& concrete = *captures_[i].concrete.impl();
-      out.sizes = concrete.sizes;
-      out.strides = concrete.strides;
+      if (!inputs_[i].concrete.defined() || !(knows_strides_ || asks_strides_)) return false;
+      // Strides are a matter of sizes: those that are symbols are fixed.
+      for (const Int size : proxy.shape) out.sizes.push_back(static_cast<int64_t>(size));
+      if (asks_strides_) ask_strides(i, out);
+      else out.strides = inputs_[i].concrete.impl()->strides;
       return true;
     }
   }
-  for (const Int size : proxy.shape) out.sizes.push_back(size.hint());
+  for (const Int size : proxy.shape) out.sizes.push_back(static_cast<int64_t>(size));
   out.strides = contiguous_strides(out.sizes);
   return true;
 }
 
-Tracer::Sharing Tracer::sharing(const TensorImpl& handle) const {
+Tracer::Sharing Tracer::sharing(const TensorImpl& handle) {
   const View& view = views_[handle.view];
   if (view.shares_surely || !may_be_copy(*view.symbol)) return Sharing::shares;
   ViewGeometry viewed, out;
@@ -106,6 +108,7 @@ Tracer::Sharing Tracer::sharing(const TensorImpl& handle) const {
 
 Tensor Tracer::replay(const View& view, const Tensor& viewed, SourceLocation at) {
   const View made = view;  // recording adds views
+  const GradMode mode(made.has_gradients);
   const ViewCall call(*made.symbol, made.args, viewed);
   Results results;
   record_primitive(*made.symbol, call.arguments(), at, results);
@@ -149,13 +152,28 @@ Tensor Tracer::visible(const Tensor& tensor, SourceLocation at) {
   return replay(views_[impl.view], viewed, at);
 }
 
+// A tensor that is written where gradients are off keeps its history: its gradient is what that of the old value would be.
+detail::Ref<TensorProxy> Tracer::value_without_gradients(const Tensor& source, const TensorImpl& written, SourceLocation at) {
+  const detail::Ref<TensorProxy> value = proxy_of(source);
+  if (!written.proxy->requires_grad) return value->requires_grad ? detach(source, at).impl()->proxy : value;
+  const GradMode with_gradients(true);
+  const Tensor result = prims::with_history(source, adopt(written.proxy), at);
+  const detail::Ref<TensorProxy>& proxy = result.impl()->proxy;
+  values_of_history_.emplace(proxy->id, value);
+  return proxy;
+}
+
 void Tracer::check_leaf_is_not_written(const TensorImpl& handle, SourceLocation at) const {
   if (!grad_enabled()) return;
   for (const WrittenInput& input : inputs_) {
     if (!input.is_leaf || !input.original->requires_grad) continue;
     const TensorImpl* viewed = &handle;
-    while (viewed != input.handle.impl().get() && viewed->base) viewed = viewed->base.get();
-    if (viewed != input.handle.impl().get()) continue;
+    bool is_detached = false;
+    while (viewed != input.handle.impl().get() && viewed->base) {
+      is_detached = is_detached || views_[viewed->view].symbol == &detach_symbol;
+      viewed = viewed->base.get();
+    }
+    if (is_detached || viewed != input.handle.impl().get()) continue;
     const char* const what = viewed == &handle ? "a leaf tensor" : "a view of a leaf tensor";
     throw UserError(text::cat(what, " that requires grad is written in place: ", input.original->name, ", ",
                               type_text(input.handle), "; wrap it in NoGrad, or write into a copy"),
@@ -163,14 +181,24 @@ void Tracer::check_leaf_is_not_written(const TensorImpl& handle, SourceLocation 
   }
 }
 
+// A custom function is one line, from which nothing comes but its results.
+void Tracer::check_write_of_custom_function(const TensorImpl& written, SourceLocation at) const {
+  const TensorImpl* root = &written;
+  while (root->base) root = root->base.get();
+  const auto is_input = [&](const WrittenInput& input) { return input.handle.impl().get() == root; };
+  if (root->proxy->id >= custom_function_.first_id && std::ranges::none_of(inputs_, is_input)) return;
+  throw UserError(text::cat(custom_function_.name, " writes into ", written.proxy->name, ", ", written.proxy->type_text(),
+                            ", which is none of its arguments; inside a traced function pass it as an argument, mark_dirty() it and return it"),
+                  at);
+}
+
 void Tracer::write(const Tensor& source, const Tensor& destination, SourceLocation at) {
   TensorImpl& written = *destination.impl();
   if (source.dtype() != destination.dtype() || !(source.shape() == destination.shape()))
     throw RuleError{text::cat("the new value is ", type_text(source), ", the tensor ", type_text(destination))};
   check_leaf_is_not_written(written, at);
+  if (!custom_function_.name.empty()) check_write_of_custom_function(written, at);
   ++writes_;
-  detail::Ref<TensorProxy> value = proxy_of(source);
-  if (value->requires_grad && !grad_enabled()) value = detach(source, at).impl()->proxy;
   if (written.base) {
     switch (sharing(written)) {
       case Sharing::is_copy: written.base = {}; break;
@@ -184,6 +212,8 @@ void Tracer::write(const Tensor& source, const Tensor& destination, SourceLocati
           throw RuleError{text::cat("writes through ", view.symbol->name(), "() inside a traced function are not supported; write the "
                                     "whole tensor, or build the new value with where, cat or pad")};
         const Tensor viewed(written.base);
+        // The gradient does not see what is written through detach().
+        const GradMode mode(grad_enabled() && view.symbol != &detach_symbol);
         const ViewCall call(*view.symbol, view.args, visible(viewed, at));
         const Tensor whole = view.symbol->write(call.arguments(), source, at);
         write(whole, viewed, at);
@@ -191,6 +221,7 @@ void Tracer::write(const Tensor& source, const Tensor& destination, SourceLocati
       }
     }
   }
+  const detail::Ref<TensorProxy> value = grad_enabled() ? proxy_of(source) : value_without_gradients(source, written, at);
   for (WrittenInput& input : inputs_)
     if (grad_enabled() && input.handle.impl().get() == &written)
       input.changes_history = input.changes_history || value->requires_grad || written.proxy->requires_grad;
@@ -224,6 +255,10 @@ void Tracer::append_copies(std::vector<Value>& results) {
     bind(clone_symbol, {Value(value)}, {Value(copy)});
     return copy;
   };
+  // Memory takes values alone.
+  for (auto& [latest, original] : copies)
+    for (auto found = values_of_history_.find(latest->id); found != values_of_history_.end(); found = values_of_history_.find(latest->id))
+      latest = found->second;
   for (auto& [latest, original] : copies)
     if (overwritten.contains(roots[latest->id])) latest = keep(latest);
   for (Value& result : results)

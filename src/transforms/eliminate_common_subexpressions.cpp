@@ -3,6 +3,7 @@
 
 #include <fulgurite/symbol.h>
 
+#include "ir/custom_function.h"
 #include "ir/substitution.h"
 #include "ir/uses.h"
 
@@ -19,8 +20,10 @@ size_t hash_of(const BoundSymbol& bound) {
   return hash;
 }
 
-// Arithmetic on sizes is structural and stays: the sizes in types refer to its results.
-bool may_merge(const BoundSymbol& bound) { return !has_effect(bound) && !bound.symbol->traits.structural; }
+// Arithmetic on sizes is structural and stays: the sizes in types refer to its results. Custom functions are more than name and arguments.
+bool may_merge(const BoundSymbol& bound) {
+  return !has_effect(bound) && !bound.symbol->traits.structural && !is_custom_function(bound);
+}
 
 bool same_results(const Value& a, const Value& b) {
   if (a.kind() != b.kind()) return false;

@@ -4,6 +4,7 @@
 #include <fulgurite/error.h>
 #include <fulgurite/operators.h>
 
+#include "ir/custom_function.h"
 #include "ir/source_lines.h"
 #include "ir/substitution.h"
 #include "ir/trace_values.h"
@@ -86,6 +87,7 @@ class GradTransform final : public ArgumentPack::Resolver {
   };
 
   void process(const BoundSymbol& bound, Tags inherited) {
+    if (is_custom_function(bound)) return process_custom(bound, inherited);
     if (carries_gradient(bound) && bound.symbol != &prims_copy__symbol)
       if (const std::shared_ptr<const JointRule> rule = rules_.find(bound)) return process(bound, *rule, inherited);
     const bool has_rule = bound.symbol->gradient != nullptr;
@@ -101,6 +103,14 @@ class GradTransform final : public ArgumentPack::Resolver {
     if (bound.subsymbols.empty()) refuse(bound);
     inherited.add(bound.tags);
     for (const BoundSymbol& subsymbol : bound.subsymbols) process(subsymbol, inherited);
+  }
+
+  // The line stays as it is, so that the forward can be differentiated again by the function's own rule.
+  void process_custom(const BoundSymbol& bound, Tags inherited) {
+    BoundSymbol kept = bound;
+    kept.tags.add(inherited);
+    tracer_.append(std::move(kept));
+    if (carries_gradient(bound)) differentiated_.push_back({&bound, true, custom_backward(tracer_, bound)});
   }
 
   void process(const BoundSymbol& bound, const JointRule& rule, Tags tags) {

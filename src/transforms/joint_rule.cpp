@@ -6,6 +6,7 @@
 #include <fulgurite/error.h>
 #include <fulgurite/operators.h>
 
+#include "ir/custom_function.h"
 #include "ir/substitution.h"
 #include "ir/trace_values.h"
 #include "ir/uses.h"
@@ -289,6 +290,20 @@ JointParts run_joint_rule(Tracer& tracer, const BoundSymbol& bound, const JointR
   std::reverse(parts.forward.begin(), parts.forward.end());
   std::reverse(parts.backward.begin(), parts.backward.end());
   return parts;
+}
+
+std::vector<BoundSymbol> custom_backward(Tracer& tracer, const BoundSymbol& custom) {
+  const std::span<const BoundSymbol> lines = backward_lines(custom);
+  std::vector<BoundSymbol> backward(lines.begin(), lines.end());
+  Substitution renamed(tracer.trace().next_id);
+  for (const BoundSymbol& line : backward)
+    for_each_output(line, [&](const Value& output) {
+      if (!output.is_tensor()) return;
+      const TensorProxy& made = output.tensor();
+      renamed.set(made.id, Value(tracer.make_proxy({made.shape, made.dtype, made.device}, made.requires_grad)));
+    });
+  for (BoundSymbol& line : backward) renamed.apply(line);
+  return backward;
 }
 
 std::vector<BoundSymbol> record_replacement(Tracer& tracer, const BoundSymbol& bound, const OperatorRule& rule) {

@@ -53,6 +53,9 @@ struct JointParts {
 /// A result that is an argument as it came gets a name of its own, and its cotangent goes on to the argument.
 JointParts run_joint_rule(Tracer&, const BoundSymbol& bound, const JointRule&, Tags);
 
+/// What a custom function's line recorded for the backward, under names of its own.
+std::vector<BoundSymbol> custom_backward(Tracer&, const BoundSymbol& custom);
+
 /// Runs a function that records other operators in the place of `bound`; gives the symbols, which make its results.
 std::vector<BoundSymbol> record_replacement(Tracer&, const BoundSymbol& bound, const OperatorRule&);
 

@@ -4,6 +4,7 @@
 
 #include <fulgurite/symbol.h>
 
+#include "ir/custom_function.h"
 #include "ir/uses.h"
 #include "ops/symbols.h"
 
@@ -37,7 +38,7 @@ bool may_be_repeated(const BoundSymbol& bound) {
   if (bound.symbol == &prims_shape_symbol) return false;  // sizes are kept, not the tensor that they are read off
   if (has_effect(bound) || traits.matmul || traits.random || traits.in_place) return false;
   if (traits.pointwise || traits.reduction || traits.view || traits.structural) return true;
-  if (!bound.subsymbols.empty()) return std::ranges::all_of(bound.subsymbols, may_be_repeated);
+  if (!bound.subsymbols.empty()) return std::ranges::all_of(forward_lines(bound), may_be_repeated);
   return bytes_read(bound) <= most_bytes_of_a_state;
 }
 

@@ -45,7 +45,7 @@ TEST("nothing is recorded under NoGrad, and everything again under EnableGrad") 
   const Tensor y = x * 2;
   expect(y.requires_grad());
   expect(!y.is_leaf());
-  expect_equal(y.grad_fn()->name(), "MulBackward");
+  expect_equal(y.grad_fn()->name(), "MulBackward0");
   expect(!y.detach().requires_grad());
 }
 
@@ -174,4 +174,39 @@ TEST("threads may differentiate with the same leaf") {
     });
   for (std::thread& thread : threads) thread.join();
   expect_near(values(x.grad()), {400});
+}
+
+TEST("only the gradients that lead to an input are computed") {
+  // Each factor's gradient needs the other one's elements: what was written cannot be read any more.
+  const Tensor x = leaf({2}), w = leaf({5});
+  const Tensor a = x * 1, b = w * 1;
+  const Tensor y = sum(a * b);
+  {
+    const NoGrad no_grad;
+    b.add_(1);
+  }
+  expect_near(values(autograd::grad(y, w, {}, {.retain_graph = true})[0]), {2});
+  expect_error([&] { autograd::grad(y, x, {}, {.retain_graph = true}); }, "input 1 of MulBackward0, is at version 1");
+  y.backward({}, {.retain_graph = true, .inputs = {w}});
+  expect_near(values(w.grad()), {2});
+  const Tensor second = autograd::grad(y * w, w, {}, {.create_graph = true})[0];
+  expect_near(values(autograd::grad(sum(second), w, {}, {.allow_unused = true})[0]), {4});
+}
+
+TEST("the hash of a graph tells its operators, constants, dtypes, dimensions and edges, and not its sizes") {
+  const auto hash = [](const auto& f, const Tensor& x) { return f(x).grad_fn()->structure_hash(); };
+  const auto f = [](const Tensor& x) { return sum(exp(x) * x); };
+  const Tensor x = leaf({1, 2});
+  const uint64_t expected = hash(f, x);
+  expect_equal(hash(f, leaf({1, 2, 3})), expected);
+  expect_equal(hash(f, leaf({4})), expected);
+  expect(hash(f, ones({2, 2}).requires_grad_()) != expected, "other dimensions");
+  expect(hash(f, ones({2}, {.dtype = Dtype::f64}).requires_grad_()) != expected, "another dtype");
+  expect(hash([](const Tensor& t) { return sum(sin(t) * t); }, x) != expected, "another operator");
+  expect(hash([](const Tensor& t) { return sum(exp(t) * exp(t)); }, x) != expected, "other edges");
+  const auto scaled = [](double by) { return [by](const Tensor& t) { return t * by; }; };
+  expect_equal(hash(scaled(2), x), hash(scaled(2), leaf({3})));
+  expect(hash(scaled(2), x) != hash(scaled(3), x), "another constant");
+  const auto wide = [](const Tensor& t) { return t.expand({2, t.size(0)}); };
+  expect_equal(hash(wide, x), hash(wide, leaf({1, 2, 3})));
 }

@@ -34,8 +34,7 @@ Tensor run_compiled(const Tensor& x, const Tensor& w) {
   compiled.forward->run(inputs, results);
   std::vector<Tensor> saved(results.begin() + 1, results.end());
   results.resize(1);
-  attach_compiled_node(inputs, results, std::move(saved), compiled.backward, compiled.backward->trace(),
-                       "CompiledBackward", compiled.forward);
+  attach_compiled_node(inputs, results, std::move(saved), compiled.backward, "CompiledBackward", compiled.forward);
   return results[0];
 }
 

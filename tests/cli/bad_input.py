@@ -34,7 +34,10 @@ def test_flags_that_do_not_fit_together(cli):
 
 
 def test_dtypes(cli):
-    cli.bad_training("--dtype", "bf16", status=1, message="--dtype bf16 is not supported yet")
+    out = cli.new_path()
+    cli.train(out, "--stop-at", "2")
+    cli.bad(*cli.training(out, "--dtype", "bf16", "--resume"), status=1, message="dtype is f32 in the checkpoint, bf16 asked for")
+    cli.bad("bench", "gelu", "--dtype", "bf16", status=1, message="the case gelu is measured in f32 only")
     cli.bad_training("--dtype", "f31", status=2, message="--dtype is one of f32|bf16")
 
 

@@ -47,7 +47,8 @@ def test_logs(cli):
     expect(all(line.startswith("[recompiles] ") for line in lines), lines)
     lines = told("traces", *bench).splitlines()
     expect("[traces] // Constructed by Delete Last Used" in "\n".join(lines), lines)
-    known = "  recompiles: each compile of a jitted function: why, which guard failed, and how long it took\n" \
+    known = "  fusions: what the fuser put together, and why not more\n" \
+            "  recompiles: each compile of a jitted function: why, which guard failed, and how long it took\n" \
             "  traces: the traces of each compile, pass by pass\n"
     expect_equal(told("help", *bench), "fulgurite: FULGURITE_LOGS takes these, separated by commas:\n" + known, "help")
     expect_equal(told("fusion,", *bench), "fulgurite: FULGURITE_LOGS: fusion is unknown and has no effect; there are:\n" + known,
@@ -133,6 +134,21 @@ def test_resume_after_stopping(cli):
     cli.train(halves, *flags, "--resume")
     expect_equal(losses_of(halves), losses_of(whole), "the losses of a resumed run")
     expect(not list(halves.rglob("*.part")), "unfinished files are still there")
+
+
+def test_training_in_bf16(cli):
+    wide, narrow, resumed = cli.new_path(), cli.new_path(), cli.new_path()
+    flags = ["--steps", "20", "--eval-every", "10", "--dtype", "bf16"]
+    cli.train(wide, "--steps", "20", "--eval-every", "10")
+    cli.train(narrow, *flags)
+    cli.train(resumed, *flags, "--stop-at", "10")
+    cli.train(resumed, *flags, "--resume")
+    pairs = [(a, b) for (_, a, _), (_, b, _) in zip(losses_of(wide), losses_of(narrow)) if a is not None]
+    expect(pairs and all(abs(a - b) < 0.02 * a for a, b in pairs), f"losses in f32 and bf16 are {pairs}")
+    expect(losses_of(wide) != losses_of(narrow), "bf16 changes nothing")
+    expect_equal(losses_of(resumed), losses_of(narrow), "the losses of a resumed run")
+    text = cli.train(cli.new_path(), "--dtype", "bf16", "--steps", "1", "--show-traces")
+    expect("bf16[" in text, "the trace of a step in bf16 has no bf16")
 
 
 def test_resuming_a_finished_run_changes_nothing(cli):

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <limits>
+
 #include "executors/reference.h"
 
 using namespace fulgurite;
@@ -89,4 +92,20 @@ TEST("a draw does not depend on the number of threads") {
   }
   set_num_threads(threads);
   expect(draws[0] == draws[1] && draws[1] == draws[2]);
+}
+
+TEST("random integers of wide ranges have all their bits") {
+  manual_seed(5);
+  const auto largest = [](int64_t low, int64_t high) {
+    int64_t found = low;
+    for (const int64_t n : randint(low, high, {1000}).to_vector<int64_t>()) {
+      expect(n >= low && n < high);
+      found = std::max(found, n);
+    }
+    return found;
+  };
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
+  expect(largest(0, int64_t{1} << 40) > int64_t{1} << 39);
+  expect(largest(-5, most) > most / 2);
+  expect(largest(std::numeric_limits<int64_t>::min(), most) > most / 2);
 }

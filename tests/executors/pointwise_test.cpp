@@ -1,3 +1,5 @@
+#include <fulgurite/jit.h>
+
 #include "executors/reference.h"
 
 using namespace fulgurite;
@@ -175,6 +177,15 @@ TEST("integer division rounds as asked and refuses zero") {
   expect_error([&] { div(a, 0, "floor"); }, "zero");
   const Tensor lowest = tensor(std::vector<int64_t>{INT64_MIN});
   expect_equal(div(lowest, -1, "trunc").item<int64_t>(), INT64_MIN);
+}
+
+TEST("remainders of 16-bit elements by a number take the number as an element") {
+  const Tensor x = tensor({5.3, 7.1, 100., -33.}, {.dtype = Dtype::bf16});
+  const std::vector<double> modulus{2.171875, 0.8125, 2.640625, 1.546875}, rest{2.171875, 0.8125, 2.640625, -1.59375};
+  expect_equal(elements(remainder(x, 3.14159)), modulus);
+  expect_equal(elements(remainder(x, tensor(3.14159, {.dtype = Dtype::bf16}))), modulus);
+  expect_equal(elements(fmod(x, 3.14159)), rest);
+  expect_equal(elements(jit([](Tensor t) { return fmod(t, 3.14159) + 0; }, {.executors = {"fuser"}})(x)), rest);
 }
 
 TEST("floating division rounds and takes remainders as Python does") {

@@ -1,3 +1,5 @@
+#include <fulgurite/jit.h>
+
 #include "executors/reference.h"
 
 using namespace fulgurite;
@@ -191,6 +193,22 @@ TEST("norms") {
   expect_near(elements(linalg::vector_norm(x, 2, 1)), reduce(x, {1}, euclidean), 1e-6);
   expect_near(elements(linalg::vector_norm(x, 2, 0)), reduce(x, {0}, euclidean), 1e-6);
   expect_near(elements(linalg::vector_norm(x)), reduce(x, {0, 1}, euclidean), 1e-6);
+}
+
+TEST("the norm of one element is its size") {
+  const Tensor x = tensor({{1e30, -1e30, 1e-30, 0.0}});
+  const std::vector<float> sizes{1e30f, 1e30f, 1e-30f, 0.f};
+  for (const double order : {1.0, 2.0, 3.0, 0.5, -1e-300, double(INFINITY), -double(INFINITY)}) {
+    expect_equal(linalg::vector_norm(x, order, 0).to_vector<float>(), sizes);
+    expect_equal(jit([order](Tensor t) { return linalg::vector_norm(t, order, 0); })(x).to_vector<float>(), sizes);
+  }
+  expect_equal(linalg::vector_norm(x, 0, 0).to_vector<float>(), std::vector<float>{1, 1, 1, 0});
+  expect_equal(linalg::vector_norm(tensor(-1e30)).item<float>(), 1e30f);
+  for (const double order : {2.0, 3.0}) {
+    const Tensor leaf = tensor({{1e30, -1e30, 0.0}}).requires_grad_();
+    sum(linalg::vector_norm(leaf, order, 0)).backward();
+    expect_equal(leaf.grad().to_vector<float>(), std::vector<float>{1, -1, 0});
+  }
 }
 
 TEST("a reduction's bits do not depend on the number of threads") {

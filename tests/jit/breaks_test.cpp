@@ -320,3 +320,29 @@ TEST("two values asked for in a row need no piece between them; numbers asked of
   expect_near(g(tensor(3.0), ones({2})).to_vector<float>(), {3, 3});
   expect_equal(count_pieces(g), size_t{1});
 }
+
+TEST("an argument's gradient is there after backward() inside, and what asks about its history asks the argument") {
+  int hooked = 0;
+  const auto body = [&hooked](Tensor x) {
+    const Tensor loss = sum(x * x);
+    graph_break();
+    expect(x.is_leaf() && !x.grad_fn());
+    const HookHandle handle = x.register_hook([&hooked](const Tensor& gradient) {
+      ++hooked;
+      return gradient * 2;
+    });
+    loss.backward();
+    const Tensor first = x.grad();
+    x.set_grad(Tensor());
+    expect(!x.grad().defined());
+    sum(x * 3).backward();
+    return first + x.grad();
+  };
+  const auto f = jit(body);
+  for (int call = 0; call < 3; ++call) {
+    const Tensor x = tensor({1.0, 2.0}).requires_grad_();
+    expect_near(call == 0 ? body(x).to_vector<float>() : f(x).to_vector<float>(), {10, 14});
+    expect_near(x.grad().to_vector<float>(), {6, 6});
+  }
+  expect_equal(hooked, 6);
+}

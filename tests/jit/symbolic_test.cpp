@@ -150,6 +150,8 @@ def prologue(t_0, t_1, modes):
   check_number(grad_enabled, True)
   default_dtype = unpack_field(modes, 'default_dtype')
   check_literal(default_dtype, torch.float32)
+  autocast = unpack_field(modes, 'autocast')
+  check_literal(autocast, None)
   b6 = (i1 == 1)  # b6: "bool False"
   check_condition(b6, False)
   b7 = (i4 == 1)  # b7: "bool False"

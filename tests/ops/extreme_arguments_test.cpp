@@ -1,4 +1,5 @@
 // Numbers at the ends of i64, and dtypes that do not go together.
+#include <cmath>
 #include <limits>
 
 #include <fulgurite/fulgurite.h>
@@ -34,6 +35,12 @@ split(cpu f32[4], [3, 9223372036854775807]): a size or a count of elements does 
 chunk(cpu f32[0], 9223372036854775807): there are no 9223372036854775807 pieces of a dimension of size 0
 expand(cpu f32[1], [3, 2, -3]): a size is negative: [3, 2, -3]
 )");
+}
+
+TEST("a negative eps brings nothing into bounds") {
+  const Tensor odds = logit(tensor({1.5, -0.5, 0.5, 1.0}), -1.0);
+  expect_equal(isnan(odds).to_vector<bool>(), std::vector<bool>{true, true, false, false});
+  expect_equal(logit(tensor({1.5, -0.5, 0.5, 1.0}), 0.0).to_vector<float>(), std::vector<float>{INFINITY, -INFINITY, 0, INFINITY});
 }
 
 TEST("a loss's class weights have the input's dtype") {

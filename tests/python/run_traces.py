@@ -178,7 +178,7 @@ def check_prologue(build):
     command = [build / "fulgurite", "trace", "mlp", "--python", "--stage", "prologue.1"]
     prologue = load_function(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     layer = lambda outs, ins: {"weight": torch.zeros(outs, ins, requires_grad=True), "bias": torch.zeros(outs, requires_grad=True)}
-    model, modes = {"first": layer(256, 64), "second": layer(64, 256)}, {"grad_enabled": True, "default_dtype": torch.float32}
+    model, modes = {"first": layer(256, 64), "second": layer(64, 256)}, {"grad_enabled": True, "default_dtype": torch.float32, "autocast": None}
     tensors = prologue(torch.zeros(16, 64), model, modes)
     if [tuple(t.shape) for t in tensors] != [(16, 64), (256, 64), (256,), (64, 256), (64,)]:
         raise Wrong(f"the prologue gives {[t.shape for t in tensors]}")

@@ -45,6 +45,25 @@ TEST("a chain of kernels reuses its memory and gives fresh results") {
   expect_equal(ones.to_vector<float>(), std::vector<float>(16, 1));
 }
 
+TEST("a program is made when it is needed, once, by whoever needs it first") {
+  TraceBuilder t;
+  Value x = t.input({16});
+  const Trace trace = t.give({t.plus(x, x)});
+  int made = 0;
+  const Program program([&] {
+    if (++made == 1) throw UserError("not yet");
+    return trace;
+  });
+  expect(!program.is_made());
+  expect_equal(program.bytes().plan, int64_t{0});
+  expect_error([&] { run(program, {ones({16})}); }, "not yet");
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back([&] { run(program, {ones({16})}); });
+  for (std::thread& thread : threads) thread.join();
+  expect(program.is_made());
+  expect_equal(made, 2);
+}
+
 TEST("views of planned memory keep it alive and cost nothing") {
   TraceBuilder t;
   const Value x = t.input({2, 3});

@@ -47,6 +47,7 @@ void add_composition_kink_cases(std::vector<OperatorCase>& out) {
   at("torch.xlogy", {leaf({0, 2}), 0.5}, {{-0.6931471805599453, -0.6931471805599453}});
   at("torch.logit", {leaf({0.1, 0.2, 0.5, 0.8, 0.9}), 0.2}, {{0, 6.25, 4, 6.25, 0}});
   at("torch.logit", {leaf({-0.5, 0.5, 1.5})}, {{NAN, 4, NAN}});
+  at("torch.logit", {leaf({-0.5, 0.5, 1.5}), -1.0}, {{NAN, 4, NAN}});
   at("torch.nan_to_num", {leaf({NAN, HUGE_VAL, -HUGE_VAL, 2})}, {{0, 0, 0, 1}});
   at("torch.nn.functional.smooth_l1_loss", {leaf({-2, -1, 0, 0.5, 1, 2}), fixed({0, 0, 0, 0, 0, 0})},
      {{-1, -1, 0, 0.5, 1, 1}}, {{"reduction", "sum"}});

@@ -29,6 +29,7 @@ void add_indexing_cases(std::vector<OperatorCase>& out) {
   out.push_back({"prims.index_put", {x(), {rows()}, floats({3, 4}), true}});
   out.push_back({"torch.index_put", {x(), {integers({2}, {2, 0})}, floats({4})}});
   out.push_back({"torch.index_put", {x(), {rows(), integers({3}, {1, 1, 1})}, floats({3}), true}});
+  out.push_back({"torch.index_put", {x(), {booleans({3})}, floats({4})}});
 
   const auto item = [&](std::vector<Arg> indices) {
     std::vector<Value> list;

@@ -21,12 +21,43 @@ Value with_tensors(const Value& value, const Tensor*& next) {
 }
 
 // A generator of its own: the library's is what random cases test.
-double next_number() {
-  static uint64_t state = 1;
-  uint64_t z = state += 0x9E3779B97F4A7C15u;
-  z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-  return static_cast<double>((z ^ z >> 31) >> 11) * 0x1p-53;
+class Generator {
+ public:
+  explicit Generator(uint64_t seed = 0) : state_(seed) {}
+  void fill(const Tensor& tensor, double low, double high) {
+    double* numbers = tensor.data<double>();
+    for (int64_t i = 0; i < tensor.numel(); ++i) numbers[i] = low + (high - low) * next();
+  }
+
+ private:
+  double next() {
+    uint64_t z = state_ += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return static_cast<double>((z ^ z >> 31) >> 11) * 0x1p-53;
+  }
+  uint64_t state_;
+};
+
+/// A tensor that constants() made for the case to come.
+struct Drawn {
+  Tensor tensor;
+  double low, high;
+};
+std::vector<Drawn> drawn;
+Generator generator;  // of these, until their case is known
+
+// The numbers of a case follow from its operator and its place among that one's cases: a case more changes no other operator's.
+void draw_again(const std::string& name, const std::vector<Tensor>& inputs) {
+  static std::map<std::string, uint64_t> numbers;
+  uint64_t seed = 0xcbf29ce4842305b5u + numbers[name]++;
+  for (const char c : name) seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  Generator own(seed);
+  for (const Drawn& d : drawn)
+    for (const Tensor& input : inputs)
+      if (input.is_same(d.tensor)) own.fill(d.tensor.detach(), d.low, d.high);
+  drawn.clear();
+  generator = Generator();
 }
 
 size_t count_of(const std::vector<int64_t>& sizes) {
@@ -42,6 +73,7 @@ OperatorCase::OperatorCase(std::string op, std::vector<Arg> given, Keywords name
   if (!symbol) throw UserError("there is no operator " + name);
   for (const Arg& arg : given) args.push_back(arg.value);
   for (const auto& [key, arg] : named) kwargs[key] = arg.value;
+  draw_again(name, inputs());
 }
 
 std::vector<Tensor> OperatorCase::inputs() const {
@@ -97,9 +129,10 @@ bool needs_case(const Symbol& symbol) {
 }
 
 Tensor constants(std::vector<int64_t> sizes, double low, double high) {
-  std::vector<double> numbers(count_of(sizes));
-  for (double& number : numbers) number = low + (high - low) * next_number();
-  return tensor(numbers).reshape(Shape(sizes));
+  const Tensor made = empty(Shape(sizes), {.dtype = Dtype::f64});
+  generator.fill(made, low, high);
+  drawn.push_back({made, low, high});
+  return made;
 }
 
 Tensor floats(std::vector<int64_t> sizes, double low, double high) {

@@ -60,7 +60,7 @@ void add_ordering_cases(std::vector<OperatorCase>&);
 void add_kink_cases(std::vector<OperatorCase>&);
 void add_composition_kink_cases(std::vector<OperatorCase>&);
 
-// Arguments. Numbers are pseudo-random and different for every tensor of a table.
+// Arguments. Numbers are pseudo-random and different for every tensor of a case; cases do not depend on one another.
 
 /// An f64 tensor that requires grad, of numbers between low and high.
 Tensor floats(std::vector<int64_t> sizes, double low = -2, double high = 2);

@@ -118,6 +118,8 @@ void add_pointwise_cases(std::vector<OperatorCase>& out) {
   }
   for (const char* op : {"torch.add", "torch.mul", "torch.sub", "torch.maximum"})
     out.push_back({op, {whole(), integers({3}, {5, -3, 1})}});
+  out.push_back({"torch.minimum", {floats({3}, -2, -1), floats({}, 1, 2)}});
+  out.push_back({"torch.maximum", {floats({3}, 1, 2), floats({}, -2, -1)}});
   out.push_back({"torch.div", {whole(), 4}});
   out.push_back({"torch.div", {whole(), 4}, {{"rounding_mode", "floor"}}});
   out.push_back({"torch.remainder", {whole(), 5}});

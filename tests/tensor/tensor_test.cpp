@@ -3,6 +3,7 @@
 
 #include "support/test.h"
 #include "tensor/allocator.h"
+#include "tensor/large_blocks.h"
 #include "tensor/tensor_impl.h"
 
 namespace fulgurite {
@@ -102,6 +103,43 @@ TEST("memory is aligned, given out again and counted") {
   expect_error([] { make_tensor(Sizes{int64_t{1} << 40, int64_t{1} << 40}, Dtype::f32); }, "is too large");
   expect_error([] { make_tensor(Sizes{-1}, Dtype::f32); }, "negative size");
   expect_error([] { make_tensor(Sizes{1}, Dtype::f32, Device("cuda:0")); }, "this build has no CUDA");
+}
+
+TEST("a large block that was freed serves other sizes") {
+  constexpr size_t kibibyte = size_t{1} << 10, mebibyte = size_t{1} << 20;
+  LargeBlocks blocks;
+  void* const smallest = LargeBlocks::make(160 * kibibyte);
+  char* const small = static_cast<char*>(LargeBlocks::make(3 * mebibyte));
+  char* const large = static_cast<char*>(LargeBlocks::make(12 * mebibyte));
+  expect(blocks.take(3 * mebibyte) == nullptr);
+  blocks.put(smallest);
+  expect(blocks.take(161 * kibibyte) == nullptr);  // too small, and not made of pages that could be moved
+  blocks.put(large);
+  expect(blocks.take(6 * mebibyte) == nullptr);  // half of it would lie idle
+  blocks.put(small);
+  expect(blocks.take(3 * mebibyte) == small);
+  expect(blocks.take(7 * mebibyte) == large);
+  expect(blocks.take(100 * kibibyte) == smallest);
+  expect_equal(blocks.kept_bytes(), size_t{0});
+  blocks.put(smallest);
+  blocks.put(large);
+  expect_equal(blocks.kept_bytes(), 12 * mebibyte + 160 * kibibyte);
+
+  blocks.put(small);
+  blocks.release_down_to(4 * mebibyte);  // those that were kept longest go
+  expect_equal(blocks.kept_bytes(), 3 * mebibyte);
+  expect(blocks.take(3 * mebibyte) == small);
+
+  small[0] = 'a';
+  small[3 * mebibyte - 1] = 'z';
+  blocks.put(small);
+  char* const grown = static_cast<char*>(blocks.take(10 * mebibyte));
+  expect_equal(reinterpret_cast<uintptr_t>(grown) % 64, uintptr_t{0});
+  expect(grown[0] == 'a' && grown[3 * mebibyte - 1] == 'z');  // the same pages
+  grown[10 * mebibyte - 1] = 'b';
+  expect_equal(blocks.kept_bytes(), size_t{0});
+  blocks.put(grown);
+  expect_equal(blocks.kept_bytes(), 10 * mebibyte);
 }
 
 TEST("tensors print as in PyTorch") {

@@ -30,7 +30,8 @@ inline Tensor rotate(const Tensor& x, const Tensor& cosines, const Tensor& sines
   const std::vector<Tensor> halves = chunk(x, 2, -1);
   const Tensor first = halves[0] * cosines - halves[1] * sines;
   const Tensor second = halves[1] * cosines + halves[0] * sines;
-  return cat({first, second}, -1);
+  const Tensor rotated = cat({first, second}, -1);
+  return rotated.to(x.dtype());
 }
 
 /// Cosines and sines for `rotate`: [length, features / 2] each.
@@ -41,21 +42,44 @@ inline std::pair<Tensor, Tensor> rotary_tables(int64_t length, int64_t features,
   return {cos(angles), sin(angles)};
 }
 
+/// Keys and values of the positions so far: [batch, key_value_heads, length, features] each.
+struct KeyValues {
+  Tensor keys, values;
+};
+
 struct LlamaAttention {
   nn::Linear wq, wk, wv, wo;
   int64_t heads = 1, key_value_heads = 1;
 
   Tensor operator()(const Tensor& x, const Tensor& cosines, const Tensor& sines) const {
-    const Int batch = x.size(0), length = x.size(1), width = x.size(2);
-    const auto by_head = [&](const Tensor& part, int64_t count) {
-      return transpose(reshape(part, {batch, length, count, width / heads}), 1, 2);
-    };
     const Tensor query = rotate(by_head(wq(x), heads), cosines, sines);
-    const Tensor key = rotate(by_head(wk(x), key_value_heads), cosines, sines);
-    const Tensor value = by_head(wv(x), key_value_heads);
+    const KeyValues all = keys_and_values(x, cosines, sines);
+    return attend(x, query, all, true);
+  }
+
+  /// Of the position behind `past`: x [batch, 1, width], and the tables' rows of that position. Gives `past` with it, too.
+  std::pair<Tensor, KeyValues> step(const Tensor& x, const Tensor& cosines, const Tensor& sines, const KeyValues& past) const {
+    const Tensor query = rotate(by_head(wq(x), heads), cosines, sines);
+    const KeyValues here = keys_and_values(x, cosines, sines);
+    const Tensor keys = cat({past.keys, here.keys}, 2);
+    const Tensor values = cat({past.values, here.values}, 2);
+    const KeyValues all{keys, values};
+    return {attend(x, query, all, false), all};
+  }
+
+ private:
+  Tensor by_head(const Tensor& part, int64_t count) const {
+    return transpose(reshape(part, {part.size(0), part.size(1), count, part.size(2) / count}), 1, 2);
+  }
+  KeyValues keys_and_values(const Tensor& x, const Tensor& cosines, const Tensor& sines) const {
+    const Tensor keys = rotate(by_head(wk(x), key_value_heads), cosines, sines);
+    const Tensor values = by_head(wv(x), key_value_heads);
+    return {keys, values};
+  }
+  Tensor attend(const Tensor& x, const Tensor& query, const KeyValues& all, bool is_causal) const {
     const bool is_grouped = heads != key_value_heads;
-    const Tensor y = nn::scaled_dot_product_attention(query, key, value, {}, 0.0, true, {}, is_grouped);
-    return wo(reshape(transpose(y, 1, 2), {batch, length, width}));
+    const Tensor y = nn::scaled_dot_product_attention(query, all.keys, all.values, {}, 0.0, is_causal, {}, is_grouped);
+    return wo(reshape(transpose(y, 1, 2), {x.size(0), x.size(1), x.size(2)}));
   }
 };
 
@@ -77,6 +101,13 @@ struct LlamaBlock {
   Tensor operator()(const Tensor& x, const Tensor& cosines, const Tensor& sines) const {
     const Tensor y = x + attention(attention_norm(x), cosines, sines);
     return y + mlp(mlp_norm(y));
+  }
+
+  /// LlamaAttention::step of a whole block.
+  std::pair<Tensor, KeyValues> step(const Tensor& x, const Tensor& cosines, const Tensor& sines, const KeyValues& past) const {
+    const auto [attended, all] = attention.step(attention_norm(x), cosines, sines, past);
+    const Tensor y = x + attended;
+    return {y + mlp(mlp_norm(y)), all};
   }
 };
 

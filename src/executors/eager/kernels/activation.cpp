@@ -1,7 +1,7 @@
 // The activation functions of networks and the backward of gelu.
 #include <cmath>
 
-#include "codegen/vector_math.h"
+#include "codegen/vector_activations.h"
 #include "executors/eager/kernels.h"
 #include "executors/eager/kernels/rows.h"
 #include "ops/symbols.h"
@@ -10,9 +10,6 @@ namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
 constexpr double inverse_sqrt_2 = 0.70710678118654752440;
-constexpr double inverse_sqrt_2_pi = 0.39894228040143267794;
-constexpr double sqrt_2_over_pi = 0.79788456080286535588;
-constexpr double tanh_cubic = 0.044715;
 
 struct Relu {
   FULGURITE_LANES apply(const Floats& x, const RowParameters&) { return maximum(x, Floats(0.f)); }
@@ -26,46 +23,23 @@ struct Silu {
   static double apply(double x, const RowParameters&) { return x / (1 + std::exp(-x)); }
 };
 struct Gelu {
-  FULGURITE_LANES apply(const Floats& x, const RowParameters&) {
-    // From the tail on either side, so that nothing cancels.
-    const Floats size = lesser_or_second(Floats(15.f), abs(x)), lost = times_tail(size, normal_tail(size));
-    const Floats below = select(x == Floats(-__builtin_inff()), Floats(__builtin_nanf("")), -lost);
-    return select(x < Floats(0.f), below, x - lost);
-  }
+  FULGURITE_LANES apply(const Floats& x, const RowParameters&) { return FULGURITE_KERNELS::gelu(x); }
   static double apply(double x, const RowParameters&) { return x * 0.5 * std::erfc(-x * inverse_sqrt_2); }
 };
-/// 0.5 x (1 + tanh(u)) = x / (1 + exp(-2u)): one exponential and one division.
 struct GeluTanh {
-  FULGURITE_LANES apply(const Floats& x, const RowParameters&) {
-    const Floats minus_2u =
-        x * multiply_add(x * x, Floats(-2 * sqrt_2_over_pi * tanh_cubic), Floats(-2 * sqrt_2_over_pi));
-    return x / (Floats(1.f) + exp(minus_2u));
-  }
+  FULGURITE_LANES apply(const Floats& x, const RowParameters&) { return gelu_tanh(x); }
   static double apply(double x, const RowParameters&) {
     return x / (1 + std::exp(-2 * sqrt_2_over_pi * x * (1 + tanh_cubic * x * x)));
   }
 };
 struct GeluBackward {
-  FULGURITE_LANES apply(const Floats& g, const Floats& x, const RowParameters&) {
-    const NormalTail normal = normal_tail(lesser_or_second(Floats(15.f), abs(x)));
-    const Floats tail = times_tail(Floats(1.f), normal);
-    const Floats cumulative = select(x < Floats(0.f), tail, Floats(1.f) - tail);
-    return g * multiply_add(x, bell_of(normal) * Floats(inverse_sqrt_2_pi), cumulative);
-  }
+  FULGURITE_LANES apply(const Floats& g, const Floats& x, const RowParameters&) { return FULGURITE_KERNELS::gelu_backward(g, x); }
   static double apply(double g, double x, const RowParameters&) {
     return g * (0.5 * std::erfc(-x * inverse_sqrt_2) + x * inverse_sqrt_2_pi * std::exp(-0.5 * x * x));
   }
 };
-/// With s = sigmoid(2u): s + x s (1 - s) 2u'.
 struct GeluTanhBackward {
-  FULGURITE_LANES apply(const Floats& g, const Floats& x, const RowParameters&) {
-    const Floats square = x * x;
-    const Floats minus_2u =
-        x * multiply_add(square, Floats(-2 * sqrt_2_over_pi * tanh_cubic), Floats(-2 * sqrt_2_over_pi));
-    const Floats slope = multiply_add(square, Floats(6 * sqrt_2_over_pi * tanh_cubic), Floats(2 * sqrt_2_over_pi));
-    const Floats s = Floats(1.f) / (Floats(1.f) + exp(minus_2u));
-    return g * multiply_add(x * (s - s * s), slope, s);
-  }
+  FULGURITE_LANES apply(const Floats& g, const Floats& x, const RowParameters&) { return gelu_tanh_backward(g, x); }
   static double apply(double g, double x, const RowParameters&) {
     const double s = 1 / (1 + std::exp(-2 * sqrt_2_over_pi * x * (1 + tanh_cubic * x * x)));
     return g * (s + x * s * (1 - s) * 2 * sqrt_2_over_pi * (1 + 3 * tanh_cubic * x * x));

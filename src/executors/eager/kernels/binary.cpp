@@ -157,6 +157,16 @@ void run_binary(Row row, Arguments arguments, const Tensor& result, int64_t grai
                 RowParameters parameters = {}) {
   run_pointwise(uniform(row, result.impl()->dtype, grain), {&arguments[0], &arguments[1]}, result, parameters);
 }
+/// A number as an element of the dtype is.
+Argument as_element(const Argument& operand, Dtype dtype) {
+  if (!operand.is_number() || size_of(dtype) != 2 || !is_floating(dtype)) return operand;
+  const float number = static_cast<float>(operand.floating().hint());
+  uint16_t element;
+  float rounded;
+  find_conversion(Dtype::f32, dtype)(&number, 0, &element, 1);
+  find_conversion(dtype, Dtype::f32)(&element, 0, &rounded, 1);
+  return Float(rounded);
+}
 void run_division(Row row, Arguments arguments, const Tensor& result, int64_t grain) {
   Pointwise division = uniform(row, result.impl()->dtype, grain);
   division.can_divide_by_zero = true;
@@ -168,7 +178,10 @@ void arithmetic(Arguments arguments, std::span<const Tensor> results) {
 }
 template <class Operation>
 void modulus(Arguments arguments, std::span<const Tensor> results) {
-  run_division(find_binary_row<Operation>(results[0].impl()->dtype), arguments, results[0], very_costly);
+  const Dtype dtype = results[0].impl()->dtype;
+  // As PyTorch: a divisor a little off moves the steps of the result, so that of a number counts, as that of a tensor does, once rounded.
+  const Argument operands[] = {as_element(arguments[0], dtype), as_element(arguments[1], dtype)};
+  run_division(find_binary_row<Operation>(dtype), operands, results[0], very_costly);
 }
 template <class Plain, class Scaled>
 void with_alpha(Arguments arguments, std::span<const Tensor> results) {

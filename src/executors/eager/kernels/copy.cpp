@@ -6,8 +6,10 @@
 #include "executors/eager/kernels/pointwise.h"
 #include "executors/eager/kernels/strided.h"
 #include "executors/eager/kernels/transpose.h"
+#include "ops/custom_function_symbols.h"
 #include "ops/symbols.h"
 #include "runtime/parallel_for.h"
+#include "support/unplaced_error.h"
 #include "tensor/pending.h"
 
 namespace fulgurite::FULGURITE_KERNELS {
@@ -179,12 +181,16 @@ void convert_kernel(Arguments arguments, std::span<const Tensor> results) {
   run_pointwise({row, {from}, from}, {&arguments[0]}, results[0]);
 }
 
+// Asked for a gradient that there is none of.
+void refuse(Arguments arguments, std::span<const Tensor>) { throw UnplacedError(std::string(arguments[1].string())); }
+
 constexpr KernelEntry conversion_table[] = {{&prims_convert_element_type_symbol, convert_kernel}};
 constexpr KernelEntry table[] = {
     {&prims_copy__symbol, write},
     {&clone_symbol, copy},
     {&contiguous_symbol, copy},
     {&reshape_symbol, copy},
+    {&prims_no_gradient_symbol, refuse},
 };
 
 }  // namespace

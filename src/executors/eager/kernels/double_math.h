@@ -46,6 +46,20 @@ FULGURITE_INLINE double exp_for_float(double x) {
   return p * __builtin_bit_cast(double, (__builtin_bit_cast(uint64_t, shifted) + 1023) << 52);
 }
 
+/// sin(t) for t in [-pi/2, pi/2], to the last bits.
+FULGURITE_INLINE double sine_of_small(double t) {
+  const double z = t * t;
+  double s = 1.0 / 355687428096000;
+  s = s * z - 1.0 / 1307674368000;
+  s = s * z + 1.0 / 6227020800;
+  s = s * z - 1.0 / 39916800;
+  s = s * z + 1.0 / 362880;
+  s = s * z - 1.0 / 5040;
+  s = s * z + 1.0 / 120;
+  s = s * z - 1.0 / 6;
+  return s * z * t + t;
+}
+
 /// cos(2 pi u) for u in [0, 1), to the last bits.
 FULGURITE_INLINE double cosine_of_turn(double u) {
   const int32_t quarter = static_cast<int32_t>(u * 4 + 0.5);
@@ -60,15 +74,7 @@ FULGURITE_INLINE double cosine_of_turn(double u) {
   c = c * z + 1.0 / 24;
   c = c * z - 0.5;
   c = c * z + 1;
-  double s = 1.0 / 355687428096000;
-  s = s * z - 1.0 / 1307674368000;
-  s = s * z + 1.0 / 6227020800;
-  s = s * z - 1.0 / 39916800;
-  s = s * z + 1.0 / 362880;
-  s = s * z - 1.0 / 5040;
-  s = s * z + 1.0 / 120;
-  s = s * z - 1.0 / 6;
-  s = s * z * t + t;
+  const double s = sine_of_small(t);
   const double value = quarter & 1 ? s : c;
   return (quarter + 1) & 2 ? -value : value;
 }

@@ -118,9 +118,14 @@ void random_integers(Arguments arguments, std::span<const Tensor> results) {
   const int64_t low = arguments[2].integer().hint();
   const uint64_t range = static_cast<uint64_t>(arguments[3].integer().hint()) - static_cast<uint64_t>(low);
   draw<int64_t>(
-      arguments[0].tensor(), results[0], [=](const uint64_t* first, const uint64_t*, int64_t* numbers, int64_t count) {
+      arguments[0].tensor(), results[0], [=](const uint64_t* first, const uint64_t* second, int64_t* numbers, int64_t count) {
+        // 63 bits where they are enough: PyTorch's integers, which the Python form has, are signed.
+        const uint64_t mask = range >> 63 ? ~uint64_t{0} : ~uint64_t{0} >> 1;
         if (range > 0xffffffff)
-          for (int64_t i = 0; i < count; ++i) numbers[i] = low + static_cast<int64_t>(static_cast<uint32_t>(first[i]));
+          for (int64_t i = 0; i < count; ++i) {
+            const uint64_t bits = (static_cast<uint32_t>(first[i]) | second[i] << 32) & mask;
+            numbers[i] = static_cast<int64_t>(static_cast<uint64_t>(low) + bits % range);
+          }
         else
           for (int64_t i = 0; i < count; ++i)
             numbers[i] = low + static_cast<int64_t>(static_cast<uint32_t>(first[i]) % static_cast<uint32_t>(range));

@@ -106,18 +106,7 @@ FULGURITE_INLINE double nearest_integer(double x) {
   return __builtin_copysign(chosen(size < 0x1p51, rounded, size), x);
 }
 /// sin(pi r) and cos(pi r) for r in [-1/2, 1/2].
-FULGURITE_INLINE double sine_of_half_turn(double r) {
-  const double t = r * 3.14159265358979324, z = t * t;
-  double s = 1.0 / 355687428096000;
-  s = s * z - 1.0 / 1307674368000;
-  s = s * z + 1.0 / 6227020800;
-  s = s * z - 1.0 / 39916800;
-  s = s * z + 1.0 / 362880;
-  s = s * z - 1.0 / 5040;
-  s = s * z + 1.0 / 120;
-  s = s * z - 1.0 / 6;
-  return s * z * t + t;
-}
+FULGURITE_INLINE double sine_of_half_turn(double r) { return sine_of_small(r * 3.14159265358979324); }
 FULGURITE_INLINE double cosine_of_half_turn(double r) { return sine_of_half_turn(0.5 - __builtin_fabs(r)); }
 
 // The gamma functions' series hold from 8 on; below, eight steps of their recurrences lead there.
@@ -139,7 +128,7 @@ FULGURITE_INLINE double log_gamma_for_float(double x) {
   const double a = chosen(is_finite, size, 1);
   const Shifted shifted = shifted_by_eight(a);
   const double product = (((a * (a + 1)) * ((a + 2) * (a + 3))) * (((a + 4) * (a + 5)) * ((a + 6) * (a + 7))));
-  const double taken = chosen(shifted.is_low & (a > 0), product, 1);
+  const double taken = chosen(shifted.is_low, chosen(a > 0, product, 1), 1);  // with one condition it is not vectorised
   double s = -691.0 / 360360;
   s = s * shifted.square + 1.0 / 1188;
   s = s * shifted.square - 1.0 / 1680;

@@ -131,6 +131,11 @@ struct SumOfSquares {
     }
   }
 };
+/// The size of the one element there is, whose square may not be a number any more.
+template <class T>
+struct SizeOfOne : SumOfSquares<T> {
+  static T block(const T* x, int64_t count, int64_t) { return count == 0 ? T(0) : std::abs(x[0]); }
+};
 template <class T>
 void euclidean_norm(const ReductionPlaces& places, const Tensor& result) {
   const TensorImpl& to = *result.impl();
@@ -141,6 +146,8 @@ void euclidean_norm(const ReductionPlaces& places, const Tensor& result) {
     return convert(&zero, 0, to.data(), places.results);
   }
   if (places.results == 0) return;
+  if (places.count == 1)
+    return reduce_rows<SizeOfOne<T>>(places, [&](int64_t i, T size) { convert(&size, 0, to.data() + i * item, 1); });
   reduce_rows<SumOfSquares<T>>(places, [&](int64_t i, T total) {
     const T value = std::sqrt(total);
     convert(&value, 0, to.data() + i * item, 1);

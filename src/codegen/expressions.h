@@ -1,0 +1,26 @@
+#pragma once
+#include <optional>
+#include <string>
+
+#include "codegen/kernel.h"
+#include "ops/argument.h"
+
+namespace fulgurite::codegen {
+
+/// A pointwise operator as an expression of lanes.
+struct Expression {
+  std::string text;               // {k}: argument k of the call
+  SmallVector<int, 4> arguments;  // which it reads
+  Dtype read = Dtype::f32;        // what they are converted to
+  Dtype computed = Dtype::f32;    // what it gives, before it is converted to the result's dtype
+  bool is_costly = false;
+};
+/// None where there is no expression for this call. `arguments` are in the order of the signature.
+std::optional<Expression> expression_of(const Symbol&, Arguments arguments, Dtype result);
+
+/// `text` of one dtype's lanes converted to another's, as C converts numbers; the dtypes' own rounding included.
+std::string converted(const std::string& text, Dtype from, Dtype to);
+/// A number as lanes of this dtype read it: "0.5f".
+std::string literal(const Argument& number, Dtype dtype);
+
+}  // namespace fulgurite::codegen

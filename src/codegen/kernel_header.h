@@ -1,0 +1,13 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace fulgurite::codegen {
+
+/// The header that generated kernels are compiled with, as text: vector.h, vector_math.h, … in one piece, without includes.
+/// With `wide`, 64-bit numbers too; with `angles`, tangents, arcs and remainders.
+std::string kernel_header(bool wide, bool angles);
+/// Whether it declares something of this name.
+bool is_name_of_header(std::string_view name);
+
+}  // namespace fulgurite::codegen

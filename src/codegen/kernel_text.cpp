@@ -1,0 +1,162 @@
+#include <algorithm>
+
+#include "codegen/kernel.h"
+#include "codegen/kernel_header.h"
+#include "ir/print_common.h"
+#include "support/text.h"
+
+namespace fulgurite::codegen {
+
+namespace {
+
+using Kind = KernelValue::Kind;
+
+std::string_view lanes_text(Lanes lanes) {
+  static constexpr std::string_view names[] = {"Floats", "Doubles", "Ints", "Longs", "Ints"};
+  return names[static_cast<int>(lanes)];
+}
+// What a kept row is made of.
+std::string_view lane_text(Lanes lanes) {
+  static constexpr std::string_view names[] = {"float", "double", "int", "long long", "int"};
+  return names[static_cast<int>(lanes)];
+}
+std::string_view element_text(Dtype dtype) {
+  static constexpr std::string_view names[dtype_count] = {"double", "float", "BFloat16", "Float16", "long long",
+                                                          "int", "short", "signed char", "unsigned char", "Boolean"};
+  return names[static_cast<int>(dtype)];
+}
+
+class KernelPrinter {
+ public:
+  KernelPrinter(const Kernel& kernel, const Schedule& schedule, bool plain_names) : kernel_(kernel), schedule_(schedule) {
+    for (size_t i = 0; i < kernel.values.size(); ++i)
+      names_.push_back(plain_names ? text::cat("v", i) : free_name(identifier(kernel.values[i].name)));
+  }
+
+  std::string print(const std::string& name) {
+    line("extern \"C\" void ", name, "(const Launch& launch, long first, long last) {");
+    ++depth_;
+    if (!schedule_.uniform_values.empty()) {
+      line("const Row all(launch, 0);");
+      for (const int i : schedule_.uniform_values) row_value(i, "all");
+    }
+    line("for (Row row(launch, first); first < last; row.next(), ++first) {");
+    ++depth_;
+    pointers();
+    for (const int i : schedule_.row_values) row_value(i, "row");
+    for (const Sweep& sweep : schedule_.sweeps) print(sweep);
+    --depth_;
+    line("}");
+    --depth_;
+    line("}");
+    return std::move(out_);
+  }
+
+ private:
+  // Names of the kernel header would hide what they stand for there; two values of one name are two.
+  std::string free_name(std::string name) const {
+    for (char& c : name)
+      if (c == '.' || c == ':') c = '_';
+    while (is_name_of_header(name) || name == "first" || name == "last" || name == "row" || name == "c" ||
+           name == "all" || name == "launch" || std::ranges::find(names_, name) != names_.end())
+      name += '_';
+    return name;
+  }
+
+  template <class... Parts>
+  void line(const Parts&... parts) {
+    out_.append(static_cast<size_t>(2 * depth_), ' ');
+    out_ += text::cat(parts...);
+    out_ += '\n';
+  }
+
+  const KernelValue& value(int i) const { return kernel_.values[static_cast<size_t>(i)]; }
+  const std::string& name(int i) const { return names_[static_cast<size_t>(i)]; }
+  int place_of_output(const KernelValue& v) const { return static_cast<int>(kernel_.inputs.size()) + v.output; }
+
+  // Where the row begins in each tensor that sweeps read or write.
+  void pointers() {
+    for (size_t i = 0; i < kernel_.values.size(); ++i) {
+      const KernelValue& v = kernel_.values[i];
+      const int at = static_cast<int>(i);
+      if (v.kind == Kind::input && v.extent == Extent::full && is_loaded(at))
+        line("const auto* const ", name(at), "_row = row.of<const ", element_text(v.dtype), ">(", v.input, ");");
+    }
+    for (size_t i = 0; i < kernel_.values.size(); ++i) {
+      const KernelValue& v = kernel_.values[i];
+      const int at = static_cast<int>(i);
+      if (v.output >= 0) {
+        const std::string_view element = v.kind == Kind::column_sum ? lane_text(v.lanes) : element_text(v.dtype);
+        line("auto* const ", name(at), "_row = row.of<", element, ">(", place_of_output(v), ");");
+      }
+      if (schedule_.kept[i] >= 0) line("auto* const ", name(at), "_kept = row.kept<", lane_text(v.lanes), ">(", schedule_.kept[i], ");");
+    }
+  }
+  bool is_loaded(int i) const {
+    return std::ranges::any_of(schedule_.sweeps, [&](const Sweep& sweep) { return std::ranges::find(sweep.loaded, i) != sweep.loaded.end(); });
+  }
+
+  std::string expression(const KernelValue& v) const {
+    std::string out;
+    for (size_t at = 0; at < v.expression.size(); ++at) {
+      if (v.expression[at] != '{') {
+        out += v.expression[at];
+        continue;
+      }
+      const size_t end = v.expression.find('}', at);
+      out += name(v.operands[static_cast<size_t>(std::stoi(v.expression.substr(at + 1, end - at - 1)))]);
+      at = end;
+    }
+    return out;
+  }
+
+  void define(int i, std::string_view is) { line("const ", lanes_text(value(i).lanes), " ", name(i), " = ", is, ";"); }
+
+  void row_value(int i, std::string_view row) {
+    const KernelValue& v = value(i);
+    if (v.kind == Kind::input) define(i, text::cat("load_one(", row, ".of<const ", element_text(v.dtype), ">(", v.input, "))"));
+    else define(i, expression(v));
+    if (v.output >= 0) line("store_one(", name(i), "_row, ", name(i), ");");
+  }
+
+  void print(const Sweep& sweep) {
+    static constexpr std::string_view reducers[] = {"", "", "Sum", "Largest", "Smallest"};
+    for (const int i : sweep.reduced)
+      if (value(i).kind != Kind::column_sum)
+        line(reducers[static_cast<int>(value(i).kind)], "<", lanes_text(value(i).lanes), "> ", name(i), "_lanes;");
+    line("for (Columns c(launch); c.more(); c.next()) {");
+    ++depth_;
+    for (const int i : sweep.loaded) define(i, text::cat("load(", name(i), "_row, c)"));
+    for (const int i : sweep.kept_loads) define(i, text::cat("load(", name(i), "_kept, c)"));
+    for (const int i : sweep.computed) define(i, expression(value(i)));
+    for (const int i : sweep.reduced) {
+      const std::string& reduced = name(value(i).operands[0]);
+      if (value(i).kind == Kind::column_sum) line("accumulate(", name(i), "_row, c, ", reduced, ");");
+      else line(name(i), "_lanes.add(c, ", reduced, ");");
+    }
+    for (const int i : sweep.kept_stores) line("store(", name(i), "_kept, c, ", name(i), ");");
+    for (const int i : sweep.stored) line("store(", name(i), "_row, c, ", name(i), ");");
+    --depth_;
+    line("}");
+    for (const int i : sweep.reduced) {
+      if (value(i).kind == Kind::column_sum) continue;
+      define(i, text::cat(name(i), "_lanes.total()"));
+      if (value(i).output >= 0) line("store_one(", name(i), "_row, ", name(i), ");");
+    }
+    for (const int i : sweep.row_values) row_value(i, "row");
+  }
+
+  const Kernel& kernel_;
+  const Schedule& schedule_;
+  std::vector<std::string> names_;
+  std::string out_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+std::string kernel_text(const Kernel& kernel, const Schedule& schedule, const std::string& name, bool plain_names) {
+  return KernelPrinter(kernel, schedule, plain_names).print(name);
+}
+
+}  // namespace fulgurite::codegen

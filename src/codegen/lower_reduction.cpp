@@ -1,0 +1,210 @@
+#include <bit>
+
+#include <fulgurite/symbol.h>
+
+#include "codegen/region_lowering.h"
+#include "ops/reduction_rules.h"
+#include "ops/symbols.h"
+#include "support/text.h"
+
+// Reductions of a region, and what the region's rows are.
+namespace fulgurite::codegen {
+
+using Kind = KernelValue::Kind;
+
+void RegionLowering::lower_reduction(const BoundSymbol& bound) {
+  const Symbol& symbol = *bound.symbol;
+  const Value& input = bound.args.at(0);
+  Shapes shapes;
+  const ArgumentPack pack(bound, shapes);
+  const Arguments arguments = pack.arguments();
+  const int operand = value_of(input);
+  const Dimensions from = node(input).dimensions;
+  const auto is_reduced = reduced_dims(arguments[1], static_cast<int64_t>(from.size()));
+  const bool keeps = arguments[&symbol == &var_symbol ? 3 : 2].boolean();
+  int reduced = 0, all = 0;
+  Dimensions to;
+  for (size_t d = 0; d < from.size(); ++d) {
+    all |= from[d];
+    if (is_reduced[d]) reduced |= from[d];
+    if (!is_reduced[d]) to.push_back(from[d]);
+    else if (keeps) to.push_back(0);
+  }
+  if (all != every_dimension()) throw Refusal{"a part of the dimensions is reduced"};
+  if (reduced == 0) throw Refusal{"dimensions of size 1 are reduced"};
+  const int kept = all & ~reduced;
+  const bool is_of_rows = (kept & (kept + 1)) == 0, is_of_columns = (reduced & (reduced + 1)) == 0;
+  if (is_of_rows) {
+    if (kept == 0) throw Refusal{"everything is reduced to one element"};
+    require_rows(std::popcount(static_cast<unsigned>(kept)));
+    const TensorProxy& result = bound.outputs.at(0).tensor();
+    return set_result(bound, row_reduction(symbol, arguments, operand, result.dtype, result.name, kept), std::move(to));
+  }
+  if (&symbol != &sum_symbol || !is_of_columns) throw Refusal{"neither the last dimensions nor all rows are reduced"};
+  require_rows(std::popcount(static_cast<unsigned>(reduced)));
+  column_reduction(bound, operand, kept, std::move(to));
+}
+
+void RegionLowering::column_reduction(const BoundSymbol& bound, int operand, int kept, Dimensions to) {
+  const TensorProxy& result = bound.outputs.at(0).tensor();
+  KernelValue sum;
+  sum.kind = Kind::column_sum;
+  sum.operands.push_back(accumulated(operand, result.dtype));
+  sum.dtype = result.dtype;
+  sum.dimensions = kept;
+  kernel_.has_column_sums = true;
+  const Lanes lanes = kernel_.values[sum.operands[0]].lanes;
+  const int value = add(std::move(sum), result.name);
+  kernel_.values[value].lanes = lanes;
+  set_result(bound, value, std::move(to));
+}
+
+void RegionLowering::require_rows(int first_column) {
+  if (required_ >= 0 && required_ != first_column) throw Refusal{"different dimensions are reduced"};
+  required_ = first_column;
+}
+
+// In the type that sums are made in.
+int RegionLowering::accumulated(int operand, Dtype result) {
+  return in_dtype(operand, result == Dtype::f64 ? Dtype::f64 : is_floating(result) ? Dtype::f32 : Dtype::i64);
+}
+
+int RegionLowering::in_dtype(int operand, Dtype wanted) {
+  const KernelValue value = kernel_.values[operand];
+  if (value.lanes == lanes_of(wanted)) return operand;
+  return compute(converted("{0}", value.dtype, wanted), {operand}, wanted, value.name + "_wide");
+}
+
+int RegionLowering::compute(std::string expression, SmallVector<int, 4> operands, Dtype dtype, const std::string& name, bool is_costly) {
+  KernelValue value;
+  value.expression = std::move(expression);
+  value.operands = std::move(operands);
+  value.dtype = dtype;
+  value.is_costly = is_costly;
+  for (const int operand : value.operands) value.dimensions |= kernel_.values[operand].dimensions;
+  return add(std::move(value), name);
+}
+
+int RegionLowering::reduce(Kind kind, int operand, int dimensions, const std::string& name) {
+  KernelValue value;
+  value.kind = kind;
+  value.operands.push_back(operand);
+  value.dtype = kernel_.values[operand].dtype;
+  value.dimensions = dimensions;
+  kernel_.has_row_sums = true;
+  return add(std::move(value), name);
+}
+
+int RegionLowering::row_reduction(const Symbol& symbol, Arguments arguments, int operand, Dtype result, const std::string& name, int kept) {
+  if (&symbol == &amax_symbol || &symbol == &amin_symbol) {
+    const Kind kind = &symbol == &amax_symbol ? Kind::largest : Kind::smallest;
+    if (result != Dtype::boolean) return reduce(kind, operand, kept, name);
+    const int found = reduce(kind, in_dtype(operand, Dtype::i32), kept, name + "_number");
+    return compute("{0} != 0", {found}, result, name);
+  }
+  if (&symbol == &var_symbol) return variance(arguments, accumulated(operand, result), result, name, kept);
+  const int input = accumulated(operand, result);
+  if (&symbol == &sum_symbol) {
+    const int total = reduce(Kind::sum, input, kept, name);
+    if (is_floating(result)) kernel_.values[total].dtype = result;
+    else if (result != Dtype::i64) return compute(converted("{0}", Dtype::i64, result), {total}, result, name + "_sum");
+    return total;
+  }
+  const int total = reduce(Kind::sum, input, kept, name + "_sum");
+  const std::string_view type = result == Dtype::f64 ? "Doubles" : "Floats";
+  return compute(text::cat("{0} / ", type, "(launch.columns)"), {total}, result, name, true);
+}
+
+// Deviations from the mean, less what rounding left in the mean.
+int RegionLowering::variance(Arguments arguments, int operand, Dtype result, const std::string& name, int kept) {
+  const std::string_view type = result == Dtype::f64 ? "Doubles" : "Floats";
+  const Dtype wide = result == Dtype::f64 ? Dtype::f64 : Dtype::f32;
+  const double correction = arguments[2].is_none() ? 1 : arguments[2].floating().hint();
+  const std::string count = text::cat(type, "(launch.columns)");
+  const int total = reduce(Kind::sum, operand, kept, name + "_sum");
+  const int mean = compute(text::cat("{0} / ", count), {total}, wide, name + "_mean", true);
+  const int deviation = compute("{0} - {1}", {operand, mean}, wide, name + "_deviation");
+  const int square = compute("{0} * {0}", {deviation}, wide, name + "_square");
+  const int squares = reduce(Kind::sum, square, kept, name + "_squares");
+  const int rest = reduce(Kind::sum, deviation, kept, name + "_rest");
+  const std::string divisor = correction == 0 ? count : text::cat("maximum(", count, " - ", literal(Argument(Float(correction)), wide), ", 0)");
+  return compute(text::cat("({0} - {1} * {1} / ", count, ") / ", divisor), {squares, rest}, result, name, true);
+}
+
+// Rows end where reductions say; else rows are as long as every value allows: it varies along all of a row, or along nothing of it.
+void RegionLowering::choose_rows() {
+  const auto suits = [&](int first_column) {
+    const int columns = every_dimension() & ~((1 << first_column) - 1);
+    for (const KernelValue& value : kernel_.values)
+      if (const int along = value.dimensions & columns; along != 0 && along != columns) return false;
+    return true;
+  };
+  int first = required_ >= 0 ? required_ : 0;
+  while (required_ < 0 && !suits(first)) ++first;
+  if (!suits(first)) throw Refusal{"a value varies along a part of the reduced dimensions"};
+  kernel_.first_column_dimension = first;
+  const int columns = every_dimension() & ~((1 << first) - 1), rows = every_dimension() & ~columns;
+  const auto extent_of = [&](int dimensions) {
+    return (dimensions & columns) != 0 ? Extent::full : (dimensions & rows) != 0 ? Extent::row : Extent::uniform;
+  };
+  for (KernelValue& value : kernel_.values) {
+    value.extent = extent_of(value.dimensions);
+    if (value.kind == Kind::sum || value.kind == Kind::largest || value.kind == Kind::smallest) value.extent = Extent::row;
+    if (value.extent == Extent::row) kernel_.has_row_values = true;
+    if (value.input >= 0) kernel_.inputs[value.input].extent = value.extent;
+  }
+}
+
+void RegionLowering::add_output(const Value& result) {
+  Node& n = node(result);
+  if (n.value < 0 || kernel_.values[n.value].kind == Kind::input) throw Refusal{"a result is only a view of an input"};
+  if (kernel_.values[n.value].output >= 0) {
+    if (kernel_.values[n.value].kind == Kind::column_sum) throw Refusal{"two results are one sum over all rows"};
+    // Two results are one value: the second is a copy.
+    KernelValue copy = kernel_.values[n.value];
+    copy.kind = Kind::computed;
+    copy.expression = "{0}";
+    copy.operands = {n.value};
+    copy.output = -1;
+    copy.name = result.tensor().name;
+    kernel_.values.push_back(std::move(copy));
+    n.value = static_cast<int>(kernel_.values.size()) - 1;
+  }
+  KernelValue& value = kernel_.values[n.value];
+  const int columns = every_dimension() & ~((1 << kernel_.first_column_dimension) - 1);
+  int own = 0;
+  for (const int bits : n.dimensions) {
+    if (bits != 0 && bits <= own) throw Refusal{"a result has its dimensions in another order"};
+    own |= bits;
+  }
+  const int wanted = value.kind == Kind::column_sum ? columns
+                     : value.extent == Extent::full ? every_dimension()
+                     : value.extent == Extent::row  ? every_dimension() & ~columns
+                                                    : -1;
+  if (value.dimensions != wanted || own != wanted) throw Refusal{text::cat("result ", result.tensor().name, " is smaller than the rest")};
+  value.output = static_cast<int>(kernel_.outputs.size());
+  kernel_.outputs.push_back({result.tensor().id, result.tensor().dtype, value.extent, value.kind == Kind::column_sum, n.dimensions});
+}
+
+// When it runs, a kernel finds the region's sizes in its operands.
+void RegionLowering::check_sizes_show() const {
+  int shown = 0;
+  for (const auto* operands : {&kernel_.inputs, &kernel_.outputs})
+    for (const KernelOperand& operand : *operands)
+      for (const int bits : operand.dimensions)
+        if ((bits & (bits - 1)) == 0) shown |= bits;
+  if (shown != every_dimension()) throw Refusal{"a size shows in no operand"};
+}
+
+// A store rounds by itself.
+void RegionLowering::drop_rounding_before_stores() {
+  std::vector<char> is_used(kernel_.values.size(), false);
+  for (const KernelValue& value : kernel_.values)
+    for (const int operand : value.operands) is_used[operand] = true;
+  for (size_t i = 0; i < kernel_.values.size(); ++i) {
+    KernelValue& value = kernel_.values[i];
+    if (!is_used[i] && (value.expression == "round_to_bfloat16({0})" || value.expression == "round_to_float16({0})")) value.expression = "{0}";
+  }
+}
+
+}  // namespace fulgurite::codegen

@@ -1,0 +1,36 @@
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codegen/kernel.h"
+
+namespace fulgurite::codegen {
+
+/// Lines of a trace that are to become one kernel, and which of their results are used elsewhere.
+struct Region {
+  std::vector<const BoundSymbol*> lines;  // in order
+  std::vector<Value> results;
+};
+
+/// Whether a symbol is made only of what kernels can compute; what its sizes allow shows when a region is lowered.
+bool has_expression(const BoundSymbol&);
+/// Whether a line is a view that a kernel need not read: its elements are those of what it is a view of, in the same order.
+bool is_transparent_view(const BoundSymbol&);
+
+/// Whether a line is one that a region may hold for a loss of classes: a constant, or elements put into rows, or taken out, at places.
+bool is_part_of_class_loss(const BoundSymbol&);
+
+/// A region as a kernel; `reason` says why there is none.
+struct LoweredRegion {
+  bool is_possible = false;
+  std::string reason;
+  Kernel kernel;
+};
+/// Composite symbols become what they are made of. All values have one of the sizes of the largest (broadcast, or reduced along the
+/// last dimensions): rows and columns of one loop.
+///
+///   t1 = softmax(t0, -1)     ->     largest, then a sum, then a quotient of each element of t0's rows
+LoweredRegion lower(const Region&);
+
+}  // namespace fulgurite::codegen

@@ -1,0 +1,316 @@
+// What generated kernels are made of beside vector.h's lanes: rows and columns of tensors, loads and stores that end where a row
+// ends, and reductions of a row. A kernel goes over a range of rows; it knows sizes and strides only when it runs.
+#pragma once
+#include "codegen/vector.h"
+#include "codegen/vector_launch.h"
+
+namespace fulgurite::FULGURITE_KERNELS {
+
+struct Boolean {
+  unsigned char byte;
+};
+
+FULGURITE_INLINE Ints operator*(const Ints& a, const Ints& b) {
+  Ints result;
+  FULGURITE_EACH_PART result.part[p] = (IntPart)((UnsignedPart)a.part[p] * (UnsignedPart)b.part[p]);
+  return result;
+}
+FULGURITE_INLINE Ints operator-(const Ints& a) { return Ints(0) - a; }
+FULGURITE_INLINE Ints maximum(const Ints& a, const Ints& b) { return select(a > b, a, b); }
+FULGURITE_INLINE Ints minimum(const Ints& a, const Ints& b) { return select(a < b, a, b); }
+FULGURITE_INLINE Ints abs(const Ints& a) { return select(a < Ints(0), -a, a); }
+FULGURITE_INLINE Ints sign(const Ints& a) { return (a < Ints(0)) - (a > Ints(0)); }
+FULGURITE_INLINE Floats sign(const Floats& x) {
+  return select(x > Floats(0.f), Floats(1.f), select(x < Floats(0.f), Floats(-1.f), Floats(0.f)));
+}
+/// Toward zero.
+FULGURITE_INLINE Ints to_ints(const Floats& a) {
+  Ints result;
+  FULGURITE_EACH_PART result.part[p] = __builtin_convertvector(a.part[p], IntPart);
+  return result;
+}
+/// Of a comparison: 1 where it holds, else 0.
+FULGURITE_INLINE Ints to_numbers(const Ints& mask) { return mask & Ints(1); }
+/// What is left of an integer in fewer bits.
+FULGURITE_INLINE Ints wrap_16(const Ints& a) { return shift_right_signed(shift_left(a, 16), 16); }
+FULGURITE_INLINE Ints wrap_8(const Ints& a) { return shift_right_signed(shift_left(a, 24), 24); }
+FULGURITE_INLINE Ints wrap_unsigned_8(const Ints& a) { return a & Ints(255); }
+/// Rounded as a store into bf16 or f16 would.
+FULGURITE_INLINE Floats round_to_bfloat16(const Floats& x) {
+  BFloat16 rounded[lanes];
+  store(rounded, x);
+  return load(rounded);
+}
+FULGURITE_INLINE Floats round_to_float16(const Floats& x) {
+  Float16 rounded[lanes];
+  store(rounded, x);
+  return load(rounded);
+}
+
+inline constexpr float infinity = __builtin_inff(), not_a_number = __builtin_nanf("");
+
+/// A row of all tensors.
+class Row {
+ public:
+  __attribute__((always_inline)) Row(const Launch& launch, long number) : launch_(launch) {
+    for (int d = launch.row_dimensions; d-- > 0;) {
+      index_[d] = number % launch.row_sizes[d];
+      number /= launch.row_sizes[d];
+    }
+  }
+  __attribute__((always_inline)) void next() {
+    for (int d = launch_.row_dimensions; d-- > 0;) {
+      if (++index_[d] < launch_.row_sizes[d]) return;
+      index_[d] = 0;
+    }
+  }
+  /// The row's first element in a tensor.
+  template <class Element>
+  __attribute__((always_inline)) Element* of(int operand) const {
+    char* at = launch_.operands[operand].data;
+    for (int d = 0; d < launch_.row_dimensions; ++d) at += index_[d] * launch_.operands[operand].strides[d];
+    return (Element*)at;
+  }
+  /// Memory for a row of intermediate values.
+  template <class Element>
+  __attribute__((always_inline)) Element* kept(int number) const {
+    return (Element*)(launch_.kept + number * launch_.kept_stride);
+  }
+
+ private:
+  const Launch& launch_;
+  long index_[most_row_dimensions];
+};
+
+inline constexpr int lane_numbers[lanes] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+inline constexpr long block_columns = 1024;  // what a reduction adds up before it joins blocks
+
+/// Sixteen columns of a row, or what is left of it.
+struct Columns {
+  long at = 0, end;
+  __attribute__((always_inline)) explicit Columns(const Launch& launch) : end(launch.columns) {}
+  __attribute__((always_inline)) bool more() const { return at < end; }
+  __attribute__((always_inline)) void next() { at += lanes; }
+  __attribute__((always_inline)) bool is_whole() const { return end - at >= lanes; }
+  __attribute__((always_inline)) long count() const { return is_whole() ? (long)lanes : end - at; }
+  __attribute__((always_inline)) unsigned short mask() const { return is_whole() ? 0xffff : (1u << (end - at)) - 1; }
+  __attribute__((always_inline)) Ints are_inside() const { return load(lane_numbers) < Ints((int)count()); }
+  /// The columns' numbers.
+  __attribute__((always_inline)) Ints places() const { return load(lane_numbers) + Ints((int)at); }
+  __attribute__((always_inline)) bool end_block() const { return ((at + lanes) & (block_columns - 1)) == 0; }
+};
+
+// Loads and stores; lanes past the row's end are zero, and not written.
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__)
+typedef unsigned short HalfLanes __attribute__((vector_size(32), aligned(2), may_alias));
+typedef unsigned char BytePart __attribute__((vector_size(16)));
+typedef unsigned char ByteLanes __attribute__((vector_size(16), aligned(1), may_alias));
+FULGURITE_INLINE Floats load(const float* row, const Columns& c) {
+  Floats result;
+  result.part[0] = __builtin_ia32_loadups512_mask(row + c.at, FloatPart{}, c.mask());
+  return result;
+}
+FULGURITE_INLINE void store(float* row, const Columns& c, const Floats& value) {
+  __builtin_ia32_storeups512_mask(row + c.at, value.part[0], c.mask());
+}
+FULGURITE_INLINE Ints load(const int* row, const Columns& c) {
+  Ints result;
+  result.part[0] = __builtin_ia32_loaddqusi512_mask(row + c.at, IntPart{}, c.mask());
+  return result;
+}
+FULGURITE_INLINE void store(int* row, const Columns& c, const Ints& value) {
+  __builtin_ia32_storedqusi512_mask(row + c.at, value.part[0], c.mask());
+}
+FULGURITE_INLINE Ints load_halves(const void* row, const Columns& c) {
+  const HalfLanes* const from = (const HalfLanes*)((const unsigned short*)row + c.at);
+  HalfPart halves;
+  Ints result;
+  asm("vmovdqu16 %1, %0%{%2%}%{z%}" : "=v"(halves) : "m"(*from), "Yk"(c.mask()));
+  result.part[0] = (IntPart) __builtin_convertvector(halves, UnsignedPart);
+  return result;
+}
+FULGURITE_INLINE void store_halves(void* row, const Columns& c, const Ints& value) {
+  HalfLanes* const to = (HalfLanes*)((unsigned short*)row + c.at);
+  asm("vmovdqu16 %1, %0%{%2%}" : "+m"(*to) : "v"(__builtin_convertvector((UnsignedPart)value.part[0], HalfPart)), "Yk"(c.mask()));
+}
+FULGURITE_INLINE Ints load_bytes(const void* row, const Columns& c) {
+  const ByteLanes* const from = (const ByteLanes*)((const unsigned char*)row + c.at);
+  BytePart bytes;
+  Ints result;
+  asm("vmovdqu8 %1, %0%{%2%}%{z%}" : "=v"(bytes) : "m"(*from), "Yk"(c.mask()));
+  result.part[0] = (IntPart) __builtin_convertvector(bytes, UnsignedPart);
+  return result;
+}
+FULGURITE_INLINE void store_bytes(void* row, const Columns& c, const Ints& value) {
+  ByteLanes* const to = (ByteLanes*)((unsigned char*)row + c.at);
+  asm("vmovdqu8 %1, %0%{%2%}" : "+m"(*to) : "v"(__builtin_convertvector((UnsignedPart)value.part[0], BytePart)), "Yk"(c.mask()));
+}
+/// x, and `fill` in the lanes past the row's end.
+FULGURITE_INLINE Floats keep_inside(const Columns& c, const Floats& x, const Floats& fill) {
+  Floats result;
+  asm("vblendmps %2, %1, %0%{%3%}" : "=v"(result.part[0]) : "v"(fill.part[0]), "v"(x.part[0]), "Yk"(c.mask()));
+  return result;
+}
+#else
+template <class Element>
+FULGURITE_INLINE void copy_some(Element* to, const Element* from, long count) {
+  __builtin_memcpy(to, from, count * sizeof(Element));
+}
+FULGURITE_INLINE Floats load(const float* row, const Columns& c) {
+  return c.is_whole() ? load(row + c.at) : load_some(row + c.at, c.count());
+}
+FULGURITE_INLINE void store(float* row, const Columns& c, const Floats& value) {
+  if (c.is_whole()) store(row + c.at, value);
+  else store_some(row + c.at, value, c.count());
+}
+FULGURITE_INLINE Ints load(const int* row, const Columns& c) {
+  if (c.is_whole()) return load(row + c.at);
+  int some[lanes] = {};
+  copy_some(some, row + c.at, c.count());
+  return load(some);
+}
+FULGURITE_INLINE void store(int* row, const Columns& c, const Ints& value) {
+  if (c.is_whole()) return store(row + c.at, value);
+  int some[lanes];
+  store(some, value);
+  copy_some(row + c.at, some, c.count());
+}
+FULGURITE_INLINE Ints load_halves(const void* row, const Columns& c) {
+  const unsigned short* from = (const unsigned short*)row + c.at;
+  if (c.is_whole()) return load_halves(from);
+  unsigned short some[lanes] = {};
+  copy_some(some, from, c.count());
+  return load_halves(some);
+}
+FULGURITE_INLINE void store_halves(void* row, const Columns& c, const Ints& value) {
+  unsigned short* to = (unsigned short*)row + c.at;
+  if (c.is_whole()) return store_halves(to, value);
+  unsigned short some[lanes];
+  store_halves(some, value);
+  copy_some(to, some, c.count());
+}
+FULGURITE_INLINE Ints load_bytes(const void* row, const Columns& c) {
+  const unsigned char* from = (const unsigned char*)row + c.at;
+  if (c.is_whole()) return load_bytes(from);
+  unsigned char some[lanes] = {};
+  copy_some(some, from, c.count());
+  return load_bytes(some);
+}
+FULGURITE_INLINE void store_bytes(void* row, const Columns& c, const Ints& value) {
+  unsigned char* to = (unsigned char*)row + c.at;
+  if (c.is_whole()) return store_bytes(to, value);
+  unsigned char some[lanes];
+  store_bytes(some, value);
+  copy_some(to, some, c.count());
+}
+FULGURITE_INLINE Floats keep_inside(const Columns& c, const Floats& x, const Floats& fill) {
+  return c.is_whole() ? x : select(c.are_inside(), x, fill);
+}
+#endif
+FULGURITE_INLINE Ints keep_inside(const Columns& c, const Ints& x, const Ints& fill) {
+  return c.is_whole() ? x : select(c.are_inside(), x, fill);
+}
+FULGURITE_INLINE Floats load(const BFloat16* row, const Columns& c) { return from_bits(shift_left(load_halves(row, c), 16)); }
+FULGURITE_INLINE void store(BFloat16* row, const Columns& c, const Floats& value) {
+  BFloat16 rounded[lanes];
+  store(rounded, value);
+  store_halves(row, c, load_halves(&rounded->bits));
+}
+FULGURITE_INLINE Floats load(const Float16* row, const Columns& c) {
+  Float16 halves[lanes];
+  store_halves(&halves->bits, load_halves(row, c));
+  return load(halves);
+}
+FULGURITE_INLINE void store(Float16* row, const Columns& c, const Floats& value) {
+  Float16 rounded[lanes];
+  store(rounded, value);
+  store_halves(row, c, load_halves(&rounded->bits));
+}
+FULGURITE_INLINE Ints load(const short* row, const Columns& c) { return wrap_16(load_halves(row, c)); }
+FULGURITE_INLINE void store(short* row, const Columns& c, const Ints& value) { store_halves(row, c, value); }
+FULGURITE_INLINE Ints load(const signed char* row, const Columns& c) { return wrap_8(load_bytes(row, c)); }
+FULGURITE_INLINE void store(signed char* row, const Columns& c, const Ints& value) { store_bytes(row, c, value); }
+FULGURITE_INLINE Ints load(const unsigned char* row, const Columns& c) { return load_bytes(row, c); }
+FULGURITE_INLINE void store(unsigned char* row, const Columns& c, const Ints& value) { store_bytes(row, c, value); }
+FULGURITE_INLINE Ints load(const Boolean* row, const Columns& c) { return load_bytes(row, c) != Ints(0); }
+FULGURITE_INLINE void store(Boolean* row, const Columns& c, const Ints& mask) { store_bytes(row, c, to_numbers(mask)); }
+
+/// One element in all lanes, and the first lane's as one element.
+template <class Element>
+FULGURITE_INLINE auto load_one(const Element* from) {
+  Element all[lanes];
+  for (int lane = 0; lane < lanes; ++lane) all[lane] = *from;
+  const Launch one{lanes, 0, {}, nullptr, nullptr, nullptr, 0};
+  return load(all, Columns(one));
+}
+FULGURITE_INLINE Floats load_one(const float* from) { return Floats(*from); }
+FULGURITE_INLINE Ints load_one(const int* from) { return Ints(*from); }
+template <class Element, class Lanes>
+FULGURITE_INLINE void store_one(Element* to, const Lanes& value) {
+  const Launch one{1, 0, {}, nullptr, nullptr, nullptr, 0};
+  store(to, Columns(one), value);
+}
+/// Adds to what is there: the sum of a column over the rows of one launch.
+template <class Element, class Lanes>
+FULGURITE_INLINE void accumulate(Element* row, const Columns& c, const Lanes& value) {
+  store(row, c, load(row, c) + value);
+}
+
+/// A row's sum: in sixteen lanes over blocks of columns, blocks joined pairwise, then a fixed tree.
+template <class Lanes>
+struct Sum {
+  Lanes sum, joined[48];
+  long blocks = 0;
+  int depth = 0;
+  __attribute__((always_inline)) Sum() : sum(0) {}
+  __attribute__((always_inline)) void add(const Columns& c, const Lanes& x) {
+    sum = sum + keep_inside(c, x, Lanes(0));
+    if (!c.end_block()) return;
+    for (long n = blocks++; n & 1; n >>= 1) sum = joined[--depth] + sum;
+    joined[depth++] = sum;
+    sum = Lanes(0);
+  }
+  __attribute__((always_inline)) Lanes total() {
+    for (; depth > 0; --depth) sum = joined[depth - 1] + sum;
+    return Lanes(sum_of_lanes(sum));
+  }
+};
+FULGURITE_INLINE void set_to_lowest(Floats& x) { x = Floats(-__builtin_inff()); }
+FULGURITE_INLINE void set_to_highest(Floats& x) { x = Floats(__builtin_inff()); }
+FULGURITE_INLINE void set_to_lowest(Ints& x) { x = Ints(-0x7fffffff - 1); }
+FULGURITE_INLINE void set_to_highest(Ints& x) { x = Ints(0x7fffffff); }
+FULGURITE_INLINE int maximum_of_lanes(const Ints& x) {
+  int value[lanes];
+  store(value, x);
+  for (int lane = 1; lane < lanes; ++lane) value[0] = value[lane] > value[0] ? value[lane] : value[0];
+  return value[0];
+}
+FULGURITE_INLINE int minimum_of_lanes(const Ints& x) {
+  int value[lanes];
+  store(value, x);
+  for (int lane = 1; lane < lanes; ++lane) value[0] = value[lane] < value[0] ? value[lane] : value[0];
+  return value[0];
+}
+/// A row's largest element, not a number where one is not; and its smallest.
+template <class Lanes>
+struct Largest {
+  Lanes most, lowest;
+  __attribute__((always_inline)) Largest() {
+    set_to_lowest(lowest);
+    most = lowest;
+  }
+  __attribute__((always_inline)) void add(const Columns& c, const Lanes& x) { most = maximum(most, keep_inside(c, x, lowest)); }
+  __attribute__((always_inline)) Lanes total() { return Lanes(maximum_of_lanes(most)); }
+};
+template <class Lanes>
+struct Smallest {
+  Lanes least, highest;
+  __attribute__((always_inline)) Smallest() {
+    set_to_highest(highest);
+    least = highest;
+  }
+  __attribute__((always_inline)) void add(const Columns& c, const Lanes& x) { least = minimum(least, keep_inside(c, x, highest)); }
+  __attribute__((always_inline)) Lanes total() { return Lanes(minimum_of_lanes(least)); }
+};
+
+}  // namespace fulgurite::FULGURITE_KERNELS

@@ -1,0 +1,167 @@
+#include "executors/fuser/fuse.h"
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include <fulgurite/symbol.h>
+
+#include "executors/fuser/open_class_losses.h"
+#include "executors/fuser/put_in_fusions.h"
+#include "executors/fuser/region_kernel.h"
+#include "executors/fuser/what_pays.h"
+#include "ir/trace_values.h"
+#include "support/log.h"
+#include "support/text.h"
+
+namespace fulgurite::fuser {
+
+namespace {
+
+/// Kernels for as long as the process lives, because traces do not own what they refer to, by all that they depend on: equal ones are
+/// one, so there are no more than there are different kernels.
+class Kernels {
+ public:
+  const Implementation* get(const std::string& key, const std::function<std::unique_ptr<FusedKernel>()>& make) {
+    const std::lock_guard lock(mutex_);
+    std::unique_ptr<Entry>& made = entries_[key];
+    if (!made) {
+      made = std::make_unique<Entry>();
+      made->kernel = make();
+      made->implementation.executor = "fuser";
+      made->implementation.fusion = made->kernel.get();
+    }
+    return &made->implementation;
+  }
+
+ private:
+  struct Entry {
+    std::unique_ptr<FusedKernel> kernel;
+    Implementation implementation;
+  };
+  std::mutex mutex_;  // guards what follows
+  std::unordered_map<std::string, std::unique_ptr<Entry>> entries_;
+};
+
+Kernels& kernels_of_process() {
+  static Kernels* const one = new Kernels;
+  return *one;
+}
+
+std::string_view extent_text(codegen::Extent extent) {
+  static constexpr std::string_view names[] = {"uniform", "row", "full"};
+  return names[static_cast<int>(extent)];
+}
+
+// All that a RegionKernel is made of.
+std::string key_of(const codegen::Kernel& kernel, const std::string& text) {
+  std::string key = text::cat(text, kernel.dimensions, " ", kernel.first_column_dimension, "\n");
+  for (const auto* operands : {&kernel.inputs, &kernel.outputs})
+    for (const codegen::KernelOperand& operand : *operands)
+      key += text::cat(operand.dtype, " ", extent_text(operand.extent), operand.is_column_sum ? " sum" : operand.is_place ? " place" : "", ": ",
+                       text::join(operand.dimensions, [](int d) { return d; }), "\n");
+  for (const double number : kernel.numbers) key += text::cat(number, " ");
+  return key;
+}
+
+/// Whether each element depends on the operands' elements at its own place alone, so that it may be written over one of them.
+bool is_pointwise(const codegen::Kernel& kernel) {
+  const auto is_full = [](const codegen::KernelOperand& output) { return output.extent == codegen::Extent::full; };
+  return !kernel.has_row_sums && !kernel.has_column_sums && std::ranges::all_of(kernel.outputs, is_full);
+}
+
+// A line alone is worth a kernel where there is none elsewhere.
+bool is_worth_alone(const BoundSymbol& bound) { return !bound.subsymbols.empty() && find_eager_implementation(*bound.symbol) == nullptr; }
+
+class Fuser {
+ public:
+  Fuser(const Trace& trace, const Implementation& candidate, FusionNames& names, bool everything)
+      : trace_(open_class_losses(trace, candidate)), graph_(trace_, true), candidate_(candidate), names_(names), everything_(everything) {}
+
+  Trace run() {
+    std::vector<char> is_candidate(static_cast<size_t>(graph_.size()));
+    for (int i = 0; i < graph_.size(); ++i) is_candidate[i] = trace_.bound_symbols[i].implementation == &candidate_;
+    const bool explains = logs(LogChannel::fusions);
+    const GrowingRules rules{[](const codegen::Region& region) { return codegen::lower(region).reason; }, is_worth_alone};
+    grown_ = grow_regions(trace_, graph_, is_candidate, rules, explains);
+    if (!everything_) keep_what_pays(trace_, grown_);
+    if (!compile()) grown_.clear();
+    Trace out = put_in_fusions(trace_, graph_, grown_, fusions_, candidate_);
+    if (explains) explain();
+    return out;
+  }
+
+ private:
+  bool compile() {
+    if (grown_.regions.empty()) return true;
+    collect_values();
+    std::vector<codegen::Kernel> lowered;
+    std::vector<codegen::Schedule> schedules;
+    std::vector<codegen::KernelSource> sources;
+    for (const GrownRegion& region : grown_.regions) {
+      const codegen::Kernel& kernel = lowered.emplace_back(codegen::lower(region_lines(trace_, region)).kernel);
+      const codegen::Schedule& schedule = schedules.emplace_back(codegen::schedule(kernel));
+      codegen::KernelSource& source = sources.emplace_back();
+      source.name = names_.next();
+      source.text = codegen::kernel_text(kernel, schedule, source.name, false);
+      source.plain_text = codegen::kernel_text(kernel, schedule, "kernel", true);
+      const auto uses = [&](std::string_view word) { return source.plain_text.find(word) != std::string::npos; };
+      source.is_wide = uses("Doubles") || uses("Longs") || uses("to_doubles") || uses("to_longs");
+      source.has_angles = uses("tan(") || uses("asin(") || uses("acos(") || uses("atan2(") || uses("fmod(");
+    }
+    const std::vector<kernels::KernelFunction> functions = codegen::compile_kernels(sources);
+    for (size_t i = 0; i < functions.size(); ++i) {
+      const codegen::Kernel& kernel = lowered[i];
+      RegionFusion& fusion = fusions_.emplace_back();
+      fusion.name = sources[i].name;
+      fusion.is_pointwise = is_pointwise(kernel);
+      for (const codegen::KernelOperand& input : kernel.inputs) fusion.inputs.push_back(values_.at(input.proxy));
+      for (const codegen::KernelOperand& output : kernel.outputs) fusion.outputs.push_back(values_.at(output.proxy));
+      fusion.implementation = kernels_of_process().get(key_of(kernel, sources[i].text), [&] {
+        return std::make_unique<RegionKernel>(kernel, schedules[i].kept_rows, sources[i].text, functions[i]);
+      });
+    }
+    return !functions.empty();
+  }
+
+  void collect_values() {
+    const auto collect = [&](const Value& value) {
+      if (value.is_tensor()) values_.emplace(value.tensor().id, value);
+    };
+    for (const Value& input : input_values(trace_)) collect(input);
+    for (const BoundSymbol& bound : trace_.bound_symbols) for_each_output(bound, collect);
+  }
+
+  void explain() {
+    std::string text;
+    for (size_t i = 0; i < grown_.regions.size(); ++i) {
+      const GrownRegion& region = grown_.regions[i];
+      const std::string lines = text::join(
+          region.lines, [&](int line) { return text::cat(trace_.bound_symbols[line].symbol->name(), " (", proxy_name(trace_.bound_symbols[line].outputs.read()[0]), ")"); });
+      text += text::cat(fusions_[i].name, " of ", trace_.name, ": ", lines, "\n", fusions_[i].implementation->fusion->text());
+    }
+    for (const std::string& refusal : grown_.refusals) text += text::cat(refusal, "\n");
+    for (int line = 0; line < graph_.size(); ++line)
+      if (trace_.bound_symbols[line].implementation == &candidate_ && grown_.region_of[line] < 0)
+        text += text::cat(trace_.bound_symbols[line].symbol->name(), " (", proxy_name(trace_.bound_symbols[line].outputs.read()[0]), ") stays alone\n");
+    if (!text.empty()) log(LogChannel::fusions, text);
+  }
+
+  const Trace trace_;
+  const LineGraph graph_;
+  const Implementation& candidate_;
+  FusionNames& names_;
+  const bool everything_;
+  GrownRegions grown_;
+  std::vector<RegionFusion> fusions_;      // by region
+  std::unordered_map<int, Value> values_;  // by proxy id
+};
+
+}  // namespace
+
+Trace fuse(const Trace& trace, const Implementation& candidate, FusionNames& names, bool everything) {
+  return Fuser(trace, candidate, names, everything).run();
+}
+
+}  // namespace fulgurite::fuser

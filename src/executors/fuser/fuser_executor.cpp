@@ -1,0 +1,23 @@
+#include "codegen/lower_region.h"
+#include "executors/executor.h"
+#include "executors/fuser/fuse.h"
+#include "executors/fuser/open_class_losses.h"
+#include "executors/fuser/what_pays.h"
+
+namespace fulgurite {
+
+const Executor& fuser_executor() {
+  static const Executor executor = [] {
+    auto fusing = std::make_shared<Fusing>();
+    fusing->candidate.executor = "fuser";
+    fusing->supports = [](const BoundSymbol& bound) { return codegen::has_expression(bound) || fuser::is_class_loss(bound); };
+    fusing->fuse = [candidate = &fusing->candidate](const Trace& trace, FusionNames& names, bool everything) {
+      return fuser::fuse(trace, *candidate, names, everything);
+    };
+    fusing->may_pay = fuser::may_pay;
+    return Executor{"fuser", [](const Symbol&) -> const Implementation* { return nullptr; }, {}, fusing};
+  }();
+  return executor;
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,283 @@
+#include "executors/fuser/region_kernel.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "executors/eager/copy.h"
+#include "executors/eager/place_error.h"
+#include "runtime/parallel_for.h"
+#include "tensor/allocator.h"
+#include "tensor/tensor_impl.h"
+
+namespace fulgurite::fuser {
+
+using codegen::Extent;
+using kernels::Launch;
+using kernels::most_row_dimensions;
+using kernels::Operand;
+
+namespace {
+
+constexpr size_t most_operands = 48;
+constexpr int64_t block_columns = 8192;   // what long rows are divided into among threads
+constexpr int64_t few_rows = 16;
+constexpr int64_t worth_a_thread = 16384; // elements
+
+/// Memory of one call.
+class Memory {
+ public:
+  explicit Memory(int64_t bytes) : bytes_(static_cast<size_t>(bytes)), data_(bytes > 0 ? static_cast<char*>(allocate(bytes_)) : nullptr) {}
+  ~Memory() {
+    if (data_) deallocate(data_, bytes_);
+  }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  char* data() const { return data_; }
+
+ private:
+  size_t bytes_;
+  char* data_;
+};
+
+int64_t rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+template <class T>
+void add_rows(char* to, const char* from, int64_t count) {
+  T* const a = reinterpret_cast<T*>(to);
+  const T* const b = reinterpret_cast<const T*>(from);
+  for (int64_t i = 0; i < count; ++i) a[i] = static_cast<T>(a[i] + b[i]);
+}
+
+Dtype dtype_of_lanes(Dtype dtype) {
+  if (dtype == Dtype::f64) return dtype;
+  return is_floating(dtype) ? Dtype::f32 : Dtype::i64;
+}
+
+}  // namespace
+
+/// One call: where everything lies.
+class RegionKernel::Call {
+ public:
+  Call(const RegionKernel& kernel, Arguments arguments, std::span<const Tensor> results) : kernel_(kernel), results_(results) {
+    const size_t inputs = kernel.inputs_.size();
+    for (size_t i = 0; i < inputs; ++i) add(kernel.inputs_[i], arguments[i].tensor());
+    for (size_t i = 0; i < results.size(); ++i) add(kernel.outputs_[i], results[i]);
+    for (size_t k = 0; k < count_; ++k) find_strides(k);
+    find_columns();
+    find_rows();
+    for (size_t k = 0; k < inputs; ++k)
+      if (places_[k]->is_place) check_places(*tensors_[k]);
+  }
+
+  void run() {
+    if (kernel_.has_column_sums_) return run_with_column_sums();
+    if (rows_ == 0) return;
+    // Rows that are reduced stay whole, and those that have a number of their own, which is to be written once.
+    const auto is_of_rows = [](const Place& place) { return place.extent == Extent::row; };
+    const bool is_divisible = !kernel_.has_row_sums_ && std::ranges::none_of(kernel_.outputs_, is_of_rows);
+    const bool divides_rows = is_divisible && rows_ < few_rows && launch_.columns >= 2 * block_columns;
+    const int64_t in_row = divides_rows ? (launch_.columns + block_columns - 1) / block_columns : 1;
+    const int64_t work = divides_rows ? block_columns : std::max<int64_t>(launch_.columns, 1);
+    parallel_for(rows_ * in_row, std::max<int64_t>(1, worth_a_thread / work), [&](int64_t begin, int64_t end) {
+      const Memory kept(kept_bytes());
+      if (in_row == 1) return call(begin, end, 0, launch_.columns, kept, operands_);
+      while (begin < end) {
+        const int64_t row = begin / in_row, first = begin % in_row, count = std::min(in_row - first, end - begin);
+        const int64_t at = first * block_columns;
+        call(row, row + 1, at, std::min(count * block_columns, launch_.columns - at), kept, operands_);
+        begin += count;
+      }
+    });
+  }
+
+ private:
+  using Strides = int64_t[most_row_dimensions];
+
+  void add(const Place& place, const Tensor& tensor) {
+    for (size_t d = 0; d < place.dimensions.size(); ++d)
+      if (const int bits = place.dimensions[d]; bits != 0 && (bits & (bits - 1)) == 0)
+        sizes_[std::countr_zero(static_cast<unsigned>(bits))] = tensor.impl()->sizes[d];
+    places_[count_] = &place;
+    tensors_[count_] = &tensor;
+    ++count_;
+  }
+
+  void check_places(const Tensor& tensor) const {
+    const Tensor numbers = make_tensor(tensor.impl()->sizes, Dtype::i64);
+    copy_elements(tensor, numbers);
+    int64_t count = 1;
+    for (const int64_t size : tensor.impl()->sizes) count *= size;
+    const auto* const first = reinterpret_cast<const int64_t*>(numbers.impl()->data());
+    for (const int64_t* at = first; at != first + count; ++at)
+      if (*at < 0 || *at >= columns_) throw_place_error(*at, columns_);
+  }
+
+  // In the region's dimensions; 0 along those that the operand does not have.
+  void find_strides(size_t k) {
+    const TensorImpl& impl = *tensors_[k]->impl();
+    std::fill_n(strides_[k], most_row_dimensions, 0);
+    for (size_t d = 0; d < places_[k]->dimensions.size(); ++d) {
+      int64_t stride = impl.strides[d];
+      for (int dimension = kernel_.dimensions_; dimension-- > 0;) {
+        if ((places_[k]->dimensions[d] >> dimension & 1) == 0) continue;
+        strides_[k][dimension] = stride;
+        stride *= sizes_[dimension];
+      }
+    }
+  }
+
+  // The first dimension from which on an operand lies without gaps; one past the last where neighbours do not touch.
+  int first_dense(const Strides& strides) const {
+    int first = kernel_.dimensions_;
+    for (int64_t next = 1; first > 0 && (strides[first - 1] == next || sizes_[first - 1] == 1); --first) next *= std::max<int64_t>(sizes_[first - 1], 1);
+    return first;
+  }
+
+  void find_columns() {
+    const bool is_fixed = kernel_.has_row_sums_ || kernel_.has_column_sums_;
+    const int last = kernel_.dimensions_ - 1;
+    int first = kernel_.first_column_dimension_;
+    for (size_t k = 0; k < count_; ++k) {
+      if (places_[k]->extent != Extent::full || places_[k]->is_column_sum) continue;
+      int dense = first_dense(strides_[k]);
+      if (dense > (is_fixed ? first : last)) {
+        make_dense(k);
+        dense = first_dense(strides_[k]);
+      }
+      if (!is_fixed) first = std::max(first, dense);
+    }
+    first_column_ = first;
+    for (int d = first; d <= last; ++d) columns_ *= sizes_[d];
+  }
+
+  // Columns that do not lie side by side are read from a copy.
+  void make_dense(size_t k) {
+    const TensorImpl& impl = *tensors_[k]->impl();
+    copies_[k] = make_tensor(impl.sizes, impl.dtype);
+    copy_elements(*tensors_[k], copies_[k]);
+    tensors_[k] = &copies_[k];
+    find_strides(k);
+  }
+
+  // Dimensions of rows that lie one after another in every operand are one.
+  void find_rows() {
+    launch_ = {};
+    launch_.columns = columns_;
+    int64_t row_strides[most_operands][most_row_dimensions];
+    int merged = 0;
+    for (int d = first_column_; d-- > 0;) {
+      bool fits = merged > 0;
+      for (size_t k = 0; fits && k < count_; ++k)
+        fits = strides_[k][d] == row_strides[k][merged - 1] * launch_.row_sizes[merged - 1];
+      if (fits) {
+        launch_.row_sizes[merged - 1] *= sizes_[d];
+        continue;
+      }
+      launch_.row_sizes[merged] = sizes_[d];
+      for (size_t k = 0; k < count_; ++k) row_strides[k][merged] = strides_[k][d];
+      ++merged;
+    }
+    launch_.row_dimensions = merged;
+    std::reverse(launch_.row_sizes, launch_.row_sizes + merged);
+    for (int d = 0; d < merged; ++d) rows_ *= launch_.row_sizes[d];
+    for (size_t k = 0; k < count_; ++k) {
+      operands_[k].data = tensors_[k]->impl()->data();
+      const int64_t item = size_of(places_[k]->dtype);
+      for (int d = 0; d < merged; ++d) operands_[k].strides[d] = row_strides[k][merged - 1 - d] * item;
+    }
+    launch_.numbers = kernel_.numbers_.data();
+    launch_.kept_stride = rounded(columns_ * 8);
+  }
+
+  int64_t kept_bytes() const { return kernel_.kept_rows_ * launch_.kept_stride; }
+
+  void call(int64_t first, int64_t last, int64_t column, int64_t columns, const Memory& kept, const Operand* operands) const {
+    Launch launch = launch_;
+    launch.columns = columns;
+    launch.operands = operands;
+    launch.kept = kept.data();
+    Operand moved[most_operands];
+    if (column > 0) {
+      for (size_t k = 0; k < count_; ++k) {
+        moved[k] = operands[k];
+        if (places_[k]->extent == Extent::full) moved[k].data += column * size_of(places_[k]->dtype);
+      }
+      launch.operands = moved;
+    }
+    kernel_.function_(launch, first, last);
+  }
+
+  // Rows are added up in blocks that depend on their number alone, and the blocks pairwise.
+  void run_with_column_sums() {
+    const int64_t per_block = std::max<int64_t>(16, (rows_ + 63) / 64), blocks = std::max<int64_t>(1, (rows_ + per_block - 1) / per_block);
+    int64_t offsets[most_operands], bytes = 0;
+    for (size_t k = 0; k < count_; ++k) {
+      offsets[k] = bytes;
+      if (places_[k]->is_column_sum) bytes += rounded(columns_ * places_[k]->lane_bytes);
+    }
+    const Memory sums(blocks * std::max<int64_t>(bytes, 64));
+    parallel_for(blocks, std::max<int64_t>(1, worth_a_thread / std::max<int64_t>(per_block * columns_, 1)), [&](int64_t begin, int64_t end) {
+      const Memory kept(kept_bytes());
+      Operand operands[most_operands];
+      for (int64_t block = begin; block < end; ++block) {
+        char* const own = sums.data() + block * bytes;
+        std::memset(own, 0, static_cast<size_t>(bytes));
+        for (size_t k = 0; k < count_; ++k) {
+          operands[k] = operands_[k];
+          if (places_[k]->is_column_sum) operands[k] = {own + offsets[k], {}};
+        }
+        if (rows_ > 0) call(block * per_block, std::min(rows_, (block + 1) * per_block), 0, columns_, kept, operands);
+      }
+    });
+    for (size_t k = kernel_.inputs_.size(); k < count_; ++k)
+      if (places_[k]->is_column_sum) finish(k, sums.data() + offsets[k], bytes, blocks);
+  }
+
+  void finish(size_t k, char* sums, int64_t stride, int64_t blocks) {
+    const Dtype lanes = dtype_of_lanes(places_[k]->dtype);
+    for (int64_t step = 1; step < blocks; step *= 2)
+      for (int64_t block = 0; block + step < blocks; block += 2 * step) {
+        char* const to = sums + block * stride;
+        const char* const from = to + step * stride;
+        if (lanes == Dtype::f32) add_rows<float>(to, from, columns_);
+        else if (lanes == Dtype::f64) add_rows<double>(to, from, columns_);
+        else add_rows<uint64_t>(to, from, columns_);
+      }
+    const Tensor& result = results_[k - kernel_.inputs_.size()];
+    if (columns_ > 0) copy_elements(borrow_tensor(sums, result.impl()->sizes, lanes), result);
+  }
+
+  const RegionKernel& kernel_;
+  std::span<const Tensor> results_;
+  size_t count_ = 0;
+  int first_column_ = 0;
+  int64_t columns_ = 1, rows_ = 1;
+  int64_t sizes_[most_row_dimensions] = {};
+  Strides strides_[most_operands];
+  const Place* places_[most_operands];
+  const Tensor* tensors_[most_operands];
+  Tensor copies_[most_operands];
+  Operand operands_[most_operands];
+  Launch launch_;
+};
+
+RegionKernel::RegionKernel(const codegen::Kernel& kernel, int kept_rows, std::string text, kernels::KernelFunction function)
+    : numbers_(kernel.numbers),
+      dimensions_(kernel.dimensions),
+      first_column_dimension_(kernel.first_column_dimension),
+      kept_rows_(kept_rows),
+      has_row_sums_(kernel.has_row_sums),
+      has_column_sums_(kernel.has_column_sums),
+      text_(std::move(text)),
+      function_(function) {
+  const auto place = [](const codegen::KernelOperand& operand) {
+    return Place{operand.dtype, operand.extent, operand.is_column_sum, operand.is_place, operand.dimensions, size_of(dtype_of_lanes(operand.dtype))};
+  };
+  for (const codegen::KernelOperand& operand : kernel.inputs) inputs_.push_back(place(operand));
+  for (const codegen::KernelOperand& operand : kernel.outputs) outputs_.push_back(place(operand));
+}
+
+void RegionKernel::run(Arguments arguments, std::span<const Tensor> results) const { Call(*this, arguments, results).run(); }
+
+}  // namespace fulgurite::fuser

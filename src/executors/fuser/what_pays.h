@@ -1,0 +1,14 @@
+#pragma once
+#include "executors/fuser/grow_regions.h"
+
+namespace fulgurite::fuser {
+
+/// Whether kernels pay, for functions whose user did not ask for them by name: a run of the compiler costs as much as many calls of
+/// something small. Functions of the trace alone, so the same program always runs the same kernels, and gives the same bits.
+
+/// Whether a trace moves so much that some region of it may pay.
+bool may_pay(const Trace&);
+/// Leaves the regions that save memory traffic worth their compilation; none where all of them together do not.
+void keep_what_pays(const Trace&, GrownRegions&);
+
+}  // namespace fulgurite::fuser

@@ -1,0 +1,185 @@
+// Fusing executors of the user's.
+#include <fulgurite/fusion_executor.h>
+
+#include <algorithm>
+#include <deque>
+#include <mutex>
+#include <unordered_map>
+
+#include <fulgurite/autograd.h>
+#include <fulgurite/error.h>
+#include <fulgurite/operators.h>
+#include <fulgurite/symbol.h>
+
+#include "codegen/region_lowering.h"
+#include "executors/check_function.h"
+#include "executors/eager/copy.h"
+#include "executors/fuser/put_in_fusions.h"
+#include "executors/user_executor.h"
+#include "ops/symbols.h"
+#include "support/log.h"
+#include "support/text.h"
+#include "tracing/tracer.h"
+
+namespace fulgurite {
+
+namespace detail {
+
+namespace {
+
+/// A user's fusion, ready to run.
+class UserFusion final : public FusedKernel {
+ public:
+  UserFusion(std::string name, std::string executor, Fusion fusion, size_t outputs) : executor_(std::move(executor)), fusion_(std::move(fusion)) {
+    user_.run = [this, name = std::move(name), outputs](Arguments arguments, SourceLocation at, Results& results) {
+      const InterpreterScope eager(nullptr);
+      const NoGrad no_grad;
+      std::vector<Tensor> inputs;
+      for (const Argument& argument : arguments) inputs.push_back(argument.tensor());
+      std::vector<Tensor> given = fusion_.run(inputs);
+      if (given.size() != outputs)
+        throw UserError(text::cat("the run of ", name, ", a fusion of the executor \"", executor_, "\", gave ", given.size(), " tensor(s), but the region has ",
+                                  outputs, " output(s)"),
+                        at);
+      for (Tensor& tensor : given) {
+        if (!tensor.defined()) throw UserError(text::cat("the run of ", name, ", a fusion of the executor \"", executor_, "\", gave an undefined tensor"), at);
+        results.push_back(std::move(tensor));
+      }
+      own_results(results);
+    };
+    implementation_.executor = executor_;
+    implementation_.user = &user_;
+    implementation_.fusion = this;
+  }
+  void run(Arguments arguments, std::span<const Tensor> results) const override {
+    Results given;
+    user_.run(arguments, {}, given);
+    for (size_t i = 0; i < results.size(); ++i) copy_elements(given[i], results[i]);
+  }
+  std::string_view text() const override { return fusion_.source; }
+  const Implementation& implementation() const { return implementation_; }
+
+ private:
+  const std::string executor_;
+  const Fusion fusion_;
+  UserImplementation user_;
+  Implementation implementation_;
+};
+
+class UserFuser {
+ public:
+  explicit UserFuser(const FusionExecutor& executor) : name_(executor.name()), fuse_(executor.fuse) {
+    for (const SupportedSymbol& supported : executor.supported()) checkers_[supported.symbol].push_back(supported.checker);
+  }
+
+  std::string_view name() const { return name_; }
+
+  bool supports(const BoundSymbol& bound) const {
+    const auto found = checkers_.find(bound.symbol);
+    if (found == checkers_.end()) return false;
+    codegen::Shapes shapes;
+    const ArgumentPack pack(bound, shapes);
+    return std::ranges::any_of(found->second, [&](const OperatorFunction& checker) {
+      if (!checker) return true;
+      if (!takes_arguments(checker.parameters(), pack.arguments())) return false;
+      OperatorCall call{pack.arguments(), {}};
+      checker(call);
+      return call.answer;
+    });
+  }
+
+  Trace fuse(const Trace& trace, const Implementation& candidate, FusionNames& names) {
+    const fuser::LineGraph graph(trace, false);
+    std::vector<char> is_candidate(trace.bound_symbols.size());
+    for (size_t i = 0; i < is_candidate.size(); ++i) is_candidate[i] = is_taken(trace.bound_symbols[i], candidate);
+    const bool explains = logs(LogChannel::fusions);
+    const fuser::GrowingRules rules{[](const codegen::Region&) { return std::string(); }, [](const BoundSymbol& bound) { return !is_view(bound); }};
+    fuser::GrownRegions grown = fuser::grow_regions(trace, graph, is_candidate, rules, explains);
+    std::vector<fuser::RegionFusion> fusions;
+    grown.keep_if([&](const fuser::GrownRegion& region) {
+      if (std::ranges::all_of(region.lines, [&](int line) { return is_view(trace.bound_symbols[line]); })) return false;
+      const std::string name = names.next();
+      Fusion fusion = fuse_(region_for_user(trace, graph, region, name));
+      if (!fusion.run) return false;
+      if (explains) log(LogChannel::fusions, text::cat(name, " of ", trace.name, ", by ", name_, ":\n", fusion.source));
+      fusions.push_back({name, region.inputs, region.results, false, keep(name, std::move(fusion), region.results.size())});
+      return true;
+    });
+    if (explains) {
+      std::string refusals;
+      for (const std::string& refusal : grown.refusals) refusals += text::cat(refusal, "\n");
+      if (!refusals.empty()) log(LogChannel::fusions, refusals);
+    }
+    return fuser::put_in_fusions(trace, graph, grown, fusions, candidate);
+  }
+
+ private:
+  static bool is_view(const BoundSymbol& bound) { return bound.symbol->traits.view; }
+
+  // Views are nobody's, so they are asked about here.
+  bool is_taken(const BoundSymbol& bound, const Implementation& candidate) const {
+    return bound.implementation == &candidate || (!bound.implementation && is_view(bound) && supports(bound));
+  }
+
+  static Region region_for_user(const Trace& trace, const fuser::LineGraph& graph, const fuser::GrownRegion& grown, const std::string& name) {
+    Region region;
+    region.name = name;
+    region.inputs = grown.inputs;
+    region.outputs = grown.results;
+    region.trace = without_symbols(trace);
+    region.trace.tags = {};
+    region.trace.name = name;
+    region.trace.args = region.inputs;
+    region.trace.provenance = text::cat("a region of ", trace.name);
+    region.trace.bound_symbols = fuser::inner_lines(trace, graph, grown, region.trace.next_id, region.trace.next_name);
+    for (const BoundSymbol& bound : region.trace.bound_symbols) region.bound_symbols.push_back(bound);
+    BoundSymbol last;
+    last.symbol = &prims_return_symbol;
+    for (const Value& output : region.outputs) last.args.push_back(output);
+    region.trace.bound_symbols.push_back(std::move(last));
+    return region;
+  }
+
+  // For as long as the process lives, because traces do not own what they refer to.
+  const Implementation* keep(const std::string& name, Fusion fusion, size_t outputs) {
+    const std::lock_guard lock(mutex_);
+    return &fusions_.emplace_back(name, name_, std::move(fusion), outputs).implementation();
+  }
+
+  const std::string name_;
+  const std::function<Fusion(const Region&)> fuse_;
+  std::unordered_map<const Symbol*, std::vector<OperatorFunction>> checkers_;
+  std::mutex mutex_;  // guards what follows
+  std::deque<UserFusion> fusions_;
+};
+
+}  // namespace
+
+void add_supported(std::vector<SupportedSymbol>& supported, const Symbol& symbol, OperatorFunction checker, SourceLocation at) {
+  if (symbol.traits.structural || symbol.traits.in_place)
+    throw UserError(text::cat(symbol.qualified_name(), " is part of traces, or a write: it is in no region"), at);
+  if (checker) {
+    check_answers(symbol, checker, true, "checker", at);
+    check_parameters(symbol, checker.parameters(), "checker", at);
+  }
+  supported.push_back({&symbol, std::move(checker)});
+}
+
+}  // namespace detail
+
+void register_executor(const FusionExecutor& given, SourceLocation at) {
+  if (given.name().empty()) throw UserError("an executor needs a name", at);
+  if (!given.fuse) throw UserError(text::cat("the executor \"", given.name(), "\" has no function `fuse`"), at);
+  auto user = std::make_shared<detail::UserFuser>(given);
+  auto fusing = std::make_shared<Fusing>();
+  fusing->candidate.executor = user->name();
+  fusing->supports = [user](const BoundSymbol& bound) { return user->supports(bound); };
+  fusing->fuse = [user, candidate = &fusing->candidate](const Trace& trace, FusionNames& names, bool) { return user->fuse(trace, *candidate, names); };
+  auto executor = std::make_shared<Executor>();
+  executor->name = given.name();
+  executor->find = [](const Symbol&) -> const Implementation* { return nullptr; };
+  executor->fusing = std::move(fusing);
+  add_executor(std::move(executor), at);
+}
+
+}  // namespace fulgurite

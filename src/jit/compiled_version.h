@@ -1,0 +1,103 @@
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "jit/recording.h"
+#include "pipeline/pipeline.h"
+
+namespace fulgurite::detail {
+
+/// The stages that a version went through, to be told about.
+struct Stages {
+  std::vector<Trace> forward, backward, prologue;
+};
+
+/// A function compiled with symbols for sizes and numbers of its arguments: what every set of their values for which the guards hold
+/// shares. Never changed once made, but for what VersionStore keeps of it.
+struct SymbolicVersion {
+  SmallVector<uint64_t, 64> key;  // of the arguments, without what symbols stand for
+  /// Numbers that must be what they were in the recorded call, for the trace to be the one that would be recorded.
+  std::vector<Ref<const NumberProxy>> guards;
+  Recording recording;
+  bool is_differentiated = false;
+  CompiledFunction compiled;  // without its stages
+  std::vector<std::string> leaf_names;
+
+  mutable std::atomic<uint64_t> last_use{0};
+  mutable std::shared_ptr<const Stages> stages;  // VersionStore's
+};
+
+/// A tensor for whose strides the function asked: these are what they were.
+struct StrideGuard {
+  int leaf = RecordedInput::captured;
+  Tensor tensor;  // a captured one
+  std::string name;
+  Sizes strides;
+
+  const Tensor& of(const Leaves& leaves) const { return leaf == RecordedInput::captured ? tensor : *leaves.tensors()[static_cast<size_t>(leaf)]; }
+  bool holds(const Leaves& leaves) const { return of(leaves).impl()->strides == strides; }
+};
+
+/// One compiled version of a function, and all that is needed to know when it holds and to run it. Never changed once made, but for what
+/// VersionStore keeps of it.
+struct CompiledVersion {
+  // When it holds.
+  SmallVector<uint64_t, 64> key;          // of the arguments
+  SmallVector<uint64_t, 64> capture_key;  // of the captured tensors
+  std::vector<StrideGuard> stride_guards;
+  std::vector<std::pair<int, Tensor>> reached;  // tensor leaves that must be these tensors, which the function captured
+  /// It writes into arguments or captured tensors: for each captured tensor, which tensor leaf it shares memory with (the first; -1: none).
+  bool writes = false;
+  std::vector<int> sharing;
+  std::vector<std::string> leaf_names;
+
+  // How it runs.
+  std::shared_ptr<Program> forward, backward;
+  std::vector<RecordedInput> inputs;  // of the forward program, in order
+  std::vector<Tensor> captures;
+  std::vector<std::string> capture_names;
+  std::vector<int> result_slots;
+  int result_count = 0;
+  std::vector<char> carries_gradient;    // for each result of a differentiated version
+  /// Inputs that are given a value with a gradient, and which of the results that is.
+  std::vector<std::pair<int, int>> written;
+  /// The function has graph breaks: its body is run at every call, and pieces of it are compiled. They are asked for at these places.
+  bool in_pieces = false;
+  std::vector<std::string> breaks;
+  std::shared_ptr<const void> rest;
+  /// Of a version for one set of values of symbols: the numbers of `rest`.
+  std::vector<Int> integers;
+  std::vector<Float> floats;
+  std::shared_ptr<const SymbolicVersion> symbolic;  // what it was made of
+
+  // What is told about it.
+  SourceLocation called_at;
+  std::chrono::system_clock::time_point when;
+  std::string reason;
+  double tracing = 0, transforms = 0, planning = 0, total = 0;  // milliseconds
+
+  // VersionStore's.
+  mutable uint64_t hash = 0;
+  mutable int64_t number = 0;  // counts compiles, from 1
+  mutable std::atomic<uint64_t> last_use{0};
+  mutable std::shared_ptr<const Stages> stages;
+};
+
+/// Where the stages are that a version shares with others made of the same symbols.
+inline std::shared_ptr<const Stages>& stages_of(const CompiledVersion& version) {
+  return version.symbolic ? version.symbolic->stages : version.stages;
+}
+
+template <class A, class B>
+bool same_words(const A& a, const B& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(uint64_t)) == 0;
+}
+
+/// Whether a version holds for these arguments and the captured tensors as they are now.
+bool holds(const CompiledVersion&, const Leaves&);
+
+}  // namespace fulgurite::detail

@@ -1,0 +1,10 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace fulgurite {
+
+/// The SHA-256 digest (FIPS 180-4) of some bytes, as 64 hexadecimal digits.
+std::string sha256(std::string_view bytes);
+
+}  // namespace fulgurite

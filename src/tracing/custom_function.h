@@ -1,0 +1,25 @@
+#pragma once
+#include <span>
+#include <vector>
+
+#include "ir/custom_function.h"
+
+namespace fulgurite {
+
+/// A custom function's forward as a trace of its tensor arguments, which gives all its results.
+Trace forward_trace(const BoundSymbol& custom);
+/// Its backward as a trace.
+struct CustomBackward {
+  Trace trace;                  // takes `saved`, then the cotangents; gives the gradients
+  std::vector<Value> saved;     // arguments and results
+  std::vector<int> cotangents;  // for each: of which result
+  std::vector<Value> targets;   // for each gradient: of which argument
+  bool once_differentiable = false;
+};
+CustomBackward backward_trace(const BoundSymbol& custom);
+
+/// Calls the custom function that a trace's line is with other tensors, one for each argument that is one: in eager mode it runs and has a node,
+/// inside a recording it becomes a line again. Defined in autograd/.
+std::vector<Tensor> call_custom_function(const BoundSymbol& custom, std::span<const Tensor> arguments);
+
+}  // namespace fulgurite

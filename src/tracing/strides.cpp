@@ -1,0 +1,80 @@
+// How a tensor lies in memory. Inside a traced function that is a fact about the arguments: who asks gets what the recorded call has, and the
+// version holds for tensors that lie alike.
+#include <algorithm>
+
+#include <fulgurite/error.h>
+
+#include "tracing/tracer.h"
+
+namespace fulgurite {
+
+namespace {
+
+Sizes strides_of(const Tensor& tensor, const char* what) {
+  if (!tensor.defined()) throw UserError(text::cat(what, " of an undefined tensor"));
+  if (!is_proxy(tensor)) {  // inside a traced function, a captured one
+    auto* const recording = dynamic_cast<Tracer*>(innermost_interpreter());
+    return recording ? recording->strides_of(tensor) : tensor.impl()->strides;
+  }
+  Tracer* const tracer = active_tracer(tensor.impl()->tracer);
+  if (!tracer) throw UserError(text::cat(what, " of a tensor of a trace that has ended"), tensor.impl()->born);
+  return tracer->strides_of(tensor);
+}
+
+}  // namespace
+
+std::vector<Int> Tensor::strides() const {
+  if (const Tracer* const tracer = defined() && is_proxy(*this) ? active_tracer(impl()->tracer) : nullptr; tracer && tracer->is_contiguous(*this)) {
+    const Shape& shape = impl()->proxy->shape;
+    std::vector<Int> strides(shape.size());
+    Int step = 1;
+    for (size_t i = shape.size(); i-- > 0;) {
+      strides[i] = step;
+      if (i > 0) step = !step.is_symbolic() && step.hint() == 1 ? shape[i] : step * shape[i];
+    }
+    return strides;
+  }
+  const Sizes strides = strides_of(*this, "strides()");
+  return std::vector<Int>(strides.begin(), strides.end());
+}
+
+bool Tensor::is_contiguous() const {
+  if (defined() && !is_proxy(*this) && !innermost_interpreter()) return impl()->is_contiguous;
+  if (const Tracer* const tracer = defined() ? active_tracer(impl()->tracer) : nullptr; tracer && tracer->is_contiguous(*this)) return true;
+  const Sizes strides = strides_of(*this, "is_contiguous()");
+  Sizes sizes;
+  for (const Int size : shape()) sizes.push_back(static_cast<int64_t>(size));
+  return has_contiguous_strides(sizes, strides);
+}
+
+bool Tracer::is_contiguous(const Tensor& handle) const {
+  return !handle.impl()->base && std::ranges::none_of(inputs_, [&](const WrittenInput& input) { return input.handle.is_same(handle); });
+}
+
+Sizes Tracer::strides_of(const Tensor& tensor) {
+  Tensor handle = current(tensor, {});
+  asks_strides_ = true;
+  ViewGeometry found;
+  bool is_known = false;
+  try {
+    is_known = geometry(*handle.impl(), found);
+  } catch (...) {
+    asks_strides_ = false;
+    throw;
+  }
+  asks_strides_ = false;
+  if (is_known) return found.strides;
+  throw UserError(text::cat("strides() of ", handle.impl()->proxy->name, ", ", type_text(handle),
+                            ": whether it is a view or a copy is not known inside a traced function; use view() or clone() where it is made"),
+                  handle.impl()->born);
+}
+
+void Tracer::ask_strides(size_t input, ViewGeometry& out) {
+  const WrittenInput& asked = inputs_[input];
+  if (std::ranges::find(asked_strides_, asked.original->id) == asked_strides_.end()) asked_strides_.push_back(asked.original->id);
+  const Tensor& concrete = asked.concrete;
+  Tracer* const outside = is_proxy(concrete) ? active_tracer(concrete.impl()->tracer) : nullptr;
+  out.strides = outside ? outside->strides_of(concrete) : concrete.impl()->strides;
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,196 @@
+// Regions with reductions of rows and of columns.
+#include <algorithm>
+
+#include <fulgurite/examine.h>
+#include <fulgurite/fulgurite.h>
+
+#include "fuser/fused.h"
+#include "support/test.h"
+
+using namespace fulgurite;
+using namespace fulgurite::test;
+
+TEST("the backward of softmax is one kernel of at most 40 lines") {
+  manual_seed(1);
+  const Tensor y = softmax(randn({4, 50}), -1), g = randn({4, 50});
+  const auto function = [](Tensor g, Tensor y) {
+    const Tensor dx = prims::softmax_backward(g, y, -1);
+    return dx * 2.0;
+  };
+  auto f = jit(function, {.executors = {"fuser"}, .argument_names = {"g", "y"}});
+  expect_close(f(g, y), function(g, y));
+  const std::string kernel = kernel_of(last_traces(f).back(), 0);
+  expect(std::ranges::count(kernel, '\n') <= 40);
+  expect_text(kernel, R"(
+extern "C" void fusion0(const Launch& launch, long first, long last) {
+  for (Row row(launch, first); first < last; row.next(), ++first) {
+    const auto* const g_row = row.of<const float>(0);
+    const auto* const y_row = row.of<const float>(1);
+    auto* const t4_row = row.of<float>(2);
+    Sum<Floats> t1_lanes;
+    for (Columns c(launch); c.more(); c.next()) {
+      const Floats g = load(g_row, c);
+      const Floats y = load(y_row, c);
+      const Floats t0 = g * y;
+      t1_lanes.add(c, t0);
+    }
+    const Floats t1 = t1_lanes.total();
+    for (Columns c(launch); c.more(); c.next()) {
+      const Floats g = load(g_row, c);
+      const Floats y = load(y_row, c);
+      const Floats t2 = g - t1;
+      const Floats t3 = t2 * y;
+      const Floats t4 = t3 * 2.0f;
+      store(t4_row, c, t4);
+    }
+  }
+}
+)");
+}
+
+TEST("layer norm and what stands around it are one kernel") {
+  manual_seed(1);
+  const Tensor x = randn({6, 70}), r = randn({6, 70}), w = randn({70}), b = randn({70});
+  const auto function = [](Tensor x, Tensor r, Tensor w, Tensor b) {
+    const Tensor sum = x + r;
+    const Tensor normal = nn::layer_norm(sum, {70}, w, b);
+    return std::pair(sum, normal);
+  };
+  auto f = jit(function, {.executors = {"fuser"}});
+  const auto [sum, normal] = f(x, r, w, b);
+  const auto [expected_sum, expected_normal] = function(x, r, w, b);
+  expect_close(sum, expected_sum);
+  expect_close(normal, expected_normal, 2e-6);
+  expect_equal(fusions_in(last_traces(f).back()), 1);
+  expect_text(kernel_of(last_traces(f).back(), 0), R"(
+extern "C" void fusion0(const Launch& launch, long first, long last) {
+  for (Row row(launch, first); first < last; row.next(), ++first) {
+    const auto* const t_0_row = row.of<const float>(0);
+    const auto* const t_1_row = row.of<const float>(1);
+    const auto* const t_2_row = row.of<const float>(2);
+    const auto* const t_3_row = row.of<const float>(3);
+    auto* const t0_row = row.of<float>(4);
+    auto* const t9_row = row.of<float>(5);
+    Sum<Floats> t1_sum_lanes;
+    for (Columns c(launch); c.more(); c.next()) {
+      const Floats t_0 = load(t_0_row, c);
+      const Floats t_1 = load(t_1_row, c);
+      const Floats t0 = t_0 + t_1;
+      t1_sum_lanes.add(c, t0);
+      store(t0_row, c, t0);
+    }
+    const Floats t1_sum = t1_sum_lanes.total();
+    const Floats t1 = t1_sum / Floats(launch.columns);
+    Sum<Floats> t4_sum_lanes;
+    for (Columns c(launch); c.more(); c.next()) {
+      const Floats t0 = load(t0_row, c);
+      const Floats t2 = t0 - t1;
+      const Floats t3 = t2 * t2;
+      t4_sum_lanes.add(c, t3);
+    }
+    const Floats t4_sum = t4_sum_lanes.total();
+    const Floats t4 = t4_sum / Floats(launch.columns);
+    const Floats t5 = t4 + 1e-05f;
+    const Floats t6 = 1 / sqrt(t5);
+    for (Columns c(launch); c.more(); c.next()) {
+      const Floats t0 = load(t0_row, c);
+      const Floats t_2 = load(t_2_row, c);
+      const Floats t_3 = load(t_3_row, c);
+      const Floats t2 = t0 - t1;
+      const Floats t7 = t2 * t6;
+      const Floats t8 = t7 * t_2;
+      const Floats t9 = t8 + t_3;
+      store(t9_row, c, t9);
+    }
+  }
+}
+)");
+}
+
+TEST("sums over rows are made beside what else the rows are read for") {
+  manual_seed(1);
+  for (const int64_t rows : {0, 1, 15, 16, 17, 200, 3000}) {
+    const Tensor g = randn({rows, 37}), x = randn({rows, 37}), w = randn({37});
+    const auto function = [](Tensor g, Tensor x, Tensor w) {
+      const Tensor dx = g * w;
+      const Tensor weighted = g * x;
+      const Tensor dw = sum(weighted, {0});
+      const Tensor db = sum(g, {0});
+      return std::tuple(dx, dw, db);
+    };
+    auto f = jit(function, {.executors = {"fuser"}});
+    const auto [dx, dw, db] = f(g, x, w);
+    const auto [expected_dx, expected_dw, expected_db] = function(g, x, w);
+    expect_close(dx, expected_dx);
+    expect_close(dw, expected_dw, 1e-4);
+    expect_close(db, expected_db, 1e-4);
+    expect_equal(fusions_in(last_traces(f).back()), 1);
+  }
+}
+
+TEST("results do not depend on the number of threads") {
+  manual_seed(1);
+  const Tensor x = randn({700, 300}), w = randn({300});
+  const auto function = [](Tensor x, Tensor w) {
+    const Tensor scaled = x * w;
+    const Tensor share = softmax(scaled, -1);
+    const Tensor weighted = share * x;
+    return std::tuple(share, sum(weighted, {0}), sum(weighted, {1}), var(scaled, {1}));
+  };
+  auto f = jit(function, {.executors = {"fuser"}});
+  const int before = num_threads();
+  std::vector<std::vector<float>> first;
+  for (int threads = 1; threads <= 3; ++threads) {
+    set_num_threads(threads);
+    const auto [share, columns, rows, variance] = f(x, w);
+    const std::vector<std::vector<float>> now{share.to_vector<float>(), columns.to_vector<float>(), rows.to_vector<float>(), variance.to_vector<float>()};
+    if (threads == 1) first = now;
+    expect(now == first);
+  }
+  set_num_threads(before);
+  expect_equal(fusions_in(last_traces(f).back()), 1);
+}
+
+TEST("16-bit rows are computed in f32 and rounded once") {
+  manual_seed(1);
+  for (const Dtype dtype : {Dtype::bf16, Dtype::f16}) {
+    const Tensor x = randn({5, 33}).to(dtype), w = randn({33}).to(dtype);
+    const auto function = [](Tensor x, Tensor w) {
+      const Tensor scaled = x * w;
+      const Tensor shifted = scaled + 1.0;
+      return nn::rms_norm(shifted, {33}, w);
+    };
+    auto f = jit(function, {.executors = {"fuser"}});
+    const Tensor exact = function(x.to(Dtype::f64), w.to(Dtype::f64));
+    expect_close(f(x, w), exact, dtype == Dtype::bf16 ? 0x1p-7 : 0x1p-10);
+    expect_equal(fusions_in(last_traces(f).back()), 1);
+  }
+}
+
+TEST("what two lines compute alike is computed once, and may be two results") {
+  const auto count = [](const std::string& text, std::string_view word) {
+    int found = 0;
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+    return found;
+  };
+  const Tensor x = randn({7, 37});
+  const auto entropy = [](Tensor x) { return softmax(x, -1) * log_softmax(x, -1); };
+  auto f = jit(entropy, {.executors = {"fuser"}});
+  expect_close(f(x), entropy(x));
+  const std::string kernel = kernel_of(last_traces(f).back(), 0);
+  expect(count(kernel, "Largest<") == 1 && count(kernel, "Sum<") == 1, kernel);
+
+  const auto twice = [](Tensor x) { return std::pair{exp(x), sum(exp(x), -1)}; };
+  auto g = jit(twice, {.executors = {"fuser"}, .skip_transforms = {{"cse"}}});
+  const auto [first, total] = g(x);
+  expect_close(first, exp(x));
+  expect_close(total, sum(exp(x), -1), 1e-4);
+  expect_equal(count(kernel_of(last_traces(g).back(), 0), "exp("), 1);
+
+  const auto same = [](Tensor x) { return std::pair{exp(x), exp(x)}; };
+  auto h = jit(same, {.executors = {"fuser"}, .skip_transforms = {{"cse"}}});
+  const auto [one, other] = h(x);
+  expect_close(one, exp(x));
+  expect_close(other, exp(x));
+  expect_equal(count(kernel_of(last_traces(h).back(), 0), "exp("), 1);
+}

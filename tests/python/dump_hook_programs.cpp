@@ -1,0 +1,349 @@
+// Writes random eager programs of views, writes in place, custom functions, hooks of all kinds, retained gradients and partial backwards,
+// and what happens here, for run_hook_programs.py.
+// usage: dump_hook_programs FOLDER COUNT SEED
+//   hooks.jsonl   an object for each program: its steps and its events, each with a checksum of what was seen
+#include <cmath>
+#include <map>
+#include <random>
+#include <set>
+
+#include <fulgurite/fulgurite.h>
+
+#include "support/written_records.h"
+
+using namespace fulgurite;
+using namespace fulgurite::test;
+
+namespace {
+
+constexpr int leaf_count = 2;
+
+/// One number for a tensor, in which each place weighs differently.
+double checksum(const Tensor& t) {
+  if (!t.defined()) return 0;
+  double total = 0, weight = 1;
+  for (const double number : t.detach().contiguous().to_vector<double>()) total += number * weight++;
+  return total;
+}
+double checksum(const std::vector<Tensor>& tensors) {
+  double total = 0;
+  for (const Tensor& t : tensors) total += checksum(t);
+  return total;
+}
+
+struct Cube {
+  static Tensor forward(autograd::Context& context, Tensor x) {
+    context.save_for_backward({x});
+    return x * x * x;
+  }
+  static Tensor backward(autograd::Context& context, Tensor gradient) {
+    const Tensor x = context.saved_tensors()[0];
+    return gradient * 3 * x * x;
+  }
+};
+
+struct Mix {
+  static std::tuple<Tensor, Tensor> forward(autograd::Context& context, Tensor a, Tensor b) {
+    context.save_for_backward({a, b});
+    return {a * b, a - b};
+  }
+  static std::tuple<Tensor, Tensor> backward(autograd::Context& context, Tensor of_product, Tensor of_difference) {
+    const std::vector<Tensor> saved = context.saved_tensors();
+    const Tensor a = of_product * saved[1] + of_difference, b = of_product * saved[0] - of_difference;
+    return {a, b};
+  }
+};
+
+/// Its second result carries no gradient.
+struct WithSigns {
+  static constexpr bool once_differentiable = true;
+  static std::pair<Tensor, Tensor> forward(autograd::Context& context, Tensor x) {
+    const Tensor signs = sign(x), doubled = x * 2;
+    context.mark_non_differentiable({signs});
+    context.save_for_backward({signs});
+    return {doubled, signs};
+  }
+  static Tensor backward(autograd::Context& context, Tensor gradient, Tensor) { return gradient * 2 * context.saved_tensors()[0]; }
+};
+
+/// Gives a gradient to one argument at most, and sees where there is none.
+struct Partly {
+  static std::tuple<Tensor, Tensor> forward(autograd::Context& context, Tensor a, Tensor b, double by) {
+    context.set_materialize_grads(false);
+    context.saved_data()["by"] = by;
+    context.save_for_backward({b});
+    return {a * b, a * by};
+  }
+  static std::vector<Tensor> backward(autograd::Context& context, const std::vector<Tensor>& gradients) {
+    if (!context.needs_input_grad(0)) return {{}, {}, {}};
+    Tensor total;
+    if (gradients[0].defined()) total = gradients[0] * context.saved_tensors()[0];
+    if (gradients[1].defined()) {
+      const Tensor more = gradients[1] * std::any_cast<double>(context.saved_data()["by"]);
+      total = total.defined() ? total + more : more;
+    }
+    return {total, {}, {}};
+  }
+};
+
+/// Writes its argument.
+struct Shrunk {
+  static Tensor forward(autograd::Context& context, Tensor x) {
+    context.mark_dirty({x});
+    return x.mul_(0.5);
+  }
+  static Tensor backward(autograd::Context&, Tensor gradient) { return gradient * 0.5; }
+};
+
+/// Draws a program's steps and runs each at once, so that a step may depend on what the values are.
+class HookProgram {
+ public:
+  explicit HookProgram(unsigned seed) : random_(seed) {
+    for (int i = 0; i < leaf_count + 1; ++i) {
+      const Tensor start = reshape(arange(0, 6, 1, {.dtype = Dtype::f64}), {2, 3}) * (0.25 + 0.125 * i) - 0.5;
+      values_.push_back(i < leaf_count ? start.requires_grad_() : start);
+      roots_.push_back(i);
+    }
+    grow();
+  }
+
+  std::string run() {
+    const int count = 6 + below(14);
+    try {
+      for (int i = 0; i < count; ++i) step();
+      backward();
+    } catch (const UserError&) {
+      say("refused", 0);
+    }
+    for (size_t i = 0; i < values_.size(); ++i) {
+      say("value", checksum(values_[i]));
+      const bool has_gradient = i < leaf_count || retains_[static_cast<int>(i)];
+      if (has_gradient) say("gradient", checksum(values_[i].grad()));
+    }
+    return "\"steps\": [" + steps_ + "], \"events\": [" + events_ + "]";
+  }
+
+ private:
+  int below(size_t n) { return static_cast<int>(random_() % n); }
+  int last() const { return static_cast<int>(values_.size()) - 1; }
+  int draw() { return below(2) == 0 ? last() : below(values_.size()); }
+  double draw_factor() { return below(3) == 0 ? 0.5 + 0.25 * below(4) : 0; }
+
+  void say(const std::string& what, double number) {
+    char text[100];
+    std::snprintf(text, sizeof text, "%s[\"%s\", %.17g]", events_.empty() ? "" : ", ", what.c_str(), std::isfinite(number) ? number : -12345);
+    events_ += text;
+  }
+  void record(const std::string& kind, int on, int other = 0, double number = 0, const std::string& more = "") {
+    char text[200];
+    std::snprintf(text, sizeof text, "%s{\"do\": \"%s\", \"on\": %d, \"other\": %d, \"number\": %.17g%s}", steps_.empty() ? "" : ", ",
+                  kind.c_str(), on, other, number, more.c_str());
+    steps_ += text;
+  }
+  void add(const Tensor& value, int root) {
+    values_.push_back(value);
+    roots_.push_back(root < 0 ? last() : root);
+    grow();
+  }
+  void grow() {
+    written_.resize(values_.size());
+    has_hooked_view_.resize(values_.size());
+  }
+  int same_shape(int of) {
+    std::vector<int> found;
+    for (int i = 0; i <= last(); ++i)
+      if (i != of && values_[i].shape() == values_[of].shape() && roots_[i] != roots_[of]) found.push_back(i);
+    return found.empty() ? -1 : found[below(found.size())];
+  }
+
+  void step() {
+    switch (below(10)) {
+      case 0:
+      case 1:
+      case 2: return make();
+      case 3: return view();
+      case 4: return custom();
+      case 5: return write();
+      case 6:
+      case 7:
+      case 8: return hook();
+      default:
+        if (below(3) == 0) backward();
+    }
+  }
+
+  void make() {
+    const int on = draw(), other = same_shape(on);
+    const double number = 0.5 + 0.25 * below(5);
+    const int kind = below(other < 0 ? 3 : 5);
+    const char* const names[] = {"scaled", "sine", "exp", "product", "sum"};
+    record(names[kind], on, other, number);
+    const Tensor x = values_[on];
+    if (kind == 0) add(x * number, -1);
+    if (kind == 1) add(sin(x), -1);
+    if (kind == 2) add(exp(x * 0.125), -1);
+    if (kind == 3) add(x * values_[other], -1);
+    if (kind == 4) add(x + values_[other], -1);
+  }
+
+  void view() {
+    const int on = draw();
+    const Tensor x = values_[on];
+    if (x.ndim() == 0) return;
+    const int kind = below(3);
+    const char* const names[] = {"row", "transposed", "narrowed"};
+    record(names[kind], on);
+    if (kind == 0) add(select(x, 0, 1), roots_[on]);
+    if (kind == 1) add(transpose(x, 0, -1), roots_[on]);
+    if (kind == 2) add(narrow(x, 0, 0, 2), roots_[on]);
+  }
+
+  void custom() {
+    const int on = draw(), other = same_shape(on), kind = below(other < 0 ? 3 : 5);
+    if (kind == 0) {
+      record("cube", on);
+      return add(autograd::apply<Cube>(values_[on]), -1);
+    }
+    if (kind == 1) {
+      record("with_signs", on);
+      const auto [doubled, signs] = autograd::apply<WithSigns>(values_[on]);
+      add(doubled, -1);
+      return add(signs, -1);
+    }
+    if (kind == 2) {
+      // Of a view PyTorch's nodes are others.
+      if (roots_[on] != on || on < leaf_count || has_hooked_view_[on]) return;
+      record("shrunk", on);
+      written_[on] = true;
+      autograd::apply<Shrunk>(values_[on]);
+      return;
+    }
+    const double by = 0.5 + 0.25 * below(5);
+    record(kind == 3 ? "mix" : "partly", on, other, by);
+    const auto [first, second] = kind == 3 ? autograd::apply<Mix>(values_[on], values_[other])
+                                           : autograd::apply<Partly>(values_[on], values_[other], by);
+    add(first, -1);
+    add(second, -1);
+  }
+
+  void write() {
+    const int on = draw();
+    if (roots_[on] < leaf_count || has_hooked_view_[roots_[on]]) return;
+    const int other = same_shape(on), kind = below(other < 0 ? 2 : 3);
+    const double number = 0.5 + 0.5 * below(3);
+    const char* const names[] = {"add_", "mul_", "mul_value_"};
+    record(names[kind], on, other, number);
+    written_[roots_[on]] = true;
+    if (kind == 0) values_[on].add_(number);
+    if (kind == 1) values_[on].mul_(number);
+    if (kind == 2) values_[on].mul_(values_[other]);
+  }
+
+  void keep(HookHandle handle) { handles_.push_back(std::move(handle)); }
+
+  void hook() {
+    const int on = below(3) == 0 ? below(leaf_count) : draw();
+    const Tensor x = values_[on];
+    if (!x.requires_grad()) return;
+    const int id = static_cast<int>(handles_.size());
+    const std::string name = std::to_string(id);
+    const double factor = draw_factor();
+    const auto scaled = [factor](std::vector<Tensor> gradients) -> std::optional<std::vector<Tensor>> {
+      if (factor == 0) return std::nullopt;
+      for (Tensor& gradient : gradients)
+        if (gradient.defined()) gradient = gradient * factor;
+      return gradients;
+    };
+    const auto before = [=, this](const std::vector<Tensor>& gradients) {
+      say("before " + name, checksum(gradients));
+      return scaled(gradients);
+    };
+    const auto after = [=, this](const std::vector<Tensor>& of_inputs, const std::vector<Tensor>& of_outputs) {
+      say("after " + name, checksum(of_inputs) + 3 * checksum(of_outputs));
+      return scaled(of_inputs);
+    };
+    const int kind = below(6);
+    if (kind == 0 && !handles_.empty()) {
+      const int which = below(handles_.size());
+      record("remove", 0, which);
+      return handles_[which].remove();
+    }
+    // In PyTorch a write through a view leaves out the nodes of the views of before; here gradients still pass through them.
+    const bool is_view = roots_[on] != on;
+    if (is_view && written_[roots_[on]]) return;
+    has_hooked_view_[roots_[on]] |= is_view;
+    if (kind <= 2) {
+      record("hook", on, id, factor);
+      // PyTorch's grad() for such a value gives what the hook made of the gradient, but not where its node is run too.
+      if (factor != 0 && on >= leaf_count) has_scaling_hook_.insert(on);
+      return keep(x.register_hook([=, this](Tensor gradient) -> std::optional<Tensor> {
+        say("hook " + name, checksum(gradient));
+        if (factor == 0) return std::nullopt;
+        return gradient * factor;
+      }));
+    }
+    if (on < leaf_count) {
+      const std::shared_ptr<Node> accumulator = (x * 1).grad_fn()->next_edges()[0].node;
+      accumulators_.push_back(accumulator);
+      const char* const names[] = {"leaf_before", "leaf_after", "accumulated"};
+      record(names[kind - 3], on, id, kind == 3 ? factor : 0);
+      if (kind == 3) return keep(accumulator->register_prehook(before));
+      if (kind == 4)
+        return keep(accumulator->register_hook([=, this](const std::vector<Tensor>& of_inputs, const std::vector<Tensor>& of_outputs) {
+          say("leaf_after " + name, checksum(of_inputs) + 3 * checksum(of_outputs));
+        }));
+      return keep(x.register_post_accumulate_grad_hook([=, this](Tensor leaf) { say("accumulated " + name, checksum(leaf.grad())); }));
+    }
+    if (kind == 5) {
+      record("retain", on);
+      retains_[on] = true;
+      return x.retain_grad();
+    }
+    // The nodes of what was written in place are others than PyTorch's.
+    if (written_[on]) return;
+    record(kind == 3 ? "before" : "after", on, id, factor);
+    keep(kind == 3 ? x.grad_fn()->register_prehook(before) : x.grad_fn()->register_hook(after));
+  }
+
+  void backward() {
+    const int on = draw();
+    if (!values_[on].requires_grad()) return;
+    const bool retains = below(4) != 0, is_grad = below(4) == 0;
+    std::vector<Tensor> inputs;
+    std::string numbers;
+    if (is_grad || below(3) == 0) {
+      const int count = 1 + below(2);
+      for (int i = 0; i < count; ++i) {
+        const int input = below(2) == 0 ? below(leaf_count) : below(values_.size());
+        if (!values_[input].requires_grad() || has_scaling_hook_.contains(input) || (!is_grad && input >= leaf_count)) continue;
+        numbers += (numbers.empty() ? "" : ", ") + std::to_string(input);
+        inputs.push_back(values_[input]);
+      }
+      if (inputs.empty()) return;
+    }
+    record(is_grad ? "grad" : "backward", on, retains, 0, ", \"inputs\": [" + numbers + "]");
+    say("begin", 0);
+    const Tensor loss = sum(values_[on] * 0.75);
+    if (!is_grad) return loss.backward({}, {.retain_graph = retains, .inputs = inputs});
+    for (const Tensor& gradient : autograd::grad(loss, inputs, {}, {.retain_graph = retains, .allow_unused = true}))
+      say(gradient.defined() ? "result" : "no result", checksum(gradient));
+  }
+
+  std::mt19937 random_;
+  std::string steps_, events_;
+  std::vector<Tensor> values_;
+  std::vector<int> roots_;     // whose memory each lies in
+  std::vector<char> written_, has_hooked_view_;  // by root
+  std::map<int, bool> retains_;
+  std::set<int> has_scaling_hook_;
+  std::vector<HookHandle> handles_;
+  std::vector<std::shared_ptr<Node>> accumulators_;  // a leaf holds its own only while a graph does
+};
+
+void add_program(WrittenRecords& records, unsigned number) {
+  records.lines() << "{\"name\": \"program " << number << "\", " << HookProgram(number).run() << "}\n";
+}
+
+}  // namespace
+
+int main(int count, char** arguments) { return write_records("dump_hook_programs", "hooks", count, arguments, add_program); }
