@@ -2,6 +2,7 @@
 #include <concepts>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <type_traits>
@@ -261,6 +262,12 @@ class CheckpointScope {
   std::unique_ptr<State> state_;
 };
 
+/// Calls `first_run` on the inputs without recording a history, and gives the tensors of its result with one: its backward calls `run`, on
+/// the same inputs and with the same draws, and runs backward on what that gives.
+std::vector<Tensor> run_reentrant_checkpoint(const std::vector<Tensor>& inputs,
+                                             const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& first_run,
+                                             std::function<std::vector<Tensor>(const std::vector<Tensor>&)> run, SourceLocation at);
+
 template <class T>
 void take_tensors(T& object, std::vector<Tensor>& tensors) {
   TensorTaker taker{tensors};
@@ -272,19 +279,49 @@ T with_tensors(const T& object, const Tensor*& next) {
   else return object;
 }
 
+}  // namespace detail
+
+/// How checkpoint() goes back.
+struct CheckpointOptions {
+  /// Of eager mode: backward of the call runs the function again and differentiates that run on the spot, a backward inside the backward, whose
+  /// hooks and callbacks are its own. An error where backward is asked for certain gradients only (autograd::grad, `inputs`), and for second
+  /// derivatives. PyTorch: torch.utils.checkpoint's use_reentrant.
+  bool use_reentrant = false;
+};
+
+namespace detail {
 /// A call of a checkpointed function.
 template <class F, class... Held>
-auto run_checkpointed(const std::shared_ptr<F>& callable, SourceLocation at, const Held&... arguments) {
+auto run_checkpointed(const std::shared_ptr<F>& callable, CheckpointOptions options, SourceLocation at, const Held&... arguments) {
   if (!records_eagerly()) return recomputed([&] { return invoke_at(*callable, at, Held(arguments)...); });
+  using Result = decltype(invoke_at(*callable, at, Held(arguments)...));
   std::tuple<Held...> held(arguments...);
   std::vector<Tensor> inputs;
   std::apply([&](Held&... each) { (take_tensors(each, inputs), ...); }, held);
-  const auto run_again = [callable, at, held = std::move(held)](const std::vector<Tensor>& tensors) {
+  const auto run_on = [callable, at, held = std::move(held)](const std::vector<Tensor>& tensors) {
     const Tensor* next = tensors.data();
     const auto replaced = [&](const Held&... each) { return std::tuple<Held...>{with_tensors(each, next)...}; };
-    std::apply([&](Held&&... each) { (void)invoke_at(*callable, at, std::move(each)...); }, std::apply(replaced, held));
+    return std::apply([&](Held&&... each) { return invoke_at(*callable, at, std::move(each)...); }, std::apply(replaced, held));
   };
-  const CheckpointScope scope(inputs, run_again, at);
+  if constexpr (!std::is_void_v<Result>) {
+    const auto tensors_of = [](Result& result) {
+      std::vector<Tensor> tensors;
+      take_tensors(result, tensors);
+      return tensors;
+    };
+    if (options.use_reentrant) {
+      std::optional<Result> result;
+      const auto first_run = [&](const std::vector<Tensor>& tensors) { return tensors_of(result.emplace(run_on(tensors))); };
+      const auto run = [run_on, tensors_of](const std::vector<Tensor>& tensors) {
+        Result again = run_on(tensors);
+        return tensors_of(again);
+      };
+      const std::vector<Tensor> tensors = run_reentrant_checkpoint(inputs, first_run, run, at);
+      const Tensor* next = tensors.data();
+      return with_tensors(*result, next);
+    }
+  }
+  const CheckpointScope scope(inputs, [run_on](const std::vector<Tensor>& tensors) { (void)run_on(tensors); }, at);
   return invoke_at(*callable, at, Held(arguments)...);
 }
 }  // namespace detail
@@ -295,28 +332,32 @@ class Checkpointed;
 template <class F, class... A>
 class Checkpointed<F, detail::Types<A...>> {
  public:
-  Checkpointed(F callable, SourceLocation) : callable_(std::make_shared<F>(std::move(callable))) {}
+  Checkpointed(F callable, CheckpointOptions options, SourceLocation)
+      : callable_(std::make_shared<F>(std::move(callable))), options_(options) {}
   auto operator()(const detail::Stored<A>&... arguments, SourceLocation at = SourceLocation::here()) const {
-    return detail::run_checkpointed(callable_, at, arguments...);
+    return detail::run_checkpointed(callable_, options_, at, arguments...);
   }
   const F& wrapped() const { return *callable_; }
 
  private:
   std::shared_ptr<F> callable_;
+  CheckpointOptions options_;
 };
 template <class F>
 class Checkpointed<F, void> {
  public:
-  Checkpointed(F callable, SourceLocation at) : callable_(std::make_shared<F>(std::move(callable))), at_(at) {}
+  Checkpointed(F callable, CheckpointOptions options, SourceLocation at)
+      : callable_(std::make_shared<F>(std::move(callable))), options_(options), at_(at) {}
   template <class... A>
     requires std::invocable<F&, detail::Stored<const A&>...>
   auto operator()(const A&... arguments) const {
-    return detail::run_checkpointed(callable_, at_, detail::Stored<const A&>(arguments)...);
+    return detail::run_checkpointed(callable_, options_, at_, detail::Stored<const A&>(arguments)...);
   }
   const F& wrapped() const { return *callable_; }
 
  private:
   std::shared_ptr<F> callable_;
+  CheckpointOptions options_;
   SourceLocation at_;
 };
 
@@ -325,8 +366,8 @@ class Checkpointed<F, void> {
 /// same random numbers. Then it must do the same as the first time, and what it captured by reference must still be there; an
 /// argument that is written in place between the call and backward() is an error.
 template <class F>
-auto checkpoint(F callable, SourceLocation at = SourceLocation::here()) {
-  return Checkpointed<F, typename detail::SignatureOf<F>::Parameters>(std::move(callable), at);
+auto checkpoint(F callable, CheckpointOptions options = {}, SourceLocation at = SourceLocation::here()) {
+  return Checkpointed<F, typename detail::SignatureOf<F>::Parameters>(std::move(callable), options, at);
 }
 
 }  // namespace fulgurite

@@ -24,6 +24,8 @@ class BackwardRun {
   void run_callbacks();
 
   void queue_callback(std::function<void()> callback) { callbacks_.push_back(std::move(callback)); }
+  /// Whether this run, or one that it runs inside of, is asked for certain gradients only.
+  bool asks_for_inputs() const { return !call_.inputs.empty() || (outer_ != nullptr && outer_->asks_for_inputs()); }
   void at_end(std::function<void()> action) { end_actions_.push_back(std::move(action)); }
   /// The innermost run on this thread; null outside of backward.
   static BackwardRun* innermost();

@@ -1,9 +1,10 @@
-// Backward inside a backward: PyTorch's reentrant checkpoint written as a custom function, and how deep it goes.
+// Backward inside a backward: the reentrant checkpoint, hooks that run backward, and how deep it goes.
 #include <cmath>
 #include <functional>
 
 #include <fulgurite/fulgurite.h>
 
+#include "support/stderr_text.h"
 #include "support/test.h"
 
 using namespace fulgurite;
@@ -15,23 +16,7 @@ std::vector<float> values(const Tensor& t) { return t.contiguous().to_vector<flo
 
 using Function = std::function<Tensor(const Tensor&)>;
 
-/// Keeps the argument alone; backward runs the function again and differentiates that run, on the spot.
-struct ReentrantCheckpoint {
-  static Tensor forward(autograd::Context& context, Tensor x, Function f) {
-    context.save_for_backward({x});
-    context.saved_data()["function"] = f;
-    return f(x);
-  }
-  static std::vector<Tensor> backward(autograd::Context& context, Tensor gradient) {
-    const Tensor x = context.saved_tensors()[0].detach().requires_grad_();
-    const EnableGrad records;
-    const Tensor y = std::any_cast<Function>(context.saved_data()["function"])(x);
-    autograd::backward(y, gradient);
-    return {x.grad(), {}};
-  }
-};
-
-Tensor reentrant(const Tensor& x, const Function& f) { return autograd::apply<ReentrantCheckpoint>(x, f); }
+Tensor reentrant(const Tensor& x, const Function& f) { return checkpoint(f, {.use_reentrant = true})(x); }
 
 }  // namespace
 
@@ -103,4 +88,41 @@ TEST("an error in an inner backward ends the outer one, and both leave nothing b
   run();
   expect_near(values(x.grad()), {2 * std::exp(2.0f), 2 * std::exp(4.0f)}, 1e-5);
   expect_error([] { autograd::queue_callback([] {}); }, "no backward runs on this thread");
+}
+
+TEST("a reentrant checkpoint repeats its draws, and gives back what its function gives") {
+  const Tensor x = randn({64}).requires_grad_();
+  const auto f = [](std::pair<Tensor, double> given) {
+    const Tensor kept = nn::dropout(given.first, 0.5) * given.second;
+    return std::tuple<Tensor, int, Tensor>(kept, 3, given.first.detach() * 2);
+  };
+  const auto [y, three, constant] = checkpoint(f, {.use_reentrant = true})(std::pair<Tensor, double>(x, 1.5));
+  expect_equal(three, 3);
+  expect_near(values(constant.detach()), values((x * 2).detach()));
+  sum(y).backward();
+  std::vector<float> expected;
+  for (const float kept : values(y.detach())) expected.push_back(kept == 0 ? 0.0f : 3.0f);
+  expect_near(values(x.grad()), expected);
+}
+
+TEST("what a reentrant checkpoint cannot do is said") {
+  const Tensor x = leaf({0.5, -1});
+  const Function f = [](const Tensor& t) { return sin(t); };
+  const char* asked = "checkpoint: with use_reentrant a backward that is asked for certain gradients only";
+  expect_error([&] { autograd::grad(sum(reentrant(x * 1, f)), x); }, asked);
+  expect_error([&] { sum(reentrant(x * 1, f)).backward({}, {.inputs = std::vector<Tensor>{x}}); }, asked);
+  expect_error([&] {
+    sum(reentrant(x * 1, f)).backward({}, {.create_graph = true});
+    sum(x.grad()).backward();
+  }, "a second derivative of Checkpoint, which is marked once_differentiable");
+  x.set_grad({});
+  int runs = 0;
+  const Function changes = [&](const Tensor& t) { return ++runs == 1 ? sin(t) : t.detach(); };
+  expect_error([&] { sum(reentrant(x * 1, changes)).backward(); }, "this checkpoint is not necessary");
+  const std::string said = test::stderr_text([&] { expect(!reentrant(tensor(std::vector<float>{1}), f).requires_grad(), "no gradient"); });
+  expect(said.find("no argument requires grad") != std::string::npos, said);
+  // Inside a jitted function both kinds are the same recomputation.
+  const auto jitted = jit([&](Tensor t) { return sum(reentrant(t, f)); });
+  jitted(x).backward();
+  expect_near(values(x.grad()), {std::cos(0.5f), std::cos(-1.0f)}, 1e-6);
 }

@@ -189,6 +189,7 @@ const std::map<std::string_view, std::string_view> different_in_pytorch = {
     {"torch.channel_shuffle", "takes no groups of no channels"},
     {"torch.nn.functional.interpolate", "goes through all dimensions at once: infinities meet other weights of 0"},
     {"torch.nn.functional.grid_sample", "leaves out what is outside, be its weight infinite"},
+    {"torch.sinc", "a gradient that cancels"},
     {"torch.tile", "a gradient that cancels"},
     {"torch.nn.functional.normalize", "a gradient that cancels"},
     {"torch.nn.functional.cosine_similarity", "a gradient that cancels"},
