@@ -26,7 +26,7 @@ struct AutogradModes {
   const std::shared_ptr<const SavedTensorPacking>* packing = nullptr;  // null: tensors are saved as they are
   const std::string* packing_is_disabled = nullptr;                    // why
   BackwardInterceptor* interceptor = nullptr;  // runs whole backwards in the engine's place
-  const CompiledRun* compiled_run = nullptr;   // of a captured backward, while it runs
+  CompiledRun* compiled_run = nullptr;         // of a captured backward, while it runs
 };
 AutogradModes& autograd_modes();
 

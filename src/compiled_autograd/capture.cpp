@@ -16,9 +16,36 @@ namespace fulgurite {
 
 namespace {
 
-std::vector<char> defined_ones(const std::vector<Tensor>& tensors) {
-  std::vector<char> out;
-  for (const Tensor& tensor : tensors) out.push_back(tensor.defined());
+/// A gradient on its way; undefined where there is none.
+struct Gradient {
+  Tensor value;
+  Sources sources;
+  bool defined() const { return value.defined(); }
+};
+using Gradients = std::vector<Gradient>;
+
+/// Of what is there when either is.
+Sources either(const Sources& a, const Sources& b) {
+  if (a.empty() || b.empty()) return {};
+  Sources both;
+  std::ranges::set_union(a, b, std::back_inserter(both));
+  return both;
+}
+
+Sources any_of(const Gradients& gradients) {
+  Sources all;
+  bool is_first = true;
+  for (const Gradient& gradient : gradients) {
+    if (!gradient.defined()) continue;
+    all = is_first ? gradient.sources : either(all, gradient.sources);
+    is_first = false;
+  }
+  return all;
+}
+
+std::vector<Effect::Place> places_of(const Gradients& gradients) {
+  std::vector<Effect::Place> out;
+  for (const Gradient& gradient : gradients) out.push_back({gradient.defined(), gradient.sources});
   return out;
 }
 
@@ -34,13 +61,13 @@ class Recorder {
     const InterpreterScope scope(&tracer_);
     const GradModeScope no_grad(false);
     for (size_t i = 0; i < graph_.calls.size(); ++i) gradients_[i].resize(graph_.calls[i].node->output_count());
-    for (const NodeCall::Target& root : graph_.roots) deliver(root, next_input("gradient"));
+    for (const NodeCall::Target& root : graph_.roots) deliver(root, {next_input("gradient"), {}});
     for (size_t i = 0; i < graph_.calls.size(); ++i) run_call(static_cast<int>(i));
     std::vector<Value> results;
     for (size_t i = 0; i < asked_.size(); ++i) {
       if (!asked_[i].defined()) continue;
-      results.push_back(tracer_.value_of(asked_[i]));
-      out_.asked.push_back(i);
+      results.push_back(tracer_.value_of(asked_[i].value));
+      out_.asked.push_back({i, asked_[i].sources});
     }
     out_.trace = tracer_.finish(Value(std::move(results)));
     if (!tracer_.captures().empty()) throw InternalError("compiled autograd: a node's backward reads a tensor that it did not save");
@@ -65,10 +92,11 @@ class Recorder {
     return arguments_.back();
   }
 
-  void deliver(const NodeCall::Target& target, const Tensor& gradient) {
+  void deliver(const NodeCall::Target& target, const Gradient& gradient) {
     if (target.call < 0 || !gradient.defined()) return;
-    Tensor& slot = gradients_[static_cast<size_t>(target.call)][static_cast<size_t>(target.output)];
-    slot = slot.defined() ? add(slot, gradient) : gradient;
+    Gradient& slot = gradients_[static_cast<size_t>(target.call)][static_cast<size_t>(target.output)];
+    if (slot.defined()) slot = {add(slot.value, gradient.value), either(slot.sources, gradient.sources)};
+    else slot = gradient;
   }
 
   // A line for what only a run can do; `tensors` are its arguments, one list after the other.
@@ -94,10 +122,10 @@ class Recorder {
     return results;
   }
 
-  Value list_of(const std::vector<Tensor>& tensors) {
+  Value list_of(const Gradients& gradients) {
     std::vector<Value> items;
-    for (const Tensor& tensor : tensors)
-      if (tensor.defined()) items.push_back(tracer_.value_of(tensor));
+    for (const Gradient& gradient : gradients)
+      if (gradient.defined()) items.push_back(tracer_.value_of(gradient.value));
     return Value(std::move(items));
   }
 
@@ -105,89 +133,97 @@ class Recorder {
     const NodeCall& call = graph_.calls[static_cast<size_t>(place)];
     Node& node = *call.node;
     tracer_.set_location(node.source());
-    std::vector<Tensor> of_outputs = std::move(gradients_[static_cast<size_t>(place)]);
+    Gradients of_outputs = std::move(gradients_[static_cast<size_t>(place)]);
     run_tensor_hooks(place, of_outputs);
     for (const NodeCall::Asked& asked : call.asked) asked_[asked.input] = of_outputs[static_cast<size_t>(asked.output)];
     if (!call.is_needed) return;
     std::vector<Tensor> saved;
     for (size_t i = 0; i < call.saved; ++i) saved.push_back(next_input("saved"));
-    std::vector<Tensor> of_inputs = run_node(place, of_outputs, saved);
+    const Gradients of_inputs = run_node(place, of_outputs, saved);
     for (size_t i = 0; i < of_inputs.size(); ++i) deliver(call.targets[i], of_inputs[i]);
   }
 
-  void run_tensor_hooks(int place, std::vector<Tensor>& gradients) {
+  void run_tensor_hooks(int place, Gradients& gradients) {
     const Node& node = *graph_.calls[static_cast<size_t>(place)].node;
     for (size_t output = 0; output < gradients.size(); ++output) {
-      Tensor& gradient = gradients[output];
+      Gradient& gradient = gradients[output];
       if (!gradient.defined()) continue;
+      const std::vector<Effect::Place> places = {{true, gradient.sources}};
+      const TensorType type = type_of_value(gradient.value);
       const size_t hooks = hooks_of_output(node, output).size();
       for (size_t hook = 0; hook < hooks; ++hook) {
-        Effect effect{.kind = Effect::Kind::tensor_hook, .call = place, .output = output, .hook = hook};
-        effect.results.push_back({0, type_of_value(gradient)});
-        gradient = line(std::move(effect), {tracer_.value_of(gradient)}, {type_of_value(gradient)}, {{"hook_type", Value("tensor_pre_hook")}})[0];
+        Effect effect{.kind = Effect::Kind::tensor_hook, .call = place, .output = output, .hook = hook, .of_outputs = places};
+        effect.results.push_back({0, type});
+        gradient.value = line(std::move(effect), {tracer_.value_of(gradient.value)}, {type}, {{"hook_type", Value("tensor_pre_hook")}})[0];
       }
       if (count_retaining(node, output) == 0) continue;
-      line({.kind = Effect::Kind::retain_grad, .call = place, .output = output}, {tracer_.value_of(gradient)}, {});
+      line({.kind = Effect::Kind::retain_grad, .call = place, .output = output, .of_outputs = places}, {tracer_.value_of(gradient.value)}, {});
     }
   }
 
   // A line that has lists of gradients and gives some of them again.
-  void run_lists(Effect effect, std::vector<Value> arguments, std::vector<Tensor>& changed, std::vector<std::pair<std::string, Value>> options) {
+  void run_lists(Effect effect, std::vector<Value> arguments, Gradients& changed, const char* hook_type) {
     std::vector<TensorType> types;
     for (size_t i = 0; i < changed.size(); ++i) {
       if (!changed[i].defined()) continue;
-      types.push_back(type_of_value(changed[i]));
+      types.push_back(type_of_value(changed[i].value));
       effect.results.push_back({i, types.back()});
     }
-    std::vector<Tensor> results = line(std::move(effect), std::move(arguments), types, std::move(options));
+    std::vector<Tensor> results = line(std::move(effect), std::move(arguments), types, {{"hook_type", Value(hook_type)}});
     size_t next = 0;
-    for (Tensor& tensor : changed)
-      if (tensor.defined()) tensor = std::move(results[next++]);
+    for (Gradient& gradient : changed)
+      if (gradient.defined()) gradient.value = std::move(results[next++]);
   }
 
-  std::vector<Tensor> run_node(int place, std::vector<Tensor>& of_outputs, const std::vector<Tensor>& saved) {
-    const NodeCall& call = graph_.calls[static_cast<size_t>(place)];
-    Node& node = *call.node;
+  Gradients run_node(int place, Gradients& of_outputs, const std::vector<Tensor>& saved) {
+    Node& node = *graph_.calls[static_cast<size_t>(place)].node;
     Node::Hooks* const hooks = node.existing_hooks();
     if (hooks && !hooks->before.empty())
-      run_lists({.kind = Effect::Kind::before_node, .call = place, .of_outputs = defined_ones(of_outputs)}, {list_of(of_outputs), Value(std::vector<Value>())},
-                of_outputs, {{"hook_type", Value("pre_hook")}});
-    const std::vector<Tensor> given = hooks && !hooks->after.empty() ? of_outputs : std::vector<Tensor>();
-    std::vector<Tensor> of_inputs = apply(place, of_outputs, saved);
+      run_lists({.kind = Effect::Kind::before_node, .call = place, .of_outputs = places_of(of_outputs)},
+                {list_of(of_outputs), Value(std::vector<Value>())}, of_outputs, "pre_hook");
+    Gradients of_inputs = apply(place, of_outputs, saved);
     of_inputs.resize(node.next_edges().size());
     if (hooks && !hooks->after.empty())
-      run_lists({.kind = Effect::Kind::after_node, .call = place, .of_outputs = defined_ones(given), .of_inputs = defined_ones(of_inputs)},
-                {list_of(of_inputs), list_of(given)}, of_inputs, {{"hook_type", Value("post_hook")}});
+      run_lists({.kind = Effect::Kind::after_node, .call = place, .of_outputs = places_of(of_outputs), .of_inputs = places_of(of_inputs)},
+                {list_of(of_inputs), list_of(of_outputs)}, of_inputs, "post_hook");
     return of_inputs;
   }
 
-  std::vector<Tensor> apply(int place, const std::vector<Tensor>& gradients, const std::vector<Tensor>& saved) {
+  Gradients apply(int place, const Gradients& gradients, const std::vector<Tensor>& saved) {
     const NodeCall& call = graph_.calls[static_cast<size_t>(place)];
     Node& node = *call.node;
-    const bool is_given = std::ranges::any_of(gradients, [](const Tensor& t) { return t.defined(); });
+    const bool is_given = std::ranges::any_of(gradients, [](const Gradient& g) { return g.defined(); });
     if (const Tensor* const leaf = node.accumulates_into()) {
       if (!is_given && count_post_accumulate(*leaf) == 0) return {};
       const Tensor variable = add_argument({true, static_cast<size_t>(place)}, *leaf, "leaf");
-      line({.kind = Effect::Kind::accumulate_grad, .call = place, .of_outputs = defined_ones(gradients)},
-           {tracer_.value_of(variable), is_given ? tracer_.value_of(gradients[0]) : Value()}, {});
+      line({.kind = Effect::Kind::accumulate_grad, .call = place, .of_outputs = places_of(gradients)},
+           {tracer_.value_of(variable), is_given ? tracer_.value_of(gradients[0].value) : Value()}, {});
       return {};
     }
     if (auto* const traced = dynamic_cast<TracedNode*>(&node)) {
       if (!is_given) return {};
-      return traced->record(saved, gradients, call.needed);
+      std::vector<Tensor> given;
+      for (const Gradient& gradient : gradients) given.push_back(gradient.value);
+      Gradients of_inputs;
+      for (Tensor& tensor : traced->record(saved, std::move(given), call.needed)) of_inputs.push_back({std::move(tensor), any_of(gradients)});
+      return of_inputs;
     }
-    const auto& function = dynamic_cast<const FunctionNode&>(node);
-    std::vector<Tensor> of_inputs(node.next_edges().size());
-    Effect effect{.kind = Effect::Kind::call_backward, .call = place, .of_outputs = defined_ones(gradients)};
+    return call_function(place, dynamic_cast<const FunctionNode&>(node), gradients);
+  }
+
+  Gradients call_function(int place, const FunctionNode& function, const Gradients& gradients) {
+    const NodeCall& call = graph_.calls[static_cast<size_t>(place)];
+    Effect effect{.kind = Effect::Kind::call_backward, .call = place, .of_outputs = places_of(gradients), .first_source = sources_};
     std::vector<TensorType> types;
-    for (size_t i = 0; i < of_inputs.size(); ++i) {
+    for (size_t i = 0; i < call.targets.size(); ++i) {
       if (call.targets[i].call < 0) continue;
       types.push_back(function.inputs[i]);
       effect.results.push_back({i, types.back()});
     }
     const std::vector<Effect::Result> places = effect.results;
-    const std::vector<Tensor> results = line(std::move(effect), {list_of(gradients)}, types, {{"function", Value(function.node_name)}});
-    for (size_t k = 0; k < places.size(); ++k) of_inputs[places[k].place] = results[k];
+    std::vector<Tensor> results = line(std::move(effect), {list_of(gradients)}, types, {{"function", Value(function.node_name)}});
+    Gradients of_inputs(call.targets.size());
+    for (size_t k = 0; k < places.size(); ++k) of_inputs[places[k].place] = {std::move(results[k]), {sources_++}};
     return of_inputs;
   }
 
@@ -195,11 +231,12 @@ class Recorder {
   const BackwardGraph& graph_;
   const std::vector<Tensor>& inputs_;
   Tracer tracer_;
-  std::vector<std::vector<Tensor>> gradients_;  // by call and output
-  std::vector<Tensor> asked_;
+  std::vector<Gradients> gradients_;  // by call and output
+  Gradients asked_;
   std::vector<Tensor> arguments_;
   size_t next_input_ = 0;
   int given_ = 0, saved_ = 0, leaves_ = 0;  // arguments so far
+  int sources_ = 0;
   CapturedBackward out_;
 };
 

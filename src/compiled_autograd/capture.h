@@ -24,7 +24,12 @@ struct CapturedBackward {
     size_t place = 0;  // of a leaf, its call; else among the gathered inputs
   };
   std::vector<Argument> arguments;
-  std::vector<size_t> asked;  // of each result of the trace, its place in BackwardCall::inputs
+  /// What a result of the trace is: the gradient of one of BackwardCall::inputs.
+  struct Result {
+    size_t input;
+    Sources sources;
+  };
+  std::vector<Result> asked;
 };
 
 /// Records the backward of a graph: what each node's backward computes, its hooks, and how gradients add up. `inputs` is what gather_inputs() gave.

@@ -120,11 +120,12 @@ class Interceptor final : public BackwardInterceptor {
     const ModesScope modes;
     autograd_modes().interceptor = nullptr;
     BackwardRun run({});  // whom checkpoints and hooks tell what is to be done at its end
-    const std::vector<Tensor> inputs = gather_inputs(call, graph);
-    BackwardKey key = backward_key(call, graph, inputs, options_.executors);
+    const std::optional<std::vector<Tensor>> inputs = inputs_of(call, graph);
+    if (!inputs) return std::nullopt;
+    BackwardKey key = backward_key(call, graph, *inputs, options_.executors);
     std::shared_ptr<const CompiledBackward> compiled = Captures::all().find(key);
-    if (!compiled) compiled = make(call, graph, inputs, std::move(key));
-    std::vector<Tensor> asked = run_compiled(*compiled, call, graph, inputs);
+    if (!compiled) compiled = make(call, graph, *inputs, std::move(key));
+    std::vector<Tensor> asked = run_compiled(*compiled, call, graph, *inputs);
     run.run_callbacks();
     return asked;
   }
@@ -154,17 +155,27 @@ class Interceptor final : public BackwardInterceptor {
     return compiled;
   }
 
+  // Where something was freed or written the engine stops with an error, after the hooks that come before.
+  static std::optional<std::vector<Tensor>> inputs_of(const BackwardCall& call, BackwardGraph& graph) {
+    try {
+      return gather_inputs(call, graph);
+    } catch (const UserError&) {
+      return std::nullopt;
+    }
+  }
+
   static std::vector<Tensor> run_compiled(const CompiledBackward& compiled, const BackwardCall& call, const BackwardGraph& graph,
                                           const std::vector<Tensor>& inputs) {
     std::vector<Tensor> arguments;
     for (const CapturedBackward::Argument& argument : compiled.captured.arguments)
       arguments.push_back(argument.is_leaf ? *graph.calls[argument.place].node->accumulates_into() : inputs[argument.place]);
-    const CompiledRun effects(graph, compiled.captured.effects);
+    CompiledRun effects(graph, compiled.captured.effects);
     autograd_modes().compiled_run = &effects;
     std::vector<Tensor> results;
     compiled.program->run(arguments, results);
     std::vector<Tensor> asked(call.inputs.size());
-    for (size_t i = 0; i < results.size(); ++i) asked[compiled.captured.asked[i]] = results[i];
+    for (size_t i = 0; i < results.size(); ++i)
+      if (const auto& [input, sources] = compiled.captured.asked[i]; effects.is_there(sources)) asked[input] = std::move(results[i]);
     if (!call.keep_graph)
       for (const NodeCall& one : graph.calls)
         if (one.is_needed) one.node->release_saved();

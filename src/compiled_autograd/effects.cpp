@@ -1,5 +1,7 @@
 #include "compiled_autograd/effects.h"
 
+#include <algorithm>
+
 #include <fulgurite/error.h>
 #include <fulgurite/operators.h>
 
@@ -64,35 +66,33 @@ void append_tensors(const Argument& argument, std::vector<Tensor>& tensors) {
 bool accept(Arguments) { return true; }
 
 void run_effect(Arguments arguments, SourceLocation, Results& results) {
-  const CompiledRun* const run = autograd_modes().compiled_run;
+  CompiledRun* const run = autograd_modes().compiled_run;
   if (run == nullptr) throw UserError("a captured backward runs only in compiled autograd's scope: it needs the graph that it is of");
   std::vector<Tensor> tensors;
   for (const Argument& argument : arguments.subspan(1)) append_tensors(argument, tensors);
   for (Tensor& result : run->run(static_cast<size_t>(arguments[0].integer().hint()), std::move(tensors))) results.push_back(owned(std::move(result)));
 }
 
-/// Takes the defined tensors of a line, in order, back to their places.
+/// Takes the tensors of a line, in order, to the places that they are for; what has not come is undefined.
 class Spread {
  public:
-  explicit Spread(std::vector<Tensor> tensors) : tensors_(std::move(tensors)) {}
-  std::vector<Tensor> next(const std::vector<char>& is_defined) {
-    std::vector<Tensor> out(is_defined.size());
-    for (size_t i = 0; i < out.size(); ++i)
-      if (is_defined[i]) out[i] = std::move(tensors_[taken_++]);
+  Spread(const CompiledRun& run, std::vector<Tensor> tensors) : run_(run), tensors_(std::move(tensors)) {}
+  Tensor next() { return std::move(tensors_[taken_++]); }
+  std::vector<Tensor> next(const std::vector<Effect::Place>& places) {
+    std::vector<Tensor> out(places.size());
+    for (size_t i = 0; i < out.size(); ++i) {
+      if (!places[i].is_given) continue;
+      Tensor tensor = next();
+      if (run_.is_there(places[i].sources)) out[i] = std::move(tensor);
+    }
     return out;
   }
 
  private:
+  const CompiledRun& run_;
   std::vector<Tensor> tensors_;
   size_t taken_ = 0;
 };
-
-// Of what came out, what the line has: zeros where nothing came.
-std::vector<Tensor> chosen(std::vector<Tensor> found, const std::vector<Effect::Result>& results) {
-  std::vector<Tensor> out;
-  for (const auto& [place, type] : results) out.push_back(found[place].defined() ? std::move(found[place]) : make_zeros(type));
-  return out;
-}
 
 }  // namespace
 
@@ -119,48 +119,62 @@ const Implementation& implementation_of(Effect::Kind kind) {
 
 CompiledRun::CompiledRun(const BackwardGraph& graph, const std::vector<Effect>& effects) : graph_(graph), effects_(effects) {
   for (size_t i = 0; i < effects.size(); ++i) {
+    if (effects[i].kind == Effect::Kind::call_backward) came_.resize(static_cast<size_t>(effects[i].first_source) + effects[i].results.size());
     if (effects[i].kind != Effect::Kind::tensor_hook) continue;
     hooks_.resize(effects.size());
     hooks_[i] = hooks_of_output(*graph.calls[static_cast<size_t>(effects[i].call)].node, effects[i].output);
   }
 }
 
-std::vector<Tensor> CompiledRun::run(size_t number, std::vector<Tensor> arguments) const {
+bool CompiledRun::is_there(const Sources& sources) const {
+  return sources.empty() || std::ranges::any_of(sources, [this](int source) { return came_[static_cast<size_t>(source)] != 0; });
+}
+
+// Of what came out, what the line has: zeros where nothing came.
+std::vector<Tensor> CompiledRun::chosen(std::vector<Tensor> found, const Effect& effect) {
+  std::vector<Tensor> out;
+  for (const auto& [place, type] : effect.results) {
+    if (effect.kind == Effect::Kind::call_backward) came_[static_cast<size_t>(effect.first_source) + out.size()] = found[place].defined();
+    out.push_back(found[place].defined() ? std::move(found[place]) : make_zeros(type));
+  }
+  return out;
+}
+
+std::vector<Tensor> CompiledRun::run(size_t number, std::vector<Tensor> arguments) {
   const Effect& effect = effects_[number];
   const NodeCall& call = graph_.calls[static_cast<size_t>(effect.call)];
   Node& node = *call.node;
   // Whoever is called may keep what is the program's only until its next step.
   if (effect.kind != Effect::Kind::accumulate_grad)
     for (Tensor& argument : arguments) argument = clone(argument);
-  Spread spread(std::move(arguments));
+  Spread spread(*this, std::move(arguments));
   switch (effect.kind) {
     case Effect::Kind::tensor_hook: {
-      Tensor gradient = spread.next({1})[0];
-      run_hook(hooks_[number][effect.hook], gradient);
-      return {gradient};
+      std::vector<Tensor> gradient = spread.next(effect.of_outputs);
+      if (gradient[0].defined()) run_hook(hooks_[number][effect.hook], gradient[0]);
+      return chosen(std::move(gradient), effect);
     }
     case Effect::Kind::retain_grad:
-      hand_to_retaining(node, effect.output, spread.next({1})[0]);
+      hand_to_retaining(node, effect.output, spread.next(effect.of_outputs)[0]);
       return {};
-    case Effect::Kind::accumulate_grad: {
-      spread.next({1});  // the leaf
+    case Effect::Kind::accumulate_grad:
+      spread.next();  // the leaf
       node.apply(spread.next(effect.of_outputs), {});
       return {};
-    }
     case Effect::Kind::before_node: {
       std::vector<Tensor> gradients = spread.next(effect.of_outputs);
       run_before(node, gradients);
-      return chosen(std::move(gradients), effect.results);
+      return chosen(std::move(gradients), effect);
     }
     case Effect::Kind::call_backward: {
       NodeRun how;
       how.needed = call.needed;
-      return chosen(node.apply(spread.next(effect.of_outputs), how), effect.results);
+      return chosen(node.apply(spread.next(effect.of_outputs), how), effect);
     }
     case Effect::Kind::after_node: {
       std::vector<Tensor> of_inputs = spread.next(effect.of_inputs);
       run_after(node, of_inputs, spread.next(effect.of_outputs));
-      return chosen(std::move(of_inputs), effect.results);
+      return chosen(std::move(of_inputs), effect);
     }
   }
   return {};

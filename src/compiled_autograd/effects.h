@@ -12,6 +12,9 @@
 
 namespace fulgurite {
 
+/// Which results of custom functions a gradient comes from: it is there when one of them is, which only a run can tell. Empty: it always is.
+using Sources = std::vector<int>;
+
 /// What a line of a captured backward does that only a run can do.
 struct Effect {
   enum class Kind : uint8_t { tensor_hook, retain_grad, before_node, call_backward, accumulate_grad, after_node };
@@ -19,8 +22,13 @@ struct Effect {
   int call = 0;        // whose turn it is
   size_t output = 0;   // of the node, where it is about one
   size_t hook = 0;     // of the output's hooks
-  // The line has the defined ones of these: gradients of the node's outputs, gradients of its inputs.
-  std::vector<char> of_outputs = {}, of_inputs = {};
+  /// A gradient among the line's arguments, if it is one.
+  struct Place {
+    bool is_given = false;
+    Sources sources = {};
+  };
+  std::vector<Place> of_outputs = {}, of_inputs = {};  // gradients of the node's outputs, of its inputs
+  int first_source = 0;                                // of what a custom function gives
   // What it gives, of the gradients that the node's turn ends or begins with.
   struct Result {
     size_t place;
@@ -41,12 +49,16 @@ class CompiledRun {
   CompiledRun& operator=(const CompiledRun&) = delete;
 
   /// What the effect gives; `arguments` are the tensors of its line.
-  std::vector<Tensor> run(size_t effect, std::vector<Tensor> arguments) const;
+  std::vector<Tensor> run(size_t effect, std::vector<Tensor> arguments);
+  /// Whether a gradient has come.
+  bool is_there(const Sources&) const;
 
  private:
+  std::vector<Tensor> chosen(std::vector<Tensor> found, const Effect&);
   const BackwardGraph& graph_;
   const std::vector<Effect>& effects_;
   std::vector<std::vector<Hook>> hooks_;  // by effect: of a tensor hook, those of its output when the run began
+  std::vector<char> came_;                // by source
 };
 
 }  // namespace fulgurite
