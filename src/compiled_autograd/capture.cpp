@@ -206,6 +206,10 @@ class Recorder {
       for (const Gradient& gradient : gradients) given.push_back(gradient.value);
       Gradients of_inputs;
       for (Tensor& tensor : traced->record(saved, std::move(given), call.needed)) of_inputs.push_back({std::move(tensor), any_of(gradients)});
+      // Hooks after the node see what is asked for.
+      if (!call_.inputs.empty())
+        for (size_t i = 0; i < of_inputs.size(); ++i)
+          if (call.targets[i].call < 0) of_inputs[i] = {};
       return of_inputs;
     }
     return call_function(place, dynamic_cast<const FunctionNode&>(node), gradients);
@@ -215,8 +219,10 @@ class Recorder {
     const NodeCall& call = graph_.calls[static_cast<size_t>(place)];
     Effect effect{.kind = Effect::Kind::call_backward, .call = place, .of_outputs = places_of(gradients), .first_source = sources_};
     std::vector<TensorType> types;
+    // Hooks after the node see all that it gives.
+    const bool is_seen = function.existing_hooks() != nullptr && !function.existing_hooks()->after.empty();
     for (size_t i = 0; i < call.targets.size(); ++i) {
-      if (call.targets[i].call < 0) continue;
+      if (call.targets[i].call < 0 && !(is_seen && function.is_tensor[i])) continue;
       types.push_back(function.inputs[i]);
       effect.results.push_back({i, types.back()});
     }
