@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -15,8 +16,9 @@ class TracedNode : public Node {
   virtual void append_saved(std::vector<Tensor>& saved) const = 0;
   /// Records the backward in the innermost tracer. `saved` stand for what append_saved() gave; `needed` as in NodeRun.
   virtual std::vector<Tensor> record(std::span<const Tensor> saved, std::vector<Tensor> gradients, uint64_t needed) = 0;
-  /// Nodes of one formula record the same.
-  virtual std::shared_ptr<const void> formula() const = 0;
+  /// Nodes of one formula and one key record the same.
+  virtual std::shared_ptr<const void> formula() const { return nullptr; }
+  virtual void append_key(std::vector<uint64_t>&) const {}
 };
 
 }  // namespace fulgurite

@@ -72,6 +72,7 @@ class KeyWriter {
     } else if (const auto* const traced = dynamic_cast<const TracedNode*>(&node)) {
       key_.formulas.push_back(traced->formula());
       add(reinterpret_cast<uintptr_t>(key_.formulas.back().get()));
+      traced->append_key(key_.words);
       for (size_t i = 0; i < one.saved; ++i) add_input();
     } else if (const auto* const function = dynamic_cast<const FunctionNode*>(&node)) {
       add(std::hash<std::string>()(function->node_name));
