@@ -26,7 +26,8 @@ std::shared_ptr<JitState> with_transforms(const JitState& state, std::vector<Tra
     if (!transform) throw UserError("with_transforms: a transform is empty", at);
     all.push_back(std::move(transform));
   }
-  return std::make_shared<JitState>(state.shared_callable(), state.options(), state.names_executors(), std::move(all), at);
+  return std::make_shared<JitState>(state.shared_callable(), state.options(), state.names_executors(), std::move(all), at,
+                                    state.watch());
 }
 
 void call(JitState& state, const CallableTable& table, const void* const* arguments, SourceLocation at,
