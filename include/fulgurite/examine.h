@@ -60,10 +60,10 @@ std::vector<BoundSymbol> get_fusion_symbols(const Trace&);
 /// An input of a fusion as it really was.
 struct FusionInput {
   std::string name;                // as the trace says it
-  Shape shape, strides;            // strides count elements
+  Shape shape = {}, strides = {};  // strides count elements
   int64_t offset = 0;              // in elements: of an argument and its views from the storage's start, else from what the program made
   Dtype dtype = Dtype::f32;
-  Device device;
+  Device device = {};
   std::string shares_with = {};    // the first input before it that lies in the same storage
 };
 /// The names of the fusions that the last call ran, of its forward and then of its backward.

@@ -32,12 +32,12 @@ struct KernelLayout {
   bool has_row_sums = false, has_column_sums = false;
 };
 /// Runs a kernel over all rows, on all threads, as fusions are run.
-void run_kernel(void (*kernel)(const void* launch, long first, long last), const KernelLayout&, const std::vector<Tensor>& inputs,
+void run_kernel(void (*kernel)(), const KernelLayout&, const std::vector<Tensor>& inputs,
                 const std::vector<Tensor>& results);
 template <class Launch>
 void run_kernel(void (*kernel)(const Launch&, long, long), const KernelLayout& layout, const std::vector<Tensor>& inputs,
                 const std::vector<Tensor>& results) {
-  run_kernel(reinterpret_cast<void (*)(const void*, long, long)>(kernel), layout, inputs, results);
+  run_kernel(reinterpret_cast<void (*)()>(kernel), layout, inputs, results);
 }
 
 /// What a function of a trace returns, as a list.

@@ -6,6 +6,7 @@
 
 #include "examine/slice_inputs.h"
 #include "ir/print_common.h"
+#include "ops/symbols.h"
 #include "pipeline/compare_tensors.h"
 #include "pipeline/line_by_line.h"
 #include "pipeline/slice.h"
@@ -180,7 +181,37 @@ std::vector<Value> outputs_of(const Trace& trace) {
   return out;
 }
 
-std::vector<Tensor> run_stage(const Trace& stage, const std::vector<Tensor>& inputs) {
+// Of a joint trace what waits for no cotangent.
+Trace without_backward(const Trace& joint) {
+  if (!joint.tags.has(Tag::joint)) return joint;
+  Trace out = without_symbols(joint);
+  out.tags = {};
+  std::vector<char> waits(static_cast<size_t>(joint.next_id));
+  for (const BoundSymbol& bound : joint.bound_symbols.read()) {
+    if (bound.symbol == &prims_return_symbol) {
+      BoundSymbol last = bound;
+      last.kwargs = {};
+      last.args = outputs_of(joint);
+      out.bound_symbols.push_back(std::move(last));
+      continue;
+    }
+    bool is_of_backward = bound.symbol == &prims_get_grad_symbol;
+    for_each_argument(bound, [&](const Value& value) {
+      is_of_backward = is_of_backward || (value.proxy_id() >= 0 && waits[static_cast<size_t>(value.proxy_id())]);
+    });
+    if (!is_of_backward) {
+      out.bound_symbols.push_back(bound);
+      continue;
+    }
+    for_each_output(bound, [&](const Value& value) {
+      if (value.proxy_id() >= 0) waits[static_cast<size_t>(value.proxy_id())] = true;
+    });
+  }
+  return out;
+}
+
+std::vector<Tensor> run_stage(const Trace& given, const std::vector<Tensor>& inputs) {
+  const Trace stage = without_backward(given);
   const Trace slice = concrete(stage);
   const std::vector<Tensor> values = LineByLine(executable_slice(slice, {}), nullptr).values(copies(chosen(stage, slice, inputs)));
   std::vector<Tensor> out;

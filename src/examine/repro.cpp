@@ -2,6 +2,7 @@
 
 #include <fulgurite/autograd_modes.h>
 #include <fulgurite/error.h>
+#include <fulgurite/extend.h>
 #include <fulgurite/io.h>
 #include <fulgurite/repro.h>
 #include <fulgurite/symbol.h>
@@ -71,6 +72,7 @@ ReproProgram make_program(std::string title, std::string file, const Trace& slic
   for (const Value& arg : slice.args) program.inputs.push_back(contiguous(arg.tensor()));
   for (const Value& result : returned_values(slice)) program.outputs.push_back(contiguous(result.tensor()));
   program.executors = options.executors;
+  if (program.outputs.empty() && program.written().empty()) throw UserError(text::cat("repro: ", program.title, " give nothing that is used later"));
   return program;
 }
 

@@ -51,18 +51,44 @@ std::string layout_text(const KernelLayout& layout) {
                    ", .has_row_sums = ", truth(layout.has_row_sums), ", .has_column_sums = ", truth(layout.has_column_sums), "};\n");
 }
 
-// The kernel as it is compiled here: the instruction set and what its flags say stand in the text.
+/// An instruction set as it stands in the text, so that no flag has to name it. The compiler reads all of a file before it looks at pragmas, so the
+/// macros that the set stands for are defined by hand.
+struct Target {
+  std::string_view pragma;
+  std::vector<std::string_view> macros;
+};
+Target target_of(codegen::InstructionSet set) {
+  switch (set) {
+    case codegen::InstructionSet::avx512:
+      return {"#pragma GCC target(\"arch=x86-64-v4,prefer-vector-width=512\")\n",
+              {"__AVX__", "__AVX2__", "__AVX512F__", "__AVX512BW__", "__AVX512VL__"}};
+    case codegen::InstructionSet::avx2: return {"#pragma GCC target(\"arch=x86-64-v3\")\n", {"__AVX__", "__AVX2__"}};
+    case codegen::InstructionSet::baseline: break;
+  }
+  return {};
+}
+
+// The kernel with all that it is compiled with.
 std::string kernel_section(std::string_view kernel) {
-  using codegen::InstructionSet;
-  const InstructionSet set = codegen::best_instruction_set();
-  std::string target;
-  if (set == InstructionSet::avx512) target = "#pragma GCC target(\"arch=x86-64-v4,prefer-vector-width=512\")\n";
-  if (set == InstructionSet::avx2) target = "#pragma GCC target(\"arch=x86-64-v3\")\n";
+  const Target target = target_of(codegen::best_instruction_set());
+  std::string defined, undefined;
+  if (!target.macros.empty()) {
+    const std::string_view last = target.macros.back();
+    defined = text::cat("#ifndef ", last, "\n#define FULGURITE_MACROS_BY_HAND\n");
+    undefined = "#ifdef FULGURITE_MACROS_BY_HAND\n";
+    for (const std::string_view macro : target.macros) {
+      defined += text::cat("#define ", macro, " 1\n");
+      undefined += text::cat("#undef ", macro, "\n");
+    }
+    defined += "#endif\n";
+    undefined += "#endif\n";
+  }
   constexpr std::string_view is_gcc = "#if defined(__GNUC__) && !defined(__clang__)\n";
-  return text::cat("// What kernels are written in.\n", is_gcc, "#pragma GCC diagnostic ignored \"-Wpsabi\"\n#pragma GCC push_options\n",
-                   "#pragma GCC optimize(\"O2,no-math-errno,no-trapping-math\")\n", target, "#endif\n",
+  return text::cat(is_gcc, "#pragma GCC diagnostic ignored \"-Wpsabi\"\n#pragma GCC push_options\n",
+                   "#pragma GCC optimize(\"O2,no-math-errno,no-trapping-math\")\n", target.pragma, defined, "#endif\n\n",
                    codegen::kernel_header(codegen::uses_wide(kernel), codegen::uses_angles(kernel)), "\n// The kernel.\nnamespace kernel {\n",
-                   "using namespace fulgurite::kernels;\n\n", kernel, "\n}  // namespace kernel\n", is_gcc, "#pragma GCC pop_options\n#endif\n\n");
+                   "using namespace fulgurite::kernels;\n\n", kernel, "\n}  // namespace kernel\n\n", is_gcc, undefined,
+                   "#pragma GCC pop_options\n#endif\n\n");
 }
 
 std::string reference_text(const ReproProgram& program) {
@@ -107,7 +133,7 @@ std::string cpp_program(const ReproProgram& program) {
       return text::cat("empty(Shape", braces(output.shape), ", {.dtype = ", dtype_text(output.dtype), "})");
     };
     out += layout_text(layout_of(*kernel));
-    out += text::cat("  const std::vector<Tensor> results = {", text::join(program.outputs, result), "};\n");
+    out += text::cat("  const std::vector<Tensor> results = {\n      ", text::join(program.outputs, result, ",\n      "), "};\n");
     subject = text::cat("[&] {\n    examine::run_kernel(kernel::", program.kernel_name, ", layout, t, results);\n    return results;\n  }");
   } else {
     const auto named = [](const std::string& name) { return quoted(name, '"'); };

@@ -44,7 +44,7 @@ KernelLayout layout_of(const fuser::RegionKernel& kernel) {
   return out;
 }
 
-void run_kernel(void (*function)(const void*, long, long), const KernelLayout& layout, const std::vector<Tensor>& inputs, const std::vector<Tensor>& results) {
+void run_kernel(void (*function)(), const KernelLayout& layout, const std::vector<Tensor>& inputs, const std::vector<Tensor>& results) {
   if (inputs.size() != layout.inputs.size() || results.size() != layout.outputs.size())
     throw UserError(text::cat("run_kernel: the kernel has ", layout.inputs.size(), " inputs and ", layout.outputs.size(), " outputs, got ",
                               inputs.size(), " and ", results.size()));

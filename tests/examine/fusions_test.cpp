@@ -54,7 +54,7 @@ TEST("get_fusion_symbols gives the fusions of a trace, which say their arguments
 
 TEST("values print as a trace shows them") {
   const Trace t = trace([](Tensor x) { return sum(x, {0, 1}, true); }, randn({2, 3}));
-  expect_equal(text_of(t.bound_symbols.read()[0].args), std::string("(t_0, [0, 1], true, None)"));
+  expect_equal(text_of(t.bound_symbols.read()[0].args), std::string("(t_0, [0, 1], true)"));
   expect_equal(text_of(Value("a")), std::string("\"a\""));
   expect_equal(text_of(Value(1.5)), std::string("1.5"));
 }
@@ -95,9 +95,10 @@ TEST("inputs that the program made or viewed have the layouts that they had ther
       },
       {.executors = {"fuser"}});
   f(randn({4, 4}), randn({4, 2}));
+  std::vector<std::string> layouts;
   for (const examine::FusionInput& input : examine::fusion_inputs(f, "fusion0"))
-    expect_equal(input.shape.text() + input.strides.text() + std::to_string(input.offset),
-                 std::string(input.name == "t0" ? "[4, 2][2, 1]0" : "[4, 4][4, 1]0"));
+    layouts.push_back(input.shape.text() + input.strides.text() + std::to_string(input.offset));
+  expect_equal(layouts, std::vector<std::string>{"[2, 4][1, 2]0", "[2, 4][1, 4]2"});
 }
 
 TEST("fusions of forward, backward and other specialisations have names of their own") {

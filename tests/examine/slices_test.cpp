@@ -33,7 +33,6 @@ using namespace fulgurite;
 
 std::tuple<Tensor, Tensor> slice(Tensor t0) {
   // t0: "cpu f32[3, 5]"
-
   auto t1 = exp(t0);  // t1: "cpu f32[3, 5]"
   auto t2 = sum(t1, {1}, true);  // t2: "cpu f32[3, 1]"
   return {t1, t2};

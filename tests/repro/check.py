@@ -49,17 +49,16 @@ def main():
             expect(written(model, "--fusion", name), 0, f"{name} of {model}")
     kernel = written("gpt", "--fusion", fusions("gpt")[0])
     expect(kernel, 0, "a fusion of gpt")
-    planted, count = re.subn(r"(namespace kernel \{.*?)(\bstore\(|\bstore_)", r"\1/* planted */ \2", kernel, count=1, flags=re.DOTALL)
     at = kernel.index("namespace kernel {")
-    planted = kernel[:at] + re.sub(r" = (\w+) \* (\w+);", r" = \1 * \2 * \2;", kernel[at:], count=1)
+    planted = kernel[:at] + re.sub(r"\bstore\((\w+), c, (\w+)\)", r"store(\1, c, \2 + \2)", kernel[at:], count=1)
     if planted == kernel:
-        planted = kernel[:at] + re.sub(r" \+ ", " - ", kernel[at:], count=1)
+        sys.exit("no place for a fault in the kernel")
     expect(planted, 1, "a fusion with a fault in its kernel")
     lines = written("mlp", "--first", "0", "--last", "3")
     expect(lines, 0, "lines of mlp")
     expect(lines.replace("const auto compiled = jit(reference,", "const auto compiled = jit([](auto... t) { return reference(t * 1.5 ...); },"), 1,
            "lines of mlp with a fault in them")
-    expect(written("mlp", "--first", "2", "--last", "9", "--backward"), 0, "lines of mlp's backward")
+    expect(written("mlp", "--first", "2", "--last", "14", "--backward"), 0, "lines of mlp's backward")
     if "PYTORCH_PYTHON" in os.environ:
         python = written("gpt", "--fusion", fusions("gpt")[0], "--python")
         expect(python, 0, "a fusion of gpt on PyTorch")
