@@ -1,5 +1,6 @@
 #include "codegen/kernel_header.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 namespace fulgurite::codegen {
@@ -48,6 +49,16 @@ std::string kernel_header(bool wide, bool angles) {
          without_directives(vector_rows_text);
   if (wide) out += without_directives(vector_wide_text);
   return out;
+}
+
+bool uses_wide(std::string_view text) {
+  static constexpr std::string_view words[] = {"Doubles", "Longs", "to_doubles", "to_longs"};
+  return std::ranges::any_of(words, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+}
+
+bool uses_angles(std::string_view text) {
+  static constexpr std::string_view words[] = {"tan(", "asin(", "acos(", "atan2(", "fmod("};
+  return std::ranges::any_of(words, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
 bool is_name_of_header(std::string_view name) {

@@ -28,7 +28,7 @@ std::shared_ptr<JitState> with_transforms(const JitState& state, std::vector<Tra
     all.push_back(std::move(transform));
   }
   return std::make_shared<JitState>(state.shared_callable(), state.options(), state.names_executors(), std::move(all),
-                                    state.open_scope(), at);
+                                    state.open_scope(), at, state.watch());
 }
 
 void call(JitState& state, const CallableTable& table, const void* const* arguments, SourceLocation at,

@@ -6,6 +6,7 @@
 
 #include "ir/trace_values.h"
 #include "jit/leaf_names.h"
+#include "jit/line_checks.h"
 #include "jit/pieces.h"
 #include "ops/autocast.h"
 #include "ops/dispatch.h"
@@ -45,15 +46,17 @@ std::string first_line(std::string_view text) { return std::string(text.substr(0
 }  // namespace
 
 JitState::JitState(std::shared_ptr<void> callable, JitOptions options, bool names_executors, std::vector<Transform> transforms,
-                   OpenScope open_scope, SourceLocation made_at)
+                   OpenScope open_scope, SourceLocation made_at, std::shared_ptr<const LineWatch> watch)
     : callable_(std::move(callable)),
       options_(std::move(options)),
       names_executors_(names_executors),
       transforms_(std::move(transforms)),
       open_scope_(open_scope),
       made_at_(made_at),
+      watch_(std::move(watch)),
+      line_watch_(make_line_watch(options_.debug, watch_)),
       store_(options_.limits, options_.cache != Cache::no_caching),
-      watch_(options_.limits, made_at) {}
+      recompiles_(options_.limits, made_at) {}
 
 JitState::~JitState() = default;
 
@@ -189,7 +192,7 @@ void JitState::note_compile(CompiledVersion& version, const Leaves& leaves) {
     return;
   }
   version.reason = store_.newest() ? text_of(found) : "first call";
-  if (const auto warning = watch_.count(found, version.called_at)) warn(*warning);
+  if (const auto warning = recompiles_.count(found, version.called_at)) warn(*warning);
 }
 
 std::shared_ptr<const CompiledVersion> JitState::compile_version(const CallableTable& table,
@@ -281,6 +284,7 @@ PipelineOptions JitState::pipeline_options() const {
   pipeline.check_traces = options_.debug.check_traces;
   pipeline.recomputation.memory_budget = options_.memory_budget;
   pipeline.fusion_names = fusion_names_;
+  pipeline.watch = line_watch_;
   return pipeline;
 }
 

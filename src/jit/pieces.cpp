@@ -87,7 +87,7 @@ std::shared_ptr<const CompiledVersion> JitState::piece(const Recording& recordin
   const uint64_t hash = hash_of(key);
   if (std::shared_ptr<const CompiledVersion> known = store_.find_piece(key, hash)) return known;
   if (options_.cache != Cache::no_caching)
-    if (const auto warning = watch_.count_piece(start, at)) warn(*warning);
+    if (const auto warning = recompiles_.count_piece(start, at)) warn(*warning);
   const auto now = std::chrono::steady_clock::now();
   auto piece = std::make_shared<CompiledVersion>();
   piece->when = std::chrono::system_clock::now();

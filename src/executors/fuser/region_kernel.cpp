@@ -278,6 +278,19 @@ RegionKernel::RegionKernel(const codegen::Kernel& kernel, int kept_rows, std::st
   for (const codegen::KernelOperand& operand : kernel.outputs) outputs_.push_back(place(operand));
 }
 
+codegen::Kernel RegionKernel::loop() const {
+  codegen::Kernel kernel;
+  kernel.numbers = numbers_;
+  kernel.dimensions = dimensions_;
+  kernel.first_column_dimension = first_column_dimension_;
+  kernel.has_row_sums = has_row_sums_;
+  kernel.has_column_sums = has_column_sums_;
+  const auto operand = [](const Place& place) { return codegen::KernelOperand{-1, place.dtype, place.extent, place.is_column_sum, place.dimensions, place.is_place}; };
+  for (const Place& place : inputs_) kernel.inputs.push_back(operand(place));
+  for (const Place& place : outputs_) kernel.outputs.push_back(operand(place));
+  return kernel;
+}
+
 void RegionKernel::run(Arguments arguments, std::span<const Tensor> results) const { Call(*this, arguments, results).run(); }
 
 }  // namespace fulgurite::fuser
