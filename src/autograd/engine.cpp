@@ -3,10 +3,13 @@
 #include <fulgurite/error.h>
 
 #include "autograd/backward_run.h"
+#include "autograd/modes.h"
 
 namespace fulgurite {
 
 std::vector<Tensor> run_backward(BackwardCall call) {
+  if (BackwardInterceptor* const interceptor = autograd_modes().interceptor; interceptor != nullptr && BackwardRun::innermost() == nullptr)
+    if (std::optional<std::vector<Tensor>> captured = interceptor->run(call)) return std::move(*captured);
   BackwardRun run(std::move(call));
   std::vector<Tensor> captured = run.run();
   run.run_callbacks();
