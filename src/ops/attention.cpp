@@ -107,7 +107,7 @@ bool is_grouped(const Tensor& q, const Tensor& k, const Tensor& v) {
   const Shape key_batch = batch_of(k);
   const Int heads = batch.back(), key_heads = key_batch.back();
   batch.back() = key_heads;
-  return key_batch == batch && batch_of(v) == batch && key_heads > 0 && heads % key_heads == 0;
+  return key_batch == batch && batch_of(v) == batch && heads > 0 && key_heads > 0 && heads % key_heads == 0;
 }
 
 /// The result's shape, heads before rows, for equal batch dimensions.
