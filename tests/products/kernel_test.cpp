@@ -1,5 +1,7 @@
 // The generated product against its definition: odd sizes, any strides, conversions on the way, and the same bits on any number of threads.
+#include <array>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "codegen/product_kernel.h"
@@ -77,10 +79,12 @@ TEST("products of odd sizes, wherever their operands' numbers lie") {
   manual_seed(1);
   const NoGrad no_grad;
   const ProductForm form;
-  for (const auto& [rows, columns, depth] : {std::array<int64_t, 3>{1, 1, 1}, {8, 48, 32}, {7, 130, 200}, {33, 65, 31}, {129, 97, 385}, {16, 16, 0}, {300, 50, 64}})
+  const std::vector<std::array<int64_t, 3>> sizes{{1, 1, 1}, {8, 48, 32}, {7, 130, 200}, {33, 65, 31}, {129, 97, 385}, {16, 16, 0}, {300, 50, 64}};
+  for (const auto& [rows, columns, depth] : sizes)
     for (const Lies left : {Lies::along_depth, Lies::along_rows, Lies::apart})
       for (const Lies right : {Lies::along_depth, Lies::along_rows, Lies::apart}) expect_product(form, rows, columns, depth, left, right);
-  for (const auto& [rows, columns] : {std::array<int64_t, 2>{0, 5}, {5, 0}}) expect_product(form, rows, columns, 9, Lies::along_depth, Lies::along_depth);
+  expect_product(form, 0, 5, 9, Lies::along_depth, Lies::along_depth);
+  expect_product(form, 5, 0, 9, Lies::along_depth, Lies::along_depth);
 }
 
 TEST("operands of f32 are rounded while they are packed, a bias is added and the result has either dtype") {

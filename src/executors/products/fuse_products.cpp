@@ -29,7 +29,8 @@ bool is_given(const Trace& trace, const Uses& uses, const Value& value) {
 /// A conversion stands in front of each product that reads it, under a name of its own, so that each can take it in.
 class Conversions {
  public:
-  Conversions(const Trace& trace, const Implementation& candidate) : trace_(trace), candidate_(candidate), uses_(trace), out_(without_symbols(trace)) {}
+  Conversions(const Trace& trace, const Implementation& candidate)
+      : trace_(trace), candidate_(candidate), uses_(trace), out_(without_symbols(trace)) {}
 
   Trace run() {
     for (int line = 0; line < static_cast<int>(trace_.bound_symbols.size()); ++line) {
