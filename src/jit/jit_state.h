@@ -28,7 +28,7 @@ class JitState {
  public:
   /// `names_executors`: the options' executors are the user's choice, not the default list.
   JitState(std::shared_ptr<void> callable, JitOptions options, bool names_executors, std::vector<Transform> transforms,
-           SourceLocation made_at);
+           OpenScope open_scope, SourceLocation made_at);
   ~JitState();
 
   void call(const CallableTable&, const void* const* arguments, SourceLocation, CallResult&);
@@ -38,6 +38,7 @@ class JitState {
   const JitOptions& options() const { return options_; }
   bool names_executors() const { return names_executors_; }
   const std::vector<Transform>& transforms() const { return transforms_; }
+  OpenScope open_scope() const { return open_scope_; }
   SourceLocation made_at() const { return made_at_; }
 
   const VersionStore& store() const { return store_; }
@@ -76,6 +77,7 @@ class JitState {
   const JitOptions options_;
   const bool names_executors_;
   const std::vector<Transform> transforms_;
+  const OpenScope open_scope_;  // of compiled autograd; null where it is not asked for
   const SourceLocation made_at_;
   const std::shared_ptr<FusionNames> fusion_names_ = std::make_shared<FusionNames>();
 
