@@ -47,7 +47,8 @@ void print_json(const Jitted& f, const std::vector<std::string>& fusions) {
     const examine::FusionReport report = examine::fusion_report(f, name);
     std::ostringstream out;
     out << (all.empty() ? "" : ", ") << "{\"name\": " << json::quote(name) << ", \"inputs\": " << tensors_json(report.inputs)
-        << ", \"outputs\": " << tensors_json(report.outputs) << ", \"bytes_read\": " << report.bytes_read << ", \"bytes_written\": " << report.bytes_written
+        << ", \"outputs\": " << tensors_json(report.outputs) << ", \"bytes_read\": " << report.bytes_read
+        << ", \"bytes_written\": " << report.bytes_written
         << ", \"operations\": " << report.operations << ", \"microseconds\": " << json::number(report.microseconds) << '}';
     all += out.str();
   }
