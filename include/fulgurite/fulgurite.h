@@ -15,6 +15,7 @@
 #include <fulgurite/autocast.h>
 #include <fulgurite/autograd.h>
 #include <fulgurite/autograd_function.h>
+#include <fulgurite/compiled_autograd.h>
 #include <fulgurite/counters.h>
 #include <fulgurite/examine.h>
 #include <fulgurite/extend.h>

@@ -1107,14 +1107,15 @@ Tensor random_integers(const Tensor& state, const Dims& size, Int low, Int high,
 /// The generator's [seed, offset]; the generator's offset advances by increment.
 Tensor random_state(Int increment, SourceLocation at = SourceLocation::here());
 /// Attention of equal batch dimensions, and the logarithm of the sum of each row's exponentiated scores. A row in which
-/// everything is masked gives zeros and -infinity.
+/// everything is masked gives zeros and -infinity. A head of key and value may serve several of query, one after
+/// another. The result has rows before heads.
 std::tuple<Tensor, Tensor> scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
     const Tensor& mask, bool is_causal, Float scale, SourceLocation at = SourceLocation::here());
-/// The cotangents of attention's query, key and value. The weights are computed again, so neither the result nor the
-/// sums have to be kept.
+/// The cotangents of attention's query, key and value, rows before heads; grad has heads before rows. The weights are
+/// computed again from the scores; logsumexp, the forward's, says how large they are and changes nothing else.
 std::tuple<Tensor, Tensor, Tensor> scaled_dot_product_attention_backward(const Tensor& grad, const Tensor& query, const
-    Tensor& key, const Tensor& value, const Tensor& mask, bool is_causal, Float scale, SourceLocation at =
-    SourceLocation::here());
+    Tensor& key, const Tensor& value, const Tensor& logsumexp, const Tensor& mask, bool is_causal, Float scale,
+    SourceLocation at = SourceLocation::here());
 /// A view of start:end:step along a dimension, by Python's rules.
 Tensor slice(const Tensor& input, Int dim = 0, std::optional<Int> start = {}, std::optional<Int> end = {}, Int step = 1,
     SourceLocation at = SourceLocation::here());

@@ -4,10 +4,12 @@
 #include <functional>
 
 #include <fulgurite/error.h>
+#include <fulgurite/operators.h>
 
 #include "autograd/saved_tensor.h"
 #include "autograd/second_order.h"
 #include "autograd/tensor_autograd.h"
+#include "autograd/traced_node.h"
 #include "ir/trace_values.h"
 #include "tracing/tracer.h"
 
@@ -54,7 +56,7 @@ class Origins {
   std::vector<Known> known_;
 };
 
-class CompiledNode final : public Node {
+class CompiledNode final : public TracedNode {
  public:
   CompiledNode(std::span<const Tensor> inputs, const std::vector<Tensor>& outputs, std::span<const Tensor> saved,
                std::shared_ptr<const Program> backward, std::string name, std::shared_ptr<const Program> forward)
@@ -84,21 +86,25 @@ class CompiledNode final : public Node {
     inputs_.clear();
   }
 
+  void append_saved(std::vector<Tensor>& saved) const override {
+    if (is_released_) throw_already_freed(name_);
+    for (const SavedTensor& one : saved_) saved.push_back(one.elements(name_));
+  }
+  std::vector<Tensor> record(std::span<const Tensor> saved, std::vector<Tensor> gradients, uint64_t) override {
+    fill_gradients(gradients, [](const TensorType& type) { return zeros(type.shape, {.dtype = type.dtype, .device = type.device}); });
+    std::vector<Tensor> arguments(saved.begin(), saved.end());
+    arguments.insert(arguments.end(), gradients.begin(), gradients.end());
+    return evaluate(backward_->recordable(), arguments);
+  }
+  std::shared_ptr<const void> formula() const override { return backward_; }
+
   std::vector<Tensor> apply(std::vector<Tensor> gradients, const NodeRun& run) override {
     if (is_released_) throw_already_freed(name_);
-    const std::vector<Value> expected = input_values(backward_->trace());
-    if (expected.size() != saved_.size() + gradients.size())
-      throw InternalError(
-          text::cat(name_, " takes ", expected.size(), " inputs, got ", saved_.size() + gradients.size()));
-    for (size_t i = 0; i < gradients.size(); ++i) {
-      const bool is_read = !expected[saved_.size() + i].is_none();
-      if (!is_read) gradients[i] = Tensor();
-      else if (!gradients[i].defined()) gradients[i] = make_zeros(outputs_[i]);
-    }
+    fill_gradients(gradients, make_zeros);
     if (run.create_graph) return apply_recorded(gradients);
 
     std::vector<Tensor> arguments, results;
-    arguments.reserve(expected.size());
+    arguments.reserve(saved_.size() + gradients.size());
     for (const SavedTensor& saved : saved_) arguments.push_back(saved.elements(name_));
     for (Tensor& gradient : gradients) arguments.push_back(std::move(gradient));
     gradients.clear();
@@ -107,6 +113,19 @@ class CompiledNode final : public Node {
   }
 
  private:
+  // The program takes zeros for gradients that are missing, and nothing for those that it does not read.
+  template <class MakeZeros>
+  void fill_gradients(std::vector<Tensor>& gradients, MakeZeros make_zeros_of) const {
+    const std::vector<Value> expected = input_values(backward_->trace());
+    if (expected.size() != saved_.size() + gradients.size())
+      throw InternalError(text::cat(name_, " takes ", expected.size(), " inputs, got ", saved_.size() + gradients.size()));
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      const bool is_read = !expected[saved_.size() + i].is_none();
+      if (!is_read) gradients[i] = Tensor();
+      else if (!gradients[i].defined()) gradients[i] = make_zeros_of(outputs_[i]);
+    }
+  }
+
   std::vector<Tensor> apply_recorded(const std::vector<Tensor>& gradients) {
     std::vector<Tensor> arguments;
     if (inputs_.empty()) {

@@ -25,8 +25,12 @@ void EagerNode::keep_elements_of(const Storage& storage) {
   for (SavedTensor& saved : saved_) saved.keep_elements_of(storage);
 }
 
-std::vector<Tensor> EagerNode::apply(std::vector<Tensor> gradients, const NodeRun& run) {
+void EagerNode::append_saved(std::vector<Tensor>& saved) const {
   if (is_released_) throw_already_freed(name());
+  for (const SavedTensor& one : saved_) saved.push_back(one.elements(function_->node_name()));
+}
+
+const EagerFunction::Backward& EagerNode::choose_backward(std::vector<Tensor>& gradients, uint64_t needed) {
   uint64_t given = 0;
   if (function_->chooses_outputs()) {
     for (size_t i = 0; i < gradients.size(); ++i) given |= uint64_t{gradients[i].defined()} << i;
@@ -36,7 +40,29 @@ std::vector<Tensor> EagerNode::apply(std::vector<Tensor> gradients, const NodeRu
       if (!gradients[i].defined()) gradients[i] = make_zeros({type.shape, type.dtype, type.device});
     }
   }
-  const EagerFunction::Backward& backward = function_->backward(given, run.needed);
+  return function_->backward(given, needed);
+}
+
+std::vector<Tensor> EagerNode::by_edge(std::vector<Tensor> results) const {
+  if (results.size() == next_edges().size()) return results;
+  std::vector<Tensor> spread(next_edges().size());
+  for (size_t i = 0; i < results.size(); ++i) spread[function_->input_places()[i]] = std::move(results[i]);
+  return spread;
+}
+
+std::vector<Tensor> EagerNode::record(std::span<const Tensor> saved, std::vector<Tensor> gradients, uint64_t needed) {
+  const EagerFunction::Backward& backward = choose_backward(gradients, needed);
+  std::vector<Tensor> arguments;
+  for (const int place : backward.saved) arguments.push_back(saved[static_cast<size_t>(place)]);
+  size_t cotangent = 0;
+  for (const Tensor& gradient : gradients)
+    if (gradient.defined()) arguments.push_back(backward.reads[cotangent++] ? gradient : Tensor());
+  return by_edge(evaluate(backward.trace(), arguments));
+}
+
+std::vector<Tensor> EagerNode::apply(std::vector<Tensor> gradients, const NodeRun& run) {
+  if (is_released_) throw_already_freed(name());
+  const EagerFunction::Backward& backward = choose_backward(gradients, run.needed);
   std::vector<Tensor> arguments, results;
   arguments.reserve(backward.saved.size() + gradients.size());
   for (const int place : backward.saved)
@@ -49,11 +75,7 @@ std::vector<Tensor> EagerNode::apply(std::vector<Tensor> gradients, const NodeRu
 
   if (run.create_graph) results = evaluate(backward.trace(), arguments);
   else backward.compiled.backward->run(arguments, results);
-
-  if (results.size() == next_edges().size()) return results;
-  std::vector<Tensor> spread(next_edges().size());
-  for (size_t i = 0; i < results.size(); ++i) spread[function_->input_places()[i]] = std::move(results[i]);
-  return spread;
+  return by_edge(std::move(results));
 }
 
 }  // namespace fulgurite

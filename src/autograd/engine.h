@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include <fulgurite/autograd.h>
@@ -17,6 +18,17 @@ struct BackwardCall {
   std::vector<Edge> inputs;
   /// For each input: give its gradient back instead of accumulating it into a leaf.
   std::vector<char> captures;
+};
+
+/// Runs whole backwards in the engine's place (AutogradModes::interceptor), those outside of any other backward.
+class BackwardInterceptor {
+ public:
+  BackwardInterceptor() = default;
+  virtual ~BackwardInterceptor() = default;
+  BackwardInterceptor(const BackwardInterceptor&) = delete;
+  BackwardInterceptor& operator=(const BackwardInterceptor&) = delete;
+  /// What run_backward() gives; nothing where the engine is to run the call itself, which is then as it was.
+  virtual std::optional<std::vector<Tensor>> run(BackwardCall&) = 0;
 };
 
 /// Runs the nodes that the roots lead to, the latest made first. Gives the captured gradients, in the order of

@@ -7,6 +7,7 @@
 #include <fulgurite/operators.h>
 
 #include "autograd/eager_node.h"
+#include "autograd/traced_node.h"
 #include "executors/eager/copy.h"
 #include "ops/dispatch.h"
 #include "ops/tensor_values.h"
@@ -46,10 +47,47 @@ struct Region {
 
   /// The region as a view, with its part of the base's history.
   Tensor of(const Tensor& base) const;
+
+  // The same in operators, for recordings.
+  Shape base_shape() const { return Shape(base_sizes.data(), base_sizes.size()); }
+  Shape shape() const { return Shape(sizes.data(), sizes.size()); }
+  /// Where each element lies in the base, in one dimension.
+  Tensor places() const {
+    Tensor out = full({}, offset, {.dtype = Dtype::i64});
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      const Tensor steps = mul(arange(sizes[d]), strides[d]);
+      const Tensor before = unsqueeze(out, -1);
+      out = add(before, steps);
+    }
+    return reshape(out, {-1});
+  }
+  Tensor recorded_sum_up(const Tensor& gradient) const {
+    const Tensor index = places();
+    const Tensor nothing = zeros({base_shape().numel()}, {.dtype = dtype});
+    const Tensor elements = reshape(gradient, {-1});
+    return reshape(index_put(nothing, {index}, elements, true), base_shape());
+  }
+  /// The gradient without its region, and the region of it.
+  std::pair<Tensor, Tensor> recorded_parts(const Tensor& gradient) const {
+    const Tensor index = places();
+    const Tensor flat = reshape(gradient, {-1});
+    const Tensor inside = index_select(flat, 0, index);
+    const Tensor outside = index_put(flat, {index}, zeros({}, {.dtype = dtype}));
+    const Tensor whole = reshape(outside, base_shape());
+    return {whole, reshape(inside, shape())};
+  }
+  void append_to(std::vector<uint64_t>& key) const {
+    for (const Sizes* list : {&base_sizes, &sizes, &strides}) {
+      key.push_back(list->size());
+      for (const int64_t number : *list) key.push_back(static_cast<uint64_t>(number));
+    }
+    key.push_back(static_cast<uint64_t>(offset));
+    key.push_back(static_cast<uint64_t>(dtype));
+  }
 };
 
 /// dest.copy_(source): the whole gradient goes to the source.
-class CopyNode final : public Node {
+class CopyNode final : public TracedNode {
  public:
   explicit CopyNode(Edge source) {
     add_to_hash(1);
@@ -58,10 +96,13 @@ class CopyNode final : public Node {
   std::string name() const override { return "CopyBackwards"; }
   size_t output_count() const override { return 1; }
   std::vector<Tensor> apply(std::vector<Tensor> gradients, const NodeRun&) override { return gradients; }
+  void append_saved(std::vector<Tensor>&) const override {}
+  std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, uint64_t) override { return gradients; }
+  void append_key(std::vector<uint64_t>& key) const override { key.push_back(1); }
 };
 
 /// A view made again after a write: the gradient belongs in its region of the base.
-class RegionNode final : public Node {
+class RegionNode final : public TracedNode {
  public:
   RegionNode(Edge base, Region region) : region_(std::move(region)) {
     add_to_hash(2 << 8 | region_.sizes.size());
@@ -75,6 +116,14 @@ class RegionNode final : public Node {
     const Tensor whole = make_zeros({Shape(region_.base_sizes.data(), region_.base_sizes.size()), region_.dtype, {}});
     write_eagerly(gradients[0], region_.of(whole), {});
     return {whole};
+  }
+  void append_saved(std::vector<Tensor>&) const override {}
+  std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, uint64_t) override {
+    return {region_.recorded_sum_up(gradients[0])};
+  }
+  void append_key(std::vector<uint64_t>& key) const override {
+    key.push_back(2);
+    region_.append_to(key);
   }
 
  private:
@@ -91,7 +140,7 @@ Tensor Region::of(const Tensor& base) const {
 
 /// The base of a view that was written: inside the region the gradient is the source's, elsewhere that of the base
 /// before.
-class WriteRegionNode final : public Node {
+class WriteRegionNode final : public TracedNode {
  public:
   WriteRegionNode(Edge base, Edge source, Region region) : region_(std::move(region)) {
     add_to_hash(3 << 8 | region_.sizes.size());
@@ -107,6 +156,15 @@ class WriteRegionNode final : public Node {
     const Tensor zeros = make_zeros({Shape(region_.sizes.data(), region_.sizes.size()), region_.dtype, {}});
     write_eagerly(zeros, region_.of(whole), {});
     return {whole, of_source};
+  }
+  void append_saved(std::vector<Tensor>&) const override {}
+  std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, uint64_t) override {
+    const auto [whole, of_source] = region_.recorded_parts(gradients[0]);
+    return {whole, of_source};
+  }
+  void append_key(std::vector<uint64_t>& key) const override {
+    key.push_back(3);
+    region_.append_to(key);
   }
 
  private:

@@ -14,6 +14,9 @@ struct SavedTensorPacking {
   std::function<Tensor(const std::any&)> unpack;
 };
 
+class BackwardInterceptor;
+class CompiledRun;
+
 /// The modes of a thread that the engine knows. What is pointed to belongs to the scope that set it.
 struct AutogradModes {
   bool grad = true;
@@ -22,6 +25,8 @@ struct AutogradModes {
   bool checks_nan = false;
   const std::shared_ptr<const SavedTensorPacking>* packing = nullptr;  // null: tensors are saved as they are
   const std::string* packing_is_disabled = nullptr;                    // why
+  BackwardInterceptor* interceptor = nullptr;  // runs whole backwards in the engine's place
+  CompiledRun* compiled_run = nullptr;         // of a captured backward, while it runs
 };
 AutogradModes& autograd_modes();
 

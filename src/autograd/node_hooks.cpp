@@ -16,12 +16,7 @@ void check_replacement(const char* what, const Tensor& gradient, const Tensor& r
 
 void run_hooks(const std::vector<Hook>& hooks, Tensor& gradient) {
   if (!gradient.defined()) return;
-  for (const Hook& hook : hooks) {
-    const Tensor replaced = hook(gradient);
-    if (!replaced.defined()) continue;
-    check_replacement("", gradient, replaced);
-    gradient = replaced;
-  }
+  for (const Hook& hook : hooks) run_hook(hook, gradient);
 }
 
 void add_retained(Tensor& retained, const Tensor& gradient) {
@@ -40,21 +35,39 @@ void replace(const Node& node, const char* place, std::vector<Tensor>& gradients
 
 }  // namespace
 
-void run_tensor_hooks(const Node& node, Node::Hooks* hooks, SmallVector<Tensor, 1>& gradients) {
+void run_hook(const Hook& hook, Tensor& gradient) {
+  const Tensor replaced = hook(gradient);
+  if (!replaced.defined()) return;
+  check_replacement("", gradient, replaced);
+  gradient = replaced;
+}
+
+std::vector<Hook> hooks_of_output(const Node& node, size_t output) {
   if (const Tensor* const leaf = node.accumulates_into()) {
-    std::vector<Hook> leaf_hooks;
-    {
-      const std::lock_guard lock(autograd_mutex(*leaf->impl()));
-      leaf_hooks = autograd_of(*leaf->impl()).hooks.snapshot();
-    }
-    run_hooks(leaf_hooks, gradients[0]);
-    return;
+    const std::lock_guard lock(autograd_mutex(*leaf->impl()));
+    return autograd_of(*leaf->impl()).hooks.snapshot();
   }
+  Node::Hooks* const hooks = node.existing_hooks();
+  return hooks ? hooks->outputs[output].hooks.snapshot() : std::vector<Hook>();
+}
+
+size_t count_retaining(const Node& node, size_t output) {
+  Node::Hooks* const hooks = node.existing_hooks();
+  return hooks ? hooks->outputs[output].retained.size() : 0;
+}
+
+void hand_to_retaining(const Node& node, size_t output, const Tensor& gradient) {
+  Node::Hooks* const hooks = node.existing_hooks();
+  if (!hooks || !gradient.defined()) return;
+  for (const auto& retained : hooks->outputs[output].retained) add_retained(*retained, gradient);
+}
+
+void run_tensor_hooks(const Node& node, Node::Hooks* hooks, SmallVector<Tensor, 1>& gradients) {
+  if (node.accumulates_into()) return run_hooks(hooks_of_output(node, 0), gradients[0]);
   if (!hooks) return;
   for (size_t i = 0; i < gradients.size(); ++i) {
     run_hooks(hooks->outputs[i].hooks.snapshot(), gradients[i]);
-    for (const auto& retained : hooks->outputs[i].retained)
-      if (gradients[i].defined()) add_retained(*retained, gradients[i]);
+    hand_to_retaining(node, i, gradients[i]);
   }
 }
 

@@ -65,21 +65,24 @@ void Meter::report(const Report& report, const std::string& prefix) const {
 }
 
 int bench(const std::vector<std::string>& arguments) {
-  std::string name, dtype = "f32";
+  std::string name, dtype = "f32", inputs;
   int64_t threads = 0;
   double seconds = 4;
-  Flags flags("fulgurite bench CASE [--dtype f32|bf16] [--threads N] [--seconds S]");
+  Flags flags("fulgurite bench CASE [--dtype f32|bf16] [--threads N] [--seconds S] [--inputs FILE]");
   flags.positional("CASE", name, "gpt6l gpt124m llama gelu layernorm softmax xent adamw decode ov_pointwise ov_mlp");
   flags.choice("dtype", dtype, {"f32", "bf16"}, "what to compute in (f32)");
   flags.integer("threads", threads, 0, 1024, "threads; 0: the CPUs there are");
   flags.number("seconds", seconds, 0.01, 1e6, "how long to measure");
+  flags.text("inputs", inputs, "of gpt6l and gpt124m: safetensors with the model's initial values and its tokens");
   if (!flags.parse(arguments)) return 0;
   if (name.empty()) throw WrongUse("a case is missing; see --help");
   if (threads > 0) set_num_threads(static_cast<int>(threads));
   const Report report{name, dtype == "f32" ? "fp32" : "bf16"};
-  const bool has_bf16 = name == "gpt6l" || name == "gpt124m" || name == "llama";
+  const bool trains = name == "gpt6l" || name == "gpt124m";
+  const bool has_bf16 = trains || name == "llama" || name == "decode";
   if (dtype == "bf16" && !has_bf16) throw UserError("bench: the case " + name + " is measured in f32 only");
-  const bool is_known = bench_training(report, seconds) || bench_layers(report, seconds) || bench_decode(report, seconds) ||
+  if (!inputs.empty() && !trains) throw UserError("bench: the case " + name + " takes no --inputs");
+  const bool is_known = bench_training(report, seconds, inputs) || bench_layers(report, seconds) || bench_decode(report, seconds) ||
                         bench_calls(report, seconds);
   if (!is_known) throw WrongUse("there is no case " + name + "; see --help");
   return 0;

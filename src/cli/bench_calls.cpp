@@ -70,8 +70,9 @@ bool bench_decode(const Report& report, double seconds) {
   manual_seed(0);
   // The positions of 128 tokens have a place in the cache.
   models::Gpt model =
-      models::make_gpt({.vocabulary = 50257, .layers = 12, .heads = 12, .width = 768, .block = 128, .bias = true});
+      models::make_gpt({.vocabulary = 50257, .layers = 12, .heads = 12, .width = 768, .block = 128, .bias = true, .tanh_gelu = true});
   nn::eval(model);
+  if (report.is_bf16()) nn::to(model, Dtype::bf16);
   const models::GptCache cache = models::make_cache(model);
   const NoGrad no_grad;
   const auto step = jit(next_token);

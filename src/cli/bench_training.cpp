@@ -10,12 +10,40 @@ namespace fulgurite::cli {
 
 namespace {
 
-// The peers' seeded weights cannot be drawn here bit for bit, so the initial values are our own with the same deviations: the time is that
-// of the same work, and the first loss is near ln(vocabulary) as theirs is.
+// A skewed token stream, so that the loss falls while training.
+std::vector<int64_t> drawn_tokens(int64_t count, int64_t vocabulary) {
+  std::vector<int64_t> tokens;
+  for (const float u : rand({count}).to_vector<float>())
+    tokens.push_back(static_cast<int64_t>(std::pow(static_cast<double>(u), 3) * static_cast<double>(vocabulary)));
+  return tokens;
+}
+
+/// Takes the model's values from a file of safetensors, and gives its "tokens", of which there must be `count`.
+std::vector<int64_t> load_inputs(const std::string& path, const models::Gpt& model, int64_t count, int64_t vocabulary) {
+  std::map<std::string, Tensor> inputs = load_safetensors(path);
+  const auto found = inputs.find("tokens");
+  if (found == inputs.end()) throw UserError("bench: " + path + " has no tensor named tokens");
+  const Tensor tokens = found->second;
+  if (tokens.dtype() != Dtype::i64 || tokens.ndim() != 1 || !(tokens.size(0) == count))
+    throw UserError("bench: tokens of " + path + " must be i64 [" + std::to_string(count) + "]");
+  inputs.erase(found);
+  nn::load_state_dict(model, inputs);
+  std::vector<int64_t> stream = tokens.to_vector<int64_t>();
+  for (const int64_t token : stream)
+    if (token < 0 || token >= vocabulary)
+      throw UserError("bench: " + path + " has the token " + std::to_string(token) + ", the vocabulary " + std::to_string(vocabulary));
+  return stream;
+}
+
+// The peers' seeded weights cannot be drawn here bit for bit. Without a file of them the initial values are our own with the same deviations:
+// the time is that of the same work, and the first loss is near ln(vocabulary) as theirs is.
 void train(const Report& report, const models::GptOptions& options, int64_t batch, int64_t length, optim::AdamWOptions adamw,
-           double seconds) {
+           double seconds, const std::string& inputs) {
   manual_seed(0);
   models::Gpt model = models::make_gpt(options);
+  const int64_t batches = 16, count = batch * length * batches + 1;
+  const std::vector<int64_t> stream =
+      inputs.empty() ? drawn_tokens(count, options.vocabulary) : load_inputs(inputs, model, count, options.vocabulary);
   const double base = resident_mb("VmRSS");
   optim::AdamW optimizer(nn::parameters(model), adamw);
   auto step = jit([&](Tensor tokens, Tensor targets) {
@@ -31,12 +59,6 @@ void train(const Report& report, const models::GptOptions& options, int64_t batc
     optimizer.step(nn::parameters(model), flat);
     return loss;
   });
-  // A skewed token stream, so that the loss falls while training.
-  const int64_t batches = 16, count = batch * length * batches + 1;
-  const Tensor uniform = rand({count});
-  const std::vector<float> draws = uniform.to_vector<float>();
-  std::vector<int64_t> stream;
-  for (const float u : draws) stream.push_back(static_cast<int64_t>(std::pow(static_cast<double>(u), 3) * static_cast<double>(options.vocabulary)));
   const auto run = [&](int64_t i) {
     const NoGrad no_grad;
     const auto start = stream.begin() + static_cast<std::ptrdiff_t>((i % batches) * batch * length);
@@ -70,13 +92,13 @@ void train(const Report& report, const models::GptOptions& options, int64_t batc
 
 }  // namespace
 
-bool bench_training(const Report& report, double seconds) {
+bool bench_training(const Report& report, double seconds, const std::string& inputs) {
   if (report.bench_case == "gpt6l") {
-    const models::GptOptions options{.vocabulary = 65, .layers = 6, .heads = 6, .width = 384, .block = 256, .bias = true};
-    train(report, options, 8, 256, {.lr = 1e-3, .weight_decay = 0.1}, seconds);
+    const models::GptOptions options{.vocabulary = 65, .layers = 6, .heads = 6, .width = 384, .block = 256, .bias = true, .tanh_gelu = true};
+    train(report, options, 8, 256, {.lr = 1e-3, .weight_decay = 0.1}, seconds, inputs);
   } else if (report.bench_case == "gpt124m") {
-    const models::GptOptions options{.vocabulary = 50257, .layers = 12, .heads = 12, .width = 768, .block = 1024, .bias = true};
-    train(report, options, 4, 64, {.lr = 1e-4, .weight_decay = 0}, seconds);
+    const models::GptOptions options{.vocabulary = 50257, .layers = 12, .heads = 12, .width = 768, .block = 1024, .bias = true, .tanh_gelu = true};
+    train(report, options, 4, 64, {.lr = 1e-4, .weight_decay = 0}, seconds, inputs);
   } else {
     return false;
   }

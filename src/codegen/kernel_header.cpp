@@ -6,7 +6,8 @@
 namespace fulgurite::codegen {
 
 // Defined in a file that the build writes from the headers.
-extern const std::string_view vector_text, vector_math_text, vector_angles_text, vector_activations_text, vector_launch_text, vector_rows_text, vector_wide_text;
+extern const std::string_view vector_text, vector_math_text, vector_angles_text, vector_activations_text, vector_launch_text, vector_rows_text, vector_wide_text,
+    vector_product_text;
 
 namespace {
 
@@ -42,12 +43,13 @@ std::unordered_set<std::string> names_in(std::string_view text) {
 
 }  // namespace
 
-std::string kernel_header(bool wide, bool angles) {
+std::string kernel_header(bool wide, bool angles, bool product) {
   std::string out = without_directives(vector_text) + without_directives(vector_math_text);
   if (angles) out += without_directives(vector_angles_text);
   out += without_directives(vector_activations_text) + without_directives(vector_launch_text) +
          without_directives(vector_rows_text);
   if (wide) out += without_directives(vector_wide_text);
+  if (product) out += without_directives(vector_product_text);
   return out;
 }
 
@@ -62,7 +64,7 @@ bool uses_angles(std::string_view text) {
 }
 
 bool is_name_of_header(std::string_view name) {
-  static const std::unordered_set<std::string> names = names_in(kernel_header(true, true));
+  static const std::unordered_set<std::string> names = names_in(kernel_header(true, true, false));
   return names.contains(std::string(name));
 }
 

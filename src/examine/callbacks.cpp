@@ -23,8 +23,8 @@ class Told final : public LineWatch {
 }  // namespace
 
 std::shared_ptr<detail::JitState> state_with_callbacks(const detail::JitState& state, Callbacks callbacks, SourceLocation at) {
-  return std::make_shared<detail::JitState>(state.shared_callable(), state.options(), state.names_executors(), state.transforms(), at,
-                                                       std::make_shared<Told>(std::move(callbacks)));
+  return std::make_shared<detail::JitState>(state.shared_callable(), state.options(), state.names_executors(), state.transforms(),
+                                            state.open_scope(), at, std::make_shared<Told>(std::move(callbacks)));
 }
 
 }  // namespace fulgurite::examine

@@ -46,11 +46,12 @@ std::string first_line(std::string_view text) { return std::string(text.substr(0
 }  // namespace
 
 JitState::JitState(std::shared_ptr<void> callable, JitOptions options, bool names_executors, std::vector<Transform> transforms,
-                   SourceLocation made_at, std::shared_ptr<const LineWatch> watch)
+                   OpenScope open_scope, SourceLocation made_at, std::shared_ptr<const LineWatch> watch)
     : callable_(std::move(callable)),
       options_(std::move(options)),
       names_executors_(names_executors),
       transforms_(std::move(transforms)),
+      open_scope_(open_scope),
       made_at_(made_at),
       watch_(std::move(watch)),
       line_watch_(make_line_watch(options_.debug, watch_)),
@@ -110,6 +111,9 @@ bool JitState::promote_sizes(const Leaves& leaves) {
 void JitState::call(const CallableTable& table, const void* const* arguments, SourceLocation at, CallResult& result) {
   const Readers::Visit visit(store_.readers());
   auto start = std::chrono::steady_clock::now();
+  std::shared_ptr<void> captures_backwards;
+  if (open_scope_ != nullptr) [[unlikely]]
+    captures_backwards = open_scope_(options_.fullgraph, names_executors_ ? options_.executors : std::vector<std::string>());
   Leaves leaves = read_leaves(table, arguments);
 
   EagerRun eager;
@@ -210,7 +214,7 @@ std::shared_ptr<const CompiledVersion> JitState::compile_version(const CallableT
                         &options_.executors};
   request.autocast = options_.autocast;
   if (options_.fullgraph) request.no_breaks = "with fullgraph = true";
-  else request.runner = &runner;
+  if (!options_.fullgraph || options_.compiled_autograd) request.runner = &runner;
   if (uses_symbols(leaves)) {
     request.takes_symbols = true;
     try {

@@ -29,7 +29,7 @@ class JitState {
   /// `names_executors`: the options' executors are the user's choice, not the default list.
   /// `watch` is told of every line that runs; null: nobody.
   JitState(std::shared_ptr<void> callable, JitOptions options, bool names_executors, std::vector<Transform> transforms,
-           SourceLocation made_at, std::shared_ptr<const LineWatch> watch = {});
+           OpenScope open_scope, SourceLocation made_at, std::shared_ptr<const LineWatch> watch = {});
   ~JitState();
 
   void call(const CallableTable&, const void* const* arguments, SourceLocation, CallResult&);
@@ -39,6 +39,7 @@ class JitState {
   const JitOptions& options() const { return options_; }
   bool names_executors() const { return names_executors_; }
   const std::vector<Transform>& transforms() const { return transforms_; }
+  OpenScope open_scope() const { return open_scope_; }
   const std::shared_ptr<const LineWatch>& watch() const { return watch_; }
   SourceLocation made_at() const { return made_at_; }
 
@@ -78,6 +79,7 @@ class JitState {
   const JitOptions options_;
   const bool names_executors_;
   const std::vector<Transform> transforms_;
+  const OpenScope open_scope_;  // of compiled autograd; null where it is not asked for
   const SourceLocation made_at_;
   const std::shared_ptr<const LineWatch> watch_;       // the caller's
   const std::shared_ptr<const LineWatch> line_watch_;  // with what the options check

@@ -110,6 +110,7 @@ void JitState::call_in_pieces(const CallableTable& table, const void* const* arg
   CallInPieces runner(*this, leaves, paths, at);
   RecordRequest request{table, callable_.get(), arguments, leaves, paths, names, at, nullptr, options_.memory_budget, &options_.executors};
   request.runner = &runner;
+  if (options_.fullgraph) request.no_breaks = "with fullgraph = true";
   request.is_broken = true;
   request.autocast = options_.autocast;
   Recording recording = record_callable(request);

@@ -219,9 +219,10 @@ std::tuple<Tensor, Tensor> scaled_dot_product_attention(const Tensor& query, con
   return {results[0], results[1]};
 }
 std::tuple<Tensor, Tensor, Tensor> scaled_dot_product_attention_backward(const Tensor& grad, const Tensor& query, const
-    Tensor& key, const Tensor& value, const Tensor& mask, bool is_causal, Float scale, SourceLocation at) {
-  const Argument arguments[] = {Argument(grad), Argument(query), Argument(key), Argument(value), Argument(mask),
-      Argument(is_causal), Argument(scale)};
+    Tensor& key, const Tensor& value, const Tensor& logsumexp, const Tensor& mask, bool is_causal, Float scale,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(grad), Argument(query), Argument(key), Argument(value), Argument(logsumexp),
+      Argument(mask), Argument(is_causal), Argument(scale)};
   Results results;
   dispatch(prims_scaled_dot_product_attention_backward_symbol, arguments, at, results);
   return {results[0], results[1], results[2]};

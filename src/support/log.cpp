@@ -19,6 +19,8 @@ constexpr Channel channels[] = {
     {"fusions", "what the fuser put together, and why not more"},
     {"recompiles", "each compile of a jitted function: why, which guard failed, and how long it took"},
     {"traces", "the traces of each compile, pass by pass"},
+    {"compiled_autograd", "each backward that compiled autograd captures, as a trace"},
+    {"compiled_autograd_verbose", "the same with strides, and why none of the earlier captures serves"},
 };
 
 void say(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }

@@ -5,7 +5,7 @@
 namespace fulgurite {
 
 /// What the library tells on stderr when FULGURITE_LOGS names it.
-enum class LogChannel : uint8_t { fusions, recompiles, traces };
+enum class LogChannel : uint8_t { fusions, recompiles, traces, compiled_autograd, compiled_autograd_verbose };
 
 /// Whether anybody listens: texts are made only then.
 bool logs(LogChannel);

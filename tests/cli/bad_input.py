@@ -1,4 +1,7 @@
 """Wrong flags, texts that cannot be learnt from, folders that cannot be written."""
+import json
+import pathlib
+import struct
 import subprocess
 
 from harness import contents, expect, expect_equal
@@ -120,6 +123,15 @@ def test_traces(cli):
 def test_bench(cli):
     cli.bad("bench", status=2, message="a case is missing")
     cli.bad("bench", "warp", status=2, message="warp")
+    cli.bad("bench", "gelu", "--inputs", "nothing", status=1, message="the case gelu takes no --inputs")
+    cli.bad("bench", "gpt6l", "--inputs", cli.new_path(), status=1, message="cannot")
+    weights = next(pathlib.Path(cli.trained()).rglob("*.safetensors"))
+    cli.bad("bench", "gpt6l", "--inputs", weights, status=1, message="has no tensor named tokens")
+    tokens = pathlib.Path(cli.new_path())
+    for count, expected in ((5, "must be i64 [32769]"), (32769, "load_state_dict: ")):
+        header = json.dumps({"tokens": {"dtype": "I64", "shape": [count], "data_offsets": [0, 8 * count]}}).encode()
+        tokens.write_bytes(struct.pack("<Q", len(header)) + header + bytes(8 * count))
+        cli.bad("bench", "gpt6l", "--inputs", tokens, status=1, message=expected)
 
 
 def test_generate_without_what_it_needs(cli):

@@ -49,7 +49,9 @@ def test_logs(cli):
     expect("[traces] // Constructed by Delete Last Used" in "\n".join(lines), lines)
     known = "  fusions: what the fuser put together, and why not more\n" \
             "  recompiles: each compile of a jitted function: why, which guard failed, and how long it took\n" \
-            "  traces: the traces of each compile, pass by pass\n"
+            "  traces: the traces of each compile, pass by pass\n" \
+            "  compiled_autograd: each backward that compiled autograd captures, as a trace\n" \
+            "  compiled_autograd_verbose: the same with strides, and why none of the earlier captures serves\n"
     expect_equal(told("help", *bench), "fulgurite: FULGURITE_LOGS takes these, separated by commas:\n" + known, "help")
     expect_equal(told("fusion,", *bench), "fulgurite: FULGURITE_LOGS: fusion is unknown and has no effect; there are:\n" + known,
                  "an unknown channel")

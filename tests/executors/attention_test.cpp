@@ -13,15 +13,23 @@ namespace {
 struct Operands {
   Tensor query, key, value, grad;
 };
-Operands operands(int64_t batch, int64_t heads, int64_t queries, int64_t keys, int64_t features, Dtype dtype) {
+Operands operands(int64_t batch, int64_t heads, int64_t queries, int64_t keys, int64_t features, Dtype dtype,
+                  int64_t key_heads = 0) {
+  if (key_heads == 0) key_heads = heads;
   const int64_t longest = std::max(queries, keys);
-  const Tensor all = make({batch, longest, 3, heads, features}, dtype, -1, 1, 1);
-  const auto part = [&](int64_t i, int64_t length) {
-    const Tensor one = select(narrow(all, 1, 0, length), 2, i);
-    return transpose(one, 1, 2);
+  const Tensor all = make({batch, longest, heads + 2 * key_heads, features}, dtype, -1, 1, 1);
+  const auto part = [&](int64_t first, int64_t count, int64_t length) {
+    const Tensor shorter = narrow(all, 1, 0, length);
+    return transpose(narrow(shorter, 2, first, count), 1, 2);
   };
-  return {part(0, queries), part(1, keys), part(2, keys),
+  return {part(0, heads, queries), part(heads, key_heads, keys), part(heads + key_heads, key_heads, keys),
           transpose(make({batch, queries, heads, features}, dtype, -1, 1, 2), 1, 2)};
+}
+
+/// The logarithms of the rows' sums, by the forward.
+Tensor logsumexp_of(const Operands& o, const Tensor& mask, bool is_causal, Float scale) {
+  const auto [out, sums] = prims::scaled_dot_product_attention(o.query, o.key, o.value, mask, is_causal, scale);
+  return sums;
 }
 
 /// Both directions agree with the decomposition in f64.
@@ -30,8 +38,9 @@ void check(const Operands& o, const Tensor& mask, bool is_causal, Float scale = 
   const double tolerance = tolerance_of(o.query.dtype()) * 4;
   expect_as_decomposed(prims_scaled_dot_product_attention_symbol, {o.query, o.key, o.value, mask, is_causal, scale},
                        tolerance, at);
+  const Tensor sums = logsumexp_of(o, mask, is_causal, scale);
   expect_as_decomposed(prims_scaled_dot_product_attention_backward_symbol,
-                       {o.grad, o.query, o.key, o.value, mask, is_causal, scale}, tolerance * 4, at);
+                       {o.grad, o.query, o.key, o.value, sums, mask, is_causal, scale}, tolerance * 4, at);
 }
 
 }  // namespace
@@ -42,6 +51,7 @@ TEST("attention and its cotangents are those of the decomposition") {
     check(operands(1, 2, 70, 130, 33, dtype), {}, false);
     check(operands(1, 2, 130, 70, 20, dtype), {}, true);
     check(operands(2, 1, 1, 9, 8, dtype), {}, false);
+    check(operands(1, 2, 75, 75, 33, dtype), {}, true);
   }
   check(operands(1, 1, 3, 1300, 8, Dtype::f32), {}, false);
   check(operands(1, 1, 700, 700, 5, Dtype::f32), {}, true);
@@ -57,6 +67,58 @@ TEST("masks of attention are added, or choose") {
   }
 }
 
+TEST("a head of key and value serves several of query") {
+  for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
+    check(operands(2, 6, 33, 33, 16, dtype, 2), {}, true);
+    check(operands(1, 4, 20, 50, 24, dtype, 1), make({4, 20, 50}, dtype, -2, 2, 3), false);
+    check(operands(1, 4, 5, 5, 3, dtype, 2), {}, true);
+  }
+  const auto ungrouped = [](const Tensor& x) { return repeat_interleave(x, 3, 1); };
+  const Operands o = operands(2, 6, 33, 33, 16, Dtype::f32, 2);
+  const auto [grouped, grouped_sums] = prims::scaled_dot_product_attention(o.query, o.key, o.value, {}, true, 0.3);
+  const auto [repeated, repeated_sums] =
+      prims::scaled_dot_product_attention(o.query, ungrouped(o.key), ungrouped(o.value), {}, true, 0.3);
+  expect(elements(grouped) == elements(repeated), "repeated heads give other bits");
+}
+
+TEST("attention takes operands of any layout") {
+  for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
+    Operands o = operands(1, 2, 40, 40, 18, dtype);
+    const auto turned = [](const Tensor& x) { return transpose(transpose(x, 2, 3).contiguous(), 2, 3); };
+    check({turned(o.query), turned(o.key), turned(o.value), turned(o.grad)}, {}, true);
+    const Tensor wide = make({1, 2, 40, 37}, dtype, -1, 1, 4);  // rows that begin at odd places
+    const auto odd = [&](int64_t first) { return narrow(wide, 3, first, 18); };
+    check({odd(1), odd(2), odd(19), odd(18)}, {}, true);
+  }
+}
+
+TEST("attention of long rows in bf16 goes from block to block") {
+  check(operands(1, 1, 20, 1301, 34, Dtype::bf16), {}, false);
+  check(operands(1, 1, 1100, 1100, 8, Dtype::bf16), {}, true, 0.1);
+  const Operands o = operands(1, 2, 24, 1100, 16, Dtype::bf16);
+  const Tensor mask = ge(make({24, 1}, Dtype::f32, -1, 1, 7), 0);  // some queries see nothing
+  check(o, mask, false);
+  check(o, mul(make({2, 24, 1100}, Dtype::f32, -4, 4, 8), 1), false);
+}
+
+TEST("attention's results lie by rows and then by heads, so that joining the heads copies nothing") {
+  const Operands o = operands(2, 3, 17, 17, 16, Dtype::f32);
+  const Tensor out = nn::scaled_dot_product_attention(o.query, o.key, o.value, {}, 0.0, true);
+  expect_equal(out.shape(), Shape({2, 3, 17, 16}));
+  expect(transpose(out, 1, 2).is_contiguous(), "the result does not lie by rows");
+}
+
+TEST("what is not a number spreads to the rows that see it") {
+  for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
+    const Operands o = operands(1, 1, 40, 40, 16, dtype);
+    const Tensor key = o.key.clone();
+    select(select(select(key, 0, 0), 0, 0), 0, 20).fill_(std::nan(""));
+    const auto [out, sums] = prims::scaled_dot_product_attention(o.query, key, o.value, {}, true, 0.3);
+    const std::vector<double> values = elements(sums);
+    for (int64_t i = 0; i < 40; ++i) expect_equal(std::isnan(values[i]), i >= 20);
+  }
+}
+
 TEST("attention takes any scale") {
   for (const double scale : {-0.3, 0.0}) {
     check(operands(1, 2, 70, 37, 33, Dtype::f32), {}, false, scale);
@@ -66,11 +128,14 @@ TEST("attention takes any scale") {
 
 TEST("where one key has all the weight the scores get no cotangent, not even a rounded one") {
   for (const int64_t length : {4, 80}) {
-    const Operands o = operands(1, 2, length, length, 16, Dtype::f32);
-    const auto [dq, dk, dv] =
-        prims::scaled_dot_product_attention_backward(o.grad, o.query, o.key, o.value, {}, true, 1.0);
-    const Tensor first = narrow(dq, 2, 0, 1);  // the first query sees one key
-    for (const double slope : elements(first)) expect_equal(slope, 0.0);
+    for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
+      const Operands o = operands(1, 2, length, length, 16, dtype);
+      const Tensor sums = logsumexp_of(o, {}, true, 1.0);
+      const auto [dq, dk, dv] =
+          prims::scaled_dot_product_attention_backward(o.grad, o.query, o.key, o.value, sums, {}, true, 1.0);
+      const Tensor first = narrow(dq, 1, 0, 1);  // the first query sees one key
+      for (const double slope : elements(first)) expect_equal(slope, 0.0);
+    }
   }
 }
 
@@ -96,18 +161,20 @@ TEST("attention over nothing") {
   const Operands no_queries = operands(1, 2, 0, 4, 8, Dtype::f32);
   const auto [out, sums] =
       prims::scaled_dot_product_attention(no_queries.query, no_queries.key, no_queries.value, {}, false, 1.0);
-  expect_equal(out.shape(), Shape({1, 2, 0, 8}));
+  expect_equal(out.shape(), Shape({1, 0, 2, 8}));
   const auto [dq, dk, dv] = prims::scaled_dot_product_attention_backward(
-      no_queries.grad, no_queries.query, no_queries.key, no_queries.value, {}, false, 1.0);
+      no_queries.grad, no_queries.query, no_queries.key, no_queries.value, sums, {}, false, 1.0);
   expect_near(elements(dk), std::vector<double>(64, 0.0));
 }
 
 TEST("attention does not depend on the number of threads") {
-  const Operands o = operands(1, 3, 300, 300, 24, Dtype::f32);
-  expect_same_bits([&] {
-    const auto [out, sums] = prims::scaled_dot_product_attention(o.query, o.key, o.value, {}, true, 0.2);
-    const auto [dq, dk, dv] =
-        prims::scaled_dot_product_attention_backward(o.grad, o.query, o.key, o.value, {}, true, 0.2);
-    return std::vector<Tensor>{out, sums, dq, dk, dv};
-  });
+  for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
+    const Operands o = operands(1, 6, 300, 300, 24, dtype, 3);
+    expect_same_bits([&] {
+      const auto [out, sums] = prims::scaled_dot_product_attention(o.query, o.key, o.value, {}, true, 0.2);
+      const auto [dq, dk, dv] =
+          prims::scaled_dot_product_attention_backward(o.grad, o.query, o.key, o.value, sums, {}, true, 0.2);
+      return std::vector<Tensor>{out, sums, dq, dk, dv};
+    });
+  }
 }

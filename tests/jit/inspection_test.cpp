@@ -77,7 +77,6 @@ TEST("transforms of the user's run between the gradient and the executors") {
 
 TEST("what is not supported yet says so, and what is unknown names what is known") {
   const auto identity = [](Tensor x) { return x; };
-  expect_error([&] { jit(identity, {.compiled_autograd = true}); }, "not supported yet");
   expect_error([&] { jit(identity, {.executors = {"fast"}}); }, "registered are");
   expect_error(
       [&] {

@@ -68,6 +68,16 @@ prims.layer_norm_backward #1 bf16
 prims.layer_norm_backward #1 f16
 prims.layer_norm_backward #2 bf16
 prims.layer_norm_backward #2 f16
+prims.scaled_dot_product_attention_backward #1 bf16
+prims.scaled_dot_product_attention_backward #1 f16
+prims.scaled_dot_product_attention_backward #2 bf16
+prims.scaled_dot_product_attention_backward #2 f16
+prims.scaled_dot_product_attention_backward #3 bf16
+prims.scaled_dot_product_attention_backward #3 f16
+prims.scaled_dot_product_attention_backward #4 bf16
+prims.scaled_dot_product_attention_backward #4 f16
+prims.scaled_dot_product_attention_backward #5 bf16
+prims.scaled_dot_product_attention_backward #5 f16
 )");
 }
 

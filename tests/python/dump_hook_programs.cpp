@@ -3,9 +3,12 @@
 // usage: dump_hook_programs FOLDER COUNT SEED
 //   hooks.jsonl   an object for each program: its steps and its events, each with a checksum of what was seen
 #include <cmath>
+#include <cstdio>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
+#include <string_view>
 
 #include <fulgurite/fulgurite.h>
 
@@ -346,4 +349,11 @@ void add_program(WrittenRecords& records, unsigned number) {
 
 }  // namespace
 
-int main(int count, char** arguments) { return write_records("dump_hook_programs", "hooks", count, arguments, add_program); }
+int main(int count, char** arguments) {
+  const bool compiles = count > 1 && std::string_view(arguments[count - 1]) == "--compiled";
+  std::optional<compiled_autograd::Scope> scope;
+  if (compiles) scope.emplace(compiled_autograd::Options{.executors = {"eager"}});
+  const int status = write_records("dump_hook_programs", "hooks", count - compiles, arguments, add_program);
+  if (compiles) std::fprintf(stderr, "%lld captures\n", static_cast<long long>(compiled_autograd::captures()));
+  return status;
+}

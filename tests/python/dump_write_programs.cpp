@@ -74,6 +74,16 @@ void add_program(WrittenRecords& records, unsigned number) {
   const Run in_pieces = [&](const std::vector<Tensor>& a) { return differentiate([&](std::vector<Tensor> given) { return broken(given); }, a); };
   way("jit in pieces", in_pieces);
   way("jit in pieces, called again", in_pieces);
+  const auto captured = [](Run run) {
+    return [run = std::move(run)](const std::vector<Tensor>& a) {
+      const auto scope = compiled_autograd::enable({.fullgraph = true});
+      return run(a);
+    };
+  };
+  way("compiled autograd", captured([&](const std::vector<Tensor>& a) {
+        return differentiate([&](const std::vector<Tensor>& given) { return program.run(given); }, a);
+      }));
+  way("jit in pieces under compiled autograd", captured(in_pieces));
   const auto loss = [&program](Tensor a, Tensor b, Tensor c, Tensor d) {
     std::vector<Tensor> results = program.run({a, b, c, d});
     return std::tuple(WriteProgram::loss(results), results);

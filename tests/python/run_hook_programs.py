@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Runs random eager programs with hooks of all kinds under PyTorch and compares every event, in order, with the library's.
 
-usage: run_hook_programs.py BUILD_FOLDER [--count N] [--seed N]
+usage: run_hook_programs.py BUILD_FOLDER [--count N] [--seed N] [--compiled]
 
 BUILD_FOLDER/tests/dump_hook_programs draws and runs the programs. An event is a call of a hook or a result, with a checksum of the tensors it
-saw, which must agree to 1e-9. Ends with `N programs, N agree`.
+saw, which must agree to 1e-9. With --compiled the library's backwards are captured by compiled autograd. Ends with `N programs, N agree`.
 """
 import argparse
 import json
@@ -216,11 +216,13 @@ def main():
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--count", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--compiled", action="store_true")
     parser.add_argument("--show", action="store_true", help="print the steps of those that differ")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as path:
         folder = pathlib.Path(path)
-        subprocess.run([options.build / "tests" / "dump_hook_programs", folder, str(options.count), str(options.seed)], check=True)
+        how = ["--compiled"] if options.compiled else []
+        subprocess.run([options.build / "tests" / "dump_hook_programs", folder, str(options.count), str(options.seed), *how], check=True)
         records = [json.loads(line) for line in (folder / "hooks.jsonl").read_text().splitlines()]
     agree = refused = failed = 0
     for record in records:

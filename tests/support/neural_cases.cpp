@@ -122,11 +122,15 @@ void add_attention_cases(std::vector<OperatorCase>& out) {
   out.push_back({"prims.scaled_dot_product_attention", {heads(3, 2), heads(3, 2), heads(3, 2), None, true, 0.7}});
   out.push_back(
       {"prims.scaled_dot_product_attention", {heads(2, 2), heads(3, 2), heads(3, 2), floats({2, 3}), false, 0.7}});
+  const auto shared = [](int64_t length, int64_t width) { return floats({1, 1, length, width}, -1, 1); };
+  out.push_back({"prims.scaled_dot_product_attention", {heads(3, 2), shared(3, 2), shared(3, 4), None, true, 0.7}});
   op = "prims.scaled_dot_product_attention_backward";
+  const auto sums = [](int64_t length) { return floats({1, 2, length}, -1, 1); };
   for (const bool is_causal : {false, true})
-    out.push_back({op, {heads(3, 2), heads(3, 2), heads(3, 2), heads(3, 2), None, is_causal, 0.7}});
-  out.push_back({op, {heads(2, 4), heads(2, 2), heads(3, 2), heads(3, 4), floats({2, 3}), false, 0.7}});
-  out.push_back({op, {heads(2, 2), heads(2, 2), heads(3, 2), heads(3, 2), closed(), false, 0.7}});
+    out.push_back({op, {heads(3, 2), heads(3, 2), heads(3, 2), heads(3, 2), sums(3), None, is_causal, 0.7}});
+  out.push_back({op, {heads(2, 4), heads(2, 2), heads(3, 2), heads(3, 4), sums(2), floats({2, 3}), false, 0.7}});
+  out.push_back({op, {heads(2, 2), heads(2, 2), heads(3, 2), heads(3, 2), sums(2), closed(), false, 0.7}});
+  out.push_back({op, {heads(3, 4), heads(3, 2), shared(3, 2), shared(3, 4), sums(3), None, true, 0.7}});
 }
 
 }  // namespace

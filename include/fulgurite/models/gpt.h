@@ -22,6 +22,7 @@ struct GptOptions {
   int64_t block = 64;  // the longest sequence
   double dropout = 0;
   bool bias = false;
+  bool tanh_gelu = false;  // GPT-2's approximation of gelu
 };
 
 /// Each position looks at those before it.
@@ -64,8 +65,9 @@ struct GptCache {
 struct Mlp {
   nn::Linear fc, out;
   nn::Dropout dropout;
+  bool tanh_gelu = false;
 
-  Tensor operator()(const Tensor& x) const { return dropout(out(gelu(fc(x)))); }
+  Tensor operator()(const Tensor& x) const { return dropout(out(nn::gelu(fc(x), tanh_gelu ? "tanh" : "none"))); }
 };
 
 struct GptBlock {
@@ -161,6 +163,7 @@ inline Gpt make_gpt(const GptOptions& o) {
     block.mlp.fc = matrix(o.width, 4 * o.width, 0.02);
     block.mlp.out = matrix(4 * o.width, o.width, residual);
     block.mlp.dropout = {o.dropout};
+    block.mlp.tanh_gelu = o.tanh_gelu;
     model.blocks.push_back(std::move(block));
   }
   model.ln_f = norm();

@@ -1,6 +1,5 @@
 #include "executors/eager/kernels/attention.h"
 #include "ops/symbols.h"
-#include "runtime/parallel_for.h"
 
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
@@ -9,25 +8,17 @@ namespace {
 // the result.
 constexpr int64_t key_block = 512;
 
-struct Forward {
-  AttentionSizes sizes;
-  AttentionOperand query, key, value;
-  const AttentionOperand* mask;
-  bool is_causal;
-  double scale;
-};
-
 template <class Element>
 class ForwardWorker {
   using T = Compute<Element>;
 
  public:
-  ForwardWorker(const Forward& call, Element* out, T* log_sums)
+  ForwardWorker(const AttentionCall& call, std::span<const Tensor> results)
       : call_(call),
         s_(call.sizes),
-        out_(out),
-        log_sums_(log_sums),
-        form_(call.scale, call.mask != nullptr),
+        out_(results[0]),
+        log_sums_(data_of<T>(results[1])),
+        form_(call.scale, call.mask.has_value()),
         width_(padded<T>(s_.value_features)),
         keys_(panel_padded<T>(s_.keys) * s_.features),
         values_(panel_padded<T>(s_.value_features) * s_.keys),
@@ -37,15 +28,15 @@ class ForwardWorker {
         added_(key_block) {}
 
   void run(int64_t matrix, int64_t first, int64_t last) {
-    if (matrix != packed_) pack(matrix);
+    if (matrix / s_.group != packed_) pack(matrix / s_.group);
     for (int64_t i = first; i < last; i += tile_rows)
       tile_of_queries(matrix, i, std::min<int64_t>(tile_rows, last - i));
   }
 
  private:
   void pack(int64_t matrix) {
-    const Element* key = call_.key.template matrix<Element>(matrix, s_.batch);
-    const Element* value = call_.value.template matrix<Element>(matrix, s_.batch);
+    const Element* key = call_.key.template matrix<Element>(matrix, s_.key_batch);
+    const Element* value = call_.value.template matrix<Element>(matrix, s_.key_batch);
     pack_panels(key, call_.key.column, call_.key.row, s_.features, s_.keys, keys_.data());
     pack_panels(value, call_.value.row, call_.value.column, s_.keys, s_.value_features, values_.data());
     packed_ = matrix;
@@ -59,7 +50,7 @@ class ForwardWorker {
     }
     const Element* query = call_.query.template matrix<Element>(matrix, s_.batch) + first * call_.query.row;
     const LeftRows<Element> queries(query, call_.query.row, call_.query.column, rows, s_.features, rows_.data());
-    const int64_t key_count = call_.is_causal ? std::min(s_.keys, first + rows) : s_.keys;
+    const int64_t key_count = call_.seen_by(first + rows - 1);
     for (int64_t k = 0; k < key_count; k += key_block) {
       const int64_t count = std::min(key_block, key_count - k);
       const PanelOperand<T> keys{keys_.data() + k * s_.features, panel_columns<T>, panel_columns<T> * s_.features};
@@ -69,7 +60,7 @@ class ForwardWorker {
         T* const scores = scores_.data() + r * key_block;
         const int64_t seen = call_.is_causal ? std::clamp<int64_t>(first + r + 1 - k, 0, count) : count;
         const T* added = nullptr;
-        if (call_.mask != nullptr) {
+        if (call_.mask) {
           mask_row(*call_.mask, matrix, s_.batch, first + r, k, seen, added_.data());
           added = added_.data();
         }
@@ -94,22 +85,22 @@ class ForwardWorker {
                               k > 0);
     }
     if (key_count <= 0) std::fill_n(sums_.data(), rows * width_, T(0));
+    const ResultRows<Element> out(out_, matrix, s_.heads, s_.queries, s_.value_features);
     for (int64_t r = 0; r < rows; ++r) {
       const T factor = sum[r] == 0 ? T(0) : T(1) / sum[r];  // a query that sees nothing gets zeros
       T* const row = sums_.data() + r * width_;
       for (int64_t j = 0; j < width_; ++j) row[j] *= factor;
-      const int64_t place = matrix * s_.queries + first + r;
-      narrow_row(row, out_ + place * s_.value_features, s_.value_features);
-      log_sums_[place] =
+      narrow_row(row, out.first + (first + r) * out.stride, s_.value_features);
+      log_sums_[matrix * s_.queries + first + r] =
           sum[r] == 0 ? -infinite<T>
                       : static_cast<T>(static_cast<double>(most[r]) * form_.factor +
                                        __builtin_log(static_cast<double>(sum[r])));
     }
   }
 
-  const Forward& call_;
+  const AttentionCall& call_;
   const AttentionSizes& s_;
-  Element* out_;
+  const Tensor& out_;
   T* log_sums_;
   Scores<T> form_;
   int64_t width_;
@@ -120,34 +111,15 @@ class ForwardWorker {
 }  // namespace
 
 void attention_kernel(Arguments arguments, std::span<const Tensor> results) {
-  const Tensor &query = arguments[0].tensor(), &key = arguments[1].tensor();
-  const AttentionSizes sizes(query, key, results[0]);
-  if (is_better_in_f64(sizes, query.impl()->dtype)) return run_in_f64(attention_kernel, arguments, results);
-  const size_t batch = sizes.batch.size();
-  const Tensor& mask = arguments[3].tensor_or_none();
-  const AttentionOperand mask_operand(mask.defined() ? mask : query, batch);
-  const Forward call{sizes,
-                     {query, batch},
-                     {key, batch},
-                     {arguments[2].tensor(), batch},
-                     mask.defined() ? &mask_operand : nullptr,
-                     arguments[4].boolean(),
-                     arguments[5].floating()};
-  if (sizes.matrices * sizes.queries == 0) return;
-
-  // Few matrices: their queries are cut too.
-  const int64_t wanted = sizes.matrices >= 16 ? 1 : (16 + sizes.matrices - 1) / sizes.matrices;
-  const int64_t rows = std::max<int64_t>(64, ((sizes.queries + wanted - 1) / wanted + 7) / 8 * 8);
-  const int64_t pieces = (sizes.queries + rows - 1) / rows;
-  visit_floating(query.impl()->dtype, [&]<class Element>() {
-    const auto body = [&](int64_t begin, int64_t end) {
-      ForwardWorker<Element> worker(call, data_of<Element>(results[0]), data_of<Compute<Element>>(results[1]));
-      for (int64_t i = begin; i < end; ++i)
-        worker.run(i / pieces, i % pieces * rows, std::min(sizes.queries, (i % pieces + 1) * rows));
-    };
-    const int64_t work = sizes.matrices * sizes.queries * sizes.keys * (sizes.features + sizes.value_features);
-    const int64_t count = sizes.matrices * pieces;
-    parallel_for(count, work < 200000 ? count + 1 : 1, body);
+  const AttentionCall call(arguments, 0);
+  const Dtype dtype = arguments[0].tensor().impl()->dtype;
+  if (is_better_in_f64(call.sizes, dtype)) return run_in_f64(attention_kernel, arguments, results);
+#if defined(__AVX512F__)
+  if (is_worth_pairs(call.sizes, dtype) && has_products_of_pairs())
+    return kernels_avx512_bf16::attention_kernel(arguments, results);
+#endif
+  visit_floating(dtype, [&]<class Element>() {
+    for_each_piece(call, [&] { return ForwardWorker<Element>(call, results); });
   });
 }
 

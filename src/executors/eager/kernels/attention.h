@@ -1,26 +1,45 @@
 #pragma once
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "executors/eager/kernels/pack.h"
 #include "executors/eager/kernels/wide.h"
+#include "runtime/parallel_for.h"
 
 // What the two directions of attention share. Scores never become a whole matrix: a tile of them is computed, made into
 // probabilities and used at once.
+#if defined(__AVX512F__)
+namespace fulgurite::kernels_avx512_bf16 {
+void attention_kernel(Arguments, std::span<const Tensor> results);
+void attention_backward_kernel(Arguments, std::span<const Tensor> results);
+}  // namespace fulgurite::kernels_avx512_bf16
+#endif
+
 namespace fulgurite::FULGURITE_KERNELS {
 
 void attention_kernel(Arguments, std::span<const Tensor> results);
 void attention_backward_kernel(Arguments, std::span<const Tensor> results);
 
-/// An operand of attention: a stack of matrices with any strides, its batch dimensions broadcast to those of the
-/// result.
+/// Whether the CPU has the instructions of the variant avx512_bf16.
+inline bool has_products_of_pairs() {
+#if defined(__x86_64__)
+  static const bool has_them = __builtin_cpu_supports("avx512bf16");
+  return has_them;
+#else
+  return false;
+#endif
+}
+
+/// An operand of attention: a stack of matrices with any strides. One whose rows are numbers (`row_dimensions` 1) has no
+/// columns.
 struct AttentionOperand {
   const char* data = nullptr;
   Dtype dtype = Dtype::f32;
   int64_t row = 0, column = 0;
   Sizes batch_strides;
 
-  AttentionOperand(const Tensor& t, size_t batch_dimensions) {
+  AttentionOperand(const Tensor& t, size_t batch_dimensions, size_t row_dimensions = 2) {
     const TensorImpl& x = *t.impl();
     data = x.data();
     dtype = x.dtype;
@@ -28,9 +47,9 @@ struct AttentionOperand {
     const auto stride = [&](size_t from_end) {
       return from_end > ndim || x.sizes[ndim - from_end] == 1 ? int64_t{0} : x.strides[ndim - from_end];
     };
-    column = stride(1);
-    row = stride(2);
-    for (size_t d = batch_dimensions; d-- > 0;) batch_strides.push_back(stride(d + 3));
+    column = row_dimensions == 2 ? stride(1) : 0;
+    row = stride(row_dimensions);
+    for (size_t d = batch_dimensions; d-- > 0;) batch_strides.push_back(stride(d + 1 + row_dimensions));
   }
   /// The first element of one matrix of the stack.
   template <class Element>
@@ -45,24 +64,106 @@ struct AttentionOperand {
 };
 
 struct AttentionSizes {
-  Sizes batch;
-  int64_t matrices = 1;
+  Sizes batch, key_batch;            // of query, and of key and value, whose last one may be smaller
+  int64_t matrices = 1;              // of query
+  int64_t group = 1;                 // those of them, one after another, that one matrix of key serves
+  int64_t heads = 1, key_heads = 1;  // matrices whose rows take turns in a result
   int64_t queries = 0, keys = 0, features = 0, value_features = 0;
 
-  /// `result` has the shape of attention's first result.
-  AttentionSizes(const Tensor& query, const Tensor& key, const Tensor& result) {
-    const Sizes& sizes = sizes_of(result);
-    const size_t ndim = sizes.size();
+  AttentionSizes(const Tensor& query, const Tensor& key, const Tensor& value) {
+    const Sizes &q = sizes_of(query), &k = sizes_of(key);
+    const size_t ndim = q.size();
     for (size_t d = 0; d + 2 < ndim; ++d) {
-      batch.push_back(sizes[d]);
-      matrices *= sizes[d];
+      batch.push_back(q[d]);
+      key_batch.push_back(k[d]);
+      matrices *= q[d];
     }
-    queries = sizes[ndim - 2];
-    value_features = sizes[ndim - 1];
-    features = sizes_of(query).back();
-    keys = sizes_of(key)[sizes_of(key).size() - 2];
+    if (ndim > 2 && key_batch.back() > 0) group = batch.back() / key_batch.back();
+    if (ndim > 3) {
+      heads = batch.back();
+      key_heads = key_batch.back();
+    }
+    queries = q[ndim - 2];
+    features = q[ndim - 1];
+    keys = k[ndim - 2];
+    value_features = sizes_of(value).back();
   }
 };
+
+/// Where the rows of one matrix of a result are. Results of four dimensions and more lie by rows and then by heads.
+template <class Element>
+struct ResultRows {
+  Element* first;
+  int64_t stride;
+
+  ResultRows(const Tensor& result, int64_t matrix, int64_t heads, int64_t rows, int64_t columns)
+      : first(data_of<Element>(result) + (matrix / heads * rows * heads + matrix % heads) * columns),
+        stride(heads * columns) {}
+};
+
+/// The arguments from `first` on: query, key, value, what is only the backward's, mask, is_causal, scale.
+struct AttentionCall {
+  AttentionSizes sizes;
+  AttentionOperand query, key, value;
+  std::optional<AttentionOperand> mask;
+  bool is_causal;
+  double scale;
+
+  AttentionCall(Arguments a, size_t first)
+      : sizes(a[first].tensor(), a[first + 1].tensor(), a[first + 2].tensor()),
+        query(a[first].tensor(), sizes.batch.size()),
+        key(a[first + 1].tensor(), sizes.batch.size()),
+        value(a[first + 2].tensor(), sizes.batch.size()),
+        is_causal(a[a.size() - 2].boolean()),
+        scale(a[a.size() - 1].floating()) {
+    const Tensor& added = a[a.size() - 3].tensor_or_none();
+    if (added.defined()) mask.emplace(added, sizes.batch.size());
+  }
+  /// How many keys a query sees.
+  int64_t seen_by(int64_t position) const { return is_causal ? std::min(sizes.keys, position + 1) : sizes.keys; }
+  /// Multiplications, roughly.
+  int64_t work() const {
+    return sizes.matrices * sizes.queries * sizes.keys * (sizes.features + sizes.value_features);
+  }
+};
+struct AttentionBackwardCall : AttentionCall {
+  AttentionOperand grad, logsumexp;
+  explicit AttentionBackwardCall(Arguments a)
+      : AttentionCall(a, 1), grad(a[0].tensor(), sizes.batch.size()), logsumexp(a[4].tensor(), sizes.batch.size(), 1) {}
+};
+
+/// Calls run(worker, matrix, first query, past the last query) for pieces of all matrices. Few matrices: their queries are cut too.
+template <class Make>
+void for_each_piece(const AttentionCall& call, Make&& make_worker) {
+  const AttentionSizes& s = call.sizes;
+  if (s.matrices * s.queries == 0) return;
+  const int64_t wanted = s.matrices >= 16 ? 1 : (16 + s.matrices - 1) / s.matrices;
+  const int64_t rows = std::max<int64_t>(64, ((s.queries + wanted - 1) / wanted + 7) / 8 * 8);
+  const int64_t pieces = (s.queries + rows - 1) / rows, count = s.matrices * pieces;
+  const auto body = [&](int64_t begin, int64_t end) {
+    auto worker = make_worker();
+    for (int64_t i = begin; i < end; ++i)
+      worker.run(i / pieces, i % pieces * rows, std::min(s.queries, (i % pieces + 1) * rows));
+  };
+  parallel_for(count, call.work() < 200000 ? count + 1 : 1, body);
+}
+/// Calls worker.run(matrix of keys) for all of them.
+template <class Make>
+void for_each_key_matrix(const AttentionCall& call, Make&& make_worker) {
+  const int64_t count = call.sizes.matrices / call.sizes.group;
+  const auto body = [&](int64_t begin, int64_t end) {
+    auto worker = make_worker();
+    for (int64_t i = begin; i < end; ++i) worker.run(i);
+  };
+  parallel_for(count, call.work() < 100000 ? count + 1 : 1, body);
+}
+
+/// Whether the instructions on pairs of bf16 serve, where the CPU has them. They round probabilities and their cotangents to
+/// bf16, which small matrices need not suffer. Asked of one matrix: its result must not depend on how many there are.
+inline bool is_worth_pairs(const AttentionSizes& sizes, Dtype dtype) {
+  return dtype == Dtype::bf16 && std::min(sizes.queries, sizes.keys) >= 16 &&
+         sizes.queries * sizes.keys * (sizes.features + sizes.value_features) >= 32768;
+}
 
 /// Whether f32 matrices are so small that speed says nothing against f64. Scores of f32 are rounded at their own size,
 /// which shows in the results where scores are large and weights even. Asked of one matrix: its result must not depend on
@@ -112,13 +213,13 @@ FULGURITE_INLINE Doubles first_lanes(const Doubles& value, int64_t count, double
   return result;
 }
 
-/// `value` where `weight` is one, minus infinity elsewhere.
-FULGURITE_INLINE Floats where_one(const Floats& weight, const Floats& value) {
-  return select(weight == Floats(1.f), value, Floats(-infinite<float>));
+/// `value` where `weight` is above a half, minus infinity elsewhere.
+FULGURITE_INLINE Floats where_most(const Floats& weight, const Floats& value) {
+  return select(weight > Floats(0.5f), value, Floats(-infinite<float>));
 }
-FULGURITE_INLINE Doubles where_one(const Doubles& weight, const Doubles& value) {
+FULGURITE_INLINE Doubles where_most(const Doubles& weight, const Doubles& value) {
   Doubles result;
-  for (int i = 0; i < lanes; ++i) result.lane[i] = weight.lane[i] == 1 ? value.lane[i] : -infinite<double>;
+  for (int i = 0; i < lanes; ++i) result.lane[i] = weight.lane[i] > 0.5 ? value.lane[i] : -infinite<double>;
   return result;
 }
 
@@ -135,17 +236,21 @@ struct Scores {
         factor(!has_mask && scale > 0 ? static_cast<T>(scale) : T(1)),
         is_direct(!has_mask && scale > 0) {}
 
-  /// Makes products of one query with `count` keys into scores, which only their factor parts from the true ones. Gives
-  /// the maximum.
+  /// Makes products of one query with `count` keys into scores, which only their factor parts from the true ones.
+  void finish(T* row, const T* added, int64_t count) const {
+    if (is_direct) return;
+    for (int64_t j = 0; j < count; j += lanes) {
+      const Wides<T> value = load(row + j);
+      store(row + j, added == nullptr ? value * Wides<T>(scale)
+                                      : multiply_add(value, Wides<T>(scale), load_up_to(added + j, count - j)));
+    }
+  }
+  /// The same, and their maximum.
   T maximum_of(T* row, const T* added, int64_t count) const {
+    finish(row, added, count);
     Wides<T> most(-infinite<T>);
     for (int64_t j = 0; j < count; j += lanes) {
-      Wides<T> value = load(row + j);
-      if (!is_direct) {
-        value = added == nullptr ? value * Wides<T>(scale)
-                                 : multiply_add(value, Wides<T>(scale), load_up_to(added + j, count - j));
-        store(row + j, value);
-      }
+      const Wides<T> value = load(row + j);
       most = maximum(most, first_lanes(value, count - j, -infinite<T>));
     }
     return maximum_of_lanes(most);

@@ -1,5 +1,4 @@
 #include "executors/eager/kernels/attention.h"
-#include "runtime/parallel_for.h"
 
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
@@ -13,33 +12,25 @@ int64_t queries_at_once(int64_t keys, int64_t element_bytes) {
   return std::clamp<int64_t>(fitting, tile_rows, most_queries);
 }
 
-struct Backward {
-  AttentionSizes sizes;
-  AttentionOperand grad, query, key, value;
-  const AttentionOperand* mask;
-  bool is_causal;
-  double scale;
-};
-
 template <class T>
 constexpr int64_t panels_size(int64_t rows, int64_t columns) {
   return panel_padded<T>(columns) * rows;
 }
 
-// One matrix after the other, on one thread. Probabilities are computed again from the scores and add up to one as closely
-// as they can: what a score gets is a difference of nearly equal numbers where one key has nearly all the weight, and has
-// to become zero there.
+// One matrix of keys after the other with all queries that it serves, on one thread. Probabilities are computed again from
+// the scores and the sums' logarithms, and made to add up to one as closely as they can: what a score gets is a difference
+// of nearly equal numbers where one key has nearly all the weight, and has to become zero there.
 template <class Element>
 class BackwardWorker {
   using T = Compute<Element>;
   static constexpr int64_t panel = panel_columns<T>;
 
  public:
-  explicit BackwardWorker(const Backward& call, std::span<const Tensor> results)
+  explicit BackwardWorker(const AttentionBackwardCall& call, std::span<const Tensor> results)
       : call_(call),
         s_(call.sizes),
         results_(results),
-        form_(call.scale, call.mask != nullptr),
+        form_(call.scale, call.mask.has_value()),
         width_(padded<T>(s_.features)),
         value_width_(padded<T>(s_.value_features)),
         query_block_(queries_at_once(s_.keys, sizeof(T))),
@@ -58,24 +49,26 @@ class BackwardWorker {
         dvalue_(s_.keys * value_width_),
         added_(whole_lanes(s_.keys)) {}
 
-  void run(int64_t matrix) {
-    matrix_ = matrix;
-    const Element* key = call_.key.template matrix<Element>(matrix, s_.batch);
-    const Element* value = call_.value.template matrix<Element>(matrix, s_.batch);
+  void run(int64_t key_matrix) {
+    const Element* key = call_.key.template matrix<Element>(key_matrix, s_.key_batch);
+    const Element* value = call_.value.template matrix<Element>(key_matrix, s_.key_batch);
     pack_panels(key, call_.key.column, call_.key.row, s_.features, s_.keys, keys_turned_.data());
     pack_panels(value, call_.value.column, call_.value.row, s_.value_features, s_.keys, values_turned_.data());
     pack_panels(key, call_.key.row, call_.key.column, s_.keys, s_.features, keys_.data());
     std::fill_n(dkey_.data(), s_.keys * width_, T(0));
     std::fill_n(dvalue_.data(), s_.keys * value_width_, T(0));
-    for (int64_t i = 0; i < s_.queries; i += query_block_) block_of_queries(i, std::min(query_block_, s_.queries - i));
-    write(results_[1], dkey_.data(), width_, matrix * s_.keys, s_.keys, s_.features);
-    write(results_[2], dvalue_.data(), value_width_, matrix * s_.keys, s_.keys, s_.value_features);
+    for (int64_t member = 0; member < s_.group; ++member) {
+      matrix_ = key_matrix * s_.group + member;
+      for (int64_t i = 0; i < s_.queries; i += query_block_) block_of_queries(i, std::min(query_block_, s_.queries - i));
+    }
+    write({results_[1], key_matrix, s_.key_heads, s_.keys, s_.features}, dkey_.data(), width_, 0, s_.keys, s_.features);
+    write({results_[2], key_matrix, s_.key_heads, s_.keys, s_.value_features}, dvalue_.data(), value_width_, 0, s_.keys,
+          s_.value_features);
   }
 
  private:
-  void write(const Tensor& to, const T* from, int64_t width, int64_t first, int64_t rows, int64_t columns) {
-    for (int64_t r = 0; r < rows; ++r)
-      narrow_row(from + r * width, data_of<Element>(to) + (first + r) * columns, columns);
+  void write(const ResultRows<Element>& to, const T* from, int64_t width, int64_t first, int64_t rows, int64_t columns) {
+    for (int64_t r = 0; r < rows; ++r) narrow_row(from + r * width, to.first + (first + r) * to.stride, columns);
   }
 
   void block_of_queries(int64_t first, int64_t rows) {
@@ -88,7 +81,7 @@ class BackwardWorker {
     pack_panels(query, call_.query.row, call_.query.column, rows, s_.features, queries_.data());
     pack_panels(grad, call_.grad.row, call_.grad.column, rows, s_.value_features, grads_.data());
 
-    const int64_t key_count = seen_by(first + rows - 1);
+    const int64_t key_count = call_.seen_by(first + rows - 1);
     multiply_by_keys(first, rows, s_.features, query_rows, keys_turned_, probabilities_);
     multiply_by_keys(first, rows, s_.value_features, grad_rows, values_turned_, slopes_);
     for (int64_t r = 0; r < rows; ++r) slopes_of_row(first + r, r, whole_lanes(tile_end(first, r, rows)));
@@ -104,14 +97,12 @@ class BackwardWorker {
       gather_keys(first, rows, k, std::min(key_block, key_count - k));
     }
     if (key_count <= 0) std::fill_n(dquery_.data(), rows * width_, T(0));
-    write(results_[0], dquery_.data(), width_, matrix_ * s_.queries + first, rows, s_.features);
+    write({results_[0], matrix_, s_.heads, s_.queries, s_.features}, dquery_.data(), width_, first, rows, s_.features);
   }
 
-  /// How many keys a query sees.
-  int64_t seen_by(int64_t query) const { return call_.is_causal ? std::min(s_.keys, query + 1) : s_.keys; }
   /// How many keys the last query of the tile sees that row r of the block is in.
   int64_t tile_end(int64_t first, int64_t r, int64_t rows) const {
-    return seen_by(first + std::min(r / tile_rows * tile_rows + tile_rows, rows) - 1);
+    return call_.seen_by(first + std::min(r / tile_rows * tile_rows + tile_rows, rows) - 1);
   }
 
   // Products of some queries' rows with all keys that one of a tile of them sees.
@@ -131,14 +122,15 @@ class BackwardWorker {
   void slopes_of_row(int64_t query, int64_t row, int64_t width) {
     T* const probabilities = probabilities_.data() + row * stride_;
     T* const slopes = slopes_.data() + row * stride_;
-    const int64_t seen = seen_by(query);
-    if (call_.mask != nullptr) mask_row(*call_.mask, matrix_, s_.batch, query, 0, seen, added_.data());
-    const T most = form_.maximum_of(probabilities, call_.mask != nullptr ? added_.data() : nullptr, seen);
+    const int64_t seen = call_.seen_by(query);
+    if (call_.mask) mask_row(*call_.mask, matrix_, s_.batch, query, 0, seen, added_.data());
+    form_.finish(probabilities, call_.mask ? added_.data() : nullptr, seen);
+    const double logarithm = call_.logsumexp.template matrix<T>(matrix_, s_.batch)[query * call_.logsumexp.row];
     Wides<T> sum(T(0)), references(-infinite<T>);
-    exponentials(probabilities, most, form_.factor, seen, width,
+    exponentials(probabilities, static_cast<T>(logarithm / form_.factor), form_.factor, seen, width,
                  [&](int64_t j, const Wides<T>& value) __attribute__((always_inline)) {
                    sum = sum + value;
-                   references = maximum(references, where_one(value, load(slopes + j)));
+                   references = maximum(references, where_most(value, load(slopes + j)));
                  });
     const T total = sum_of_lanes(sum);
     const T share = total == 0 ? T(0) : T(1) / total;  // a query that sees nothing: its probabilities are 0
@@ -176,7 +168,7 @@ class BackwardWorker {
     }
   }
 
-  const Backward& call_;
+  const AttentionBackwardCall& call_;
   const AttentionSizes& s_;
   std::span<const Tensor> results_;
   Scores<T> form_;
@@ -188,27 +180,15 @@ class BackwardWorker {
 }  // namespace
 
 void attention_backward_kernel(Arguments arguments, std::span<const Tensor> results) {
-  const Tensor &grad = arguments[0].tensor(), &query = arguments[1].tensor(), &key = arguments[2].tensor();
-  const AttentionSizes sizes(query, key, grad);
-  if (is_better_in_f64(sizes, query.impl()->dtype)) return run_in_f64(attention_backward_kernel, arguments, results);
-  const size_t batch = sizes.batch.size();
-  const Tensor& mask = arguments[4].tensor_or_none();
-  const AttentionOperand mask_operand(mask.defined() ? mask : query, batch);
-  const Backward call{sizes,
-                      {grad, batch},
-                      {query, batch},
-                      {key, batch},
-                      {arguments[3].tensor(), batch},
-                      mask.defined() ? &mask_operand : nullptr,
-                      arguments[5].boolean(),
-                      arguments[6].floating()};
-  visit_floating(query.impl()->dtype, [&]<class Element>() {
-    const auto body = [&](int64_t begin, int64_t end) {
-      BackwardWorker<Element> worker(call, results);
-      for (int64_t i = begin; i < end; ++i) worker.run(i);
-    };
-    const int64_t work = sizes.matrices * sizes.queries * sizes.keys * (sizes.features + sizes.value_features);
-    parallel_for(sizes.matrices, work < 100000 ? sizes.matrices + 1 : 1, body);
+  const AttentionBackwardCall call(arguments);
+  const Dtype dtype = arguments[1].tensor().impl()->dtype;
+  if (is_better_in_f64(call.sizes, dtype)) return run_in_f64(attention_backward_kernel, arguments, results);
+#if defined(__AVX512F__)
+  if (is_worth_pairs(call.sizes, dtype) && has_products_of_pairs())
+    return kernels_avx512_bf16::attention_backward_kernel(arguments, results);
+#endif
+  visit_floating(dtype, [&]<class Element>() {
+    for_each_key_matrix(call, [&] { return BackwardWorker<Element>(call, results); });
   });
 }
 

@@ -33,6 +33,12 @@ struct Wide<double> {
   typedef double type __attribute__((vector_size(part_bytes)));
   typedef double unaligned __attribute__((vector_size(part_bytes), aligned(8), may_alias));
 };
+/// What a tile's sums grow by; other factors than the sums' own type (pairs of bf16) say theirs beside themselves.
+template <class T>
+[[gnu::always_inline]] inline typename Wide<T>::type add_products(const typename Wide<T>::type& sum, T x,
+                                                                  const typename Wide<T>::type& values) {
+  return sum + x * values;
+}
 template <class T>
 inline constexpr int64_t wide_lanes = part_bytes / sizeof(T);
 /// Columns of a packed panel of B: element (k, j) is at panel[j / panel_columns][k][j % panel_columns].
@@ -57,8 +63,8 @@ template <class T>
 }
 
 /// Where A's element (row, k) is: a[row * stride + k], or with `transposed` a[k * stride + row].
-template <class T, bool transposed, int... row, int... column>
-[[gnu::always_inline]] inline void tile(const T* a, int64_t a_stride, const T* b, int64_t b_stride, T* c,
+template <class T, bool transposed, class Factor, int... row, int... column>
+[[gnu::always_inline]] inline void tile(const Factor* a, int64_t a_stride, const Factor* b, int64_t b_stride, T* c,
                                         int64_t c_stride, int64_t depth, bool accumulate,
                                         std::integer_sequence<int, row...>, std::integer_sequence<int, column...>) {
   using Vector = typename Wide<T>::type;
@@ -70,11 +76,11 @@ template <class T, bool transposed, int... row, int... column>
   };
   (start(row), ...);
   for (int64_t k = 0; k < depth; ++k) {
-    const Vector values[columns] = {load_wide(b + column * lanes)...};
+    const typename Wide<Factor>::type values[columns] = {load_wide(b + column * lanes)...};
     b += b_stride;
     const auto step = [&](int r) __attribute__((always_inline)) {
-      const T x = transposed ? a[r] : a[r * a_stride];
-      ((sum[r][column] += x * values[column]), ...);
+      const Factor x = transposed ? a[r] : a[r * a_stride];
+      ((sum[r][column] = add_products<T>(sum[r][column], x, values[column])), ...);
     };
     (step(row), ...);
     a += transposed ? a_stride : 1;
@@ -86,8 +92,8 @@ template <class T, bool transposed, int... row, int... column>
 }
 
 /// `rows` (at most tile_rows) rows of C = A · B (+ C). C has `columns` rounded up to whole vectors; B lies in panels.
-template <class T, bool transposed, int rows>
-inline void row_tile(int64_t columns, int64_t depth, const T* a, int64_t a_stride, const T* b, int64_t b_stride,
+template <class T, bool transposed, int rows, class Factor>
+inline void row_tile(int64_t columns, int64_t depth, const Factor* a, int64_t a_stride, const Factor* b, int64_t b_stride,
                      int64_t panel_stride, T* c, int64_t c_stride, bool accumulate) {
   constexpr std::make_integer_sequence<int, rows> each_row;
   for (int64_t j = 0; j < columns; j += panel_columns<T>, b += panel_stride) {
@@ -107,9 +113,9 @@ struct PanelOperand {
   int64_t panel_stride;  // between panels
 };
 
-template <class T, bool transposed>
-inline void multiply_rows(int64_t rows, int64_t columns, int64_t depth, const T* a, int64_t a_stride, PanelOperand<T> b,
-                          T* c, int64_t c_stride, bool accumulate) {
+template <class T, bool transposed, class Factor>
+inline void multiply_rows(int64_t rows, int64_t columns, int64_t depth, const Factor* a, int64_t a_stride,
+                          PanelOperand<Factor> b, T* c, int64_t c_stride, bool accumulate) {
   for (; rows >= tile_rows; rows -= tile_rows) {
     row_tile<T, transposed, tile_rows>(columns, depth, a, a_stride, b.data, b.stride, b.panel_stride, c, c_stride,
                                        accumulate);

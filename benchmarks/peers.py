@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Training steps, a LLaMA block, decoding and single fusions against PyTorch (eager with a fused optimizer, and inductor) and jax: the same work,
+from the same weights and tokens, in turns, each side in a process of its own, the best of all rounds. CPU time with one thread, wall time with more.
+PEERS is a folder with the peers' own programs (torch_bench.py, jax_bench.py, common.py); a peer that is not installed is left out.
+usage: peers.py FULGURITE PEERS [--cases gpt6l,…] [--dtypes f32,bf16] [--threads 1] [--rounds 3] [--seconds 3] [--peers eager,compile,jax]
+                [--write docs/performance.md]   (run by a Python that has PyTorch; fails when a loss differs)"""
+import argparse
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+TUNED = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "100000000000", "MALLOC_TOP_PAD_": "268435456"}
+CASES = {"gpt6l": "GPT, 6 layers of 384, batch 8 x 256: training step", "gpt124m": "GPT-2 of 124 M, batch 4 x 64: training step",
+         "llama": "LLaMA block of 1024, 512 tokens", "gelu": "gelu(x * w + b), 4096 x 4096", "layernorm": "layer norm, 8192 x 1024",
+         "softmax": "softmax, 8192 x 1024", "xent": "cross entropy, 2048 x 50257", "adamw": "AdamW, 50 M parameters",
+         "decode": "GPT-2 of 124 M, decoding 64 tokens"}
+TRAINING = ("gpt6l", "gpt124m")
+FIGURES = {"gpt6l": ["step"], "gpt124m": ["step"], "llama": ["fwd", "fwdbwd"]}
+LOSS_DIFFERENCE = {"f32": 2e-4, "bf16": 2e-2}  # relative, of the first step and of the fourth
+OUR_PARTS = {"ln1": "ln_1", "qkv": "attn.qkv", "proj": "attn.proj", "ln2": "ln_2", "fc": "mlp.fc", "out": "mlp.out"}
+
+
+def our_name(name):
+    """h0.qkv.w is blocks.0.attn.qkv.weight."""
+    *path, leaf = name.split(".") if "." in name else [name, "w"]
+    leaf = {"w": "weight", "b": "bias"}[leaf]
+    if path[0] == "lnf":
+        path = ["ln_f"]
+    elif len(path) == 2:
+        path = ["blocks", path[0][1:], OUR_PARTS[path[1]]]
+    return ".".join([*path, leaf])
+
+
+def save_inputs(case, folder, peers):
+    """The peers' weights and tokens, as a file of safetensors."""
+    sys.path.insert(0, str(peers))
+    import common
+    tensors = {our_name(name): value for name, value in common.gpt_params(common.GPT[case]).items()}
+    tensors["tokens"] = common.gpt_tokens(common.GPT[case])
+    header, data, offset = {}, [], 0
+    for name, value in tensors.items():
+        header[name] = {"dtype": "I64" if value.dtype.kind == "i" else "F32", "shape": list(value.shape), "data_offsets": [offset, offset + value.nbytes]}
+        data.append(value.tobytes())
+        offset += value.nbytes
+    text = json.dumps(header).encode()
+    path = pathlib.Path(folder) / f"{case}.safetensors"
+    path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(data))
+    return path
+
+
+def figures_of(command, variables, threads):
+    """What a program printed, by metric; the reason under "error" where it failed."""
+    environment = {**os.environ, **variables, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads), "NPROC": str(threads),
+                   "FULGURITE_NUM_THREADS": str(threads), "JAX_PLATFORMS": "cpu",
+                   "XLA_FLAGS": f"--xla_cpu_multi_thread_eigen={'false' if threads == 1 else 'true'} intra_op_parallelism_threads={threads}"}
+    pinned = ["taskset", "-c", "1", *command] if threads == 1 and os.cpu_count() > 1 else command
+    done = subprocess.run(pinned, capture_output=True, text=True, env=environment)
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    found = {line["metric"]: line["value"] for line in lines}
+    if not found:
+        found["error"] = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
+    return found
+
+
+class Side:
+    """One program on one case: the least of each time, the last of what is not a time."""
+
+    def __init__(self, command, variables):
+        self.command, self.variables, self.figures = command, variables, {}
+
+    def run(self, threads):
+        for metric, value in figures_of(self.command, self.variables, threads).items():
+            is_time = metric.endswith("_best")
+            self.figures[metric] = min(value, self.figures.get(metric, value)) if is_time else value
+
+
+def sides_of(options, case, dtype, inputs):
+    seconds = ["--seconds", str(options.seconds)]
+    ours = [options.fulgurite, "bench", case, "--dtype", dtype, "--threads", str(options.threads), *seconds]
+    if inputs:
+        ours += ["--inputs", str(inputs)]
+    sides = {"ours": Side(ours, TUNED)}
+    for peer in options.peers.split(","):
+        program = ["jax_bench.py"] if peer == "jax" else ["torch_bench.py", "--peer", peer]
+        command = [sys.executable, str(options.programs / program[0]), *program[1:], "--case", case, "--dtype", "bf16" if dtype == "bf16" else "fp32", *seconds]
+        sides[peer] = Side(command, TUNED)
+    return sides
+
+
+def check_losses(case, dtype, sides):
+    """Whether all did the same work."""
+    wrong = []
+    for metric in ("loss_first", "loss_step3"):
+        own = sides["ours"].figures[metric]
+        for name, side in sides.items():
+            if metric in side.figures and abs(side.figures[metric] - own) > LOSS_DIFFERENCE[dtype] * abs(own):
+                wrong.append(f"{case} {dtype}: {metric} is {own}, {side.figures[metric]} by {name}")
+    return wrong
+
+
+def rows_of(case, dtype, sides, threads):
+    time = "cpu_ms_best" if threads == 1 else "ms_best"
+    rows = []
+    for figure in FIGURES.get(case, [""]):
+        metric = f"{figure}_{time}" if figure else time
+        found = {name: round(side.figures[metric], 2) for name, side in sides.items() if metric in side.figures}
+        peers = {name: ms for name, ms in found.items() if name != "ours"}
+        row = {"case": case, "figure": figure, "dtype": dtype, "threads": threads, **found}
+        if peers and "ours" in found:
+            row["best_peer"] = min(peers, key=peers.get)
+            row["ratio"] = round(min(peers.values()) / found["ours"], 2)
+        row["errors"] = {name: side.figures["error"] for name, side in sides.items() if "error" in side.figures}
+        rows.append(row)
+    return rows
+
+
+def measure(options, case, dtype, folder):
+    inputs = save_inputs(case, folder, options.programs) if case in TRAINING else None
+    sides = sides_of(options, case, dtype, inputs)
+    for _ in range(options.rounds):
+        for name in list(sides):
+            if "error" not in sides[name].figures:
+                sides[name].run(options.threads)
+    rows = rows_of(case, dtype, sides, options.threads)
+    for row in rows:
+        print(json.dumps(row), flush=True)
+    wrong = check_losses(case, dtype, sides) if case in TRAINING and "error" not in sides["ours"].figures else []
+    return rows, wrong
+
+
+def processor():
+    for line in open("/proc/cpuinfo"):
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return "an unnamed processor"
+
+
+def table(rows, threads, peers):
+    import torch
+    lines = [f"<!-- steps, {threads} -->", f"## Whole steps, {threads} thread{'s' if threads > 1 else ''}", "",
+             f"Milliseconds of the best run on {processor()}: {'CPU' if threads == 1 else 'wall'} time. PyTorch is {torch.__version__.split('+')[0]} with an allocator "
+             "that keeps freed pages; the ratio is that of the best peer to ours. `benchmarks/peers.py` runs all sides in turns, from the same weights and "
+             "tokens, and checks that the losses agree.", "",
+             f"| case | dtype | ours | {' | '.join(peers)} | ratio |", "| --- | --- | --- |" + " --- |" * (len(peers) + 1)]
+    for row in rows:
+        name = CASES[row["case"]] + {"fwd": ": forward", "fwdbwd": ": forward and backward"}.get(row["figure"], "")
+        lines.append(f"| {name} | {row['dtype']} | {row.get('ours', '-')} | {' | '.join(str(row.get(peer, '-')) for peer in peers)} | {row.get('ratio', '-')} |")
+    return "\n".join(lines) + "\n<!-- end -->\n"
+
+
+def write(path, text, threads):
+    """In place of the table of the same number of threads; what else the page has stays."""
+    old = path.read_text() if path.exists() else "# Performance\n"
+    begin, end = f"<!-- steps, {threads} -->", "<!-- end -->\n"
+    if begin in old:
+        before, rest = old.split(begin, 1)
+        path.write_text(before + text + rest.split(end, 1)[1])
+    else:
+        path.write_text(old.rstrip("\n") + "\n\n" + text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("fulgurite")
+    parser.add_argument("programs", type=pathlib.Path, metavar="PEERS")
+    parser.add_argument("--cases", default=",".join(CASES))
+    parser.add_argument("--dtypes", default="f32,bf16")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--peers", default="eager,compile")
+    parser.add_argument("--write", type=pathlib.Path, metavar="FILE")
+    options = parser.parse_args()
+    rows, wrong = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        for case in options.cases.split(","):
+            for dtype in options.dtypes.split(","):
+                if dtype == "bf16" and case not in (*TRAINING, "llama", "decode"):
+                    continue
+                more, differ = measure(options, case, dtype, folder)
+                rows += more
+                wrong += differ
+    if options.write:
+        write(options.write, table(rows, options.threads, options.peers.split(",")), options.threads)
+    for text in wrong:
+        print("FAILED:", text)
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

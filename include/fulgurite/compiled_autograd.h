@@ -1,0 +1,58 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fulgurite/trace.h>
+
+#pragma GCC visibility push(default)
+namespace fulgurite {
+
+/// The whole backward pass of a run, captured into one trace and compiled. PyTorch: torch._dynamo.compiled_autograd.
+namespace compiled_autograd {
+
+struct Options {
+  /// A backward that cannot be captured is an error; otherwise it runs in the eager engine.
+  bool fullgraph = false;
+  /// Whether one capture may serve other sizes. So far each set of sizes is captured on its own.
+  bool dynamic = true;
+  /// Who runs the captured trace, first to last; empty: the default executors.
+  std::vector<std::string> executors = {};
+};
+
+/// While it lives, every backward() and grad() of its thread is captured. Scopes nest; the innermost counts.
+class [[nodiscard]] Scope {
+ public:
+  explicit Scope(Options);
+  ~Scope();
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// A backward of the same structure (operators, connections, sizes, hooks) is captured once and found again afterwards. What a capture holds: the
+/// backward of each node, as the eager engine would run it, and lines for what only a run can do: hooks (`call_hook`), custom functions
+/// (`call_backward`) and the gradients of leaves (`accumulate_grad_`), in the eager engine's order. A backward inside a hook runs eagerly.
+Scope enable(Options options = {});
+
+/// The same for all threads of the process, where no scope is open.
+void set_enabled(bool enabled);
+
+/// How many traces were captured since the process began, or since reset().
+int64_t captures();
+/// The traces of this process's last captured backward: as captured first, as run last.
+std::vector<Trace> last_traces();
+/// Forgets everything captured.
+void reset();
+
+namespace detail {
+std::shared_ptr<void> open_scope(bool fullgraph, const std::vector<std::string>& executors);
+}
+
+}  // namespace compiled_autograd
+}  // namespace fulgurite
+#pragma GCC visibility pop

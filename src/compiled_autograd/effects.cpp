@@ -1,0 +1,215 @@
+#include "compiled_autograd/effects.h"
+
+#include <algorithm>
+
+#include <fulgurite/error.h>
+#include <fulgurite/operators.h>
+
+#include "autograd/accumulate_grad.h"
+#include "autograd/modes.h"
+#include "autograd/node_hooks.h"
+
+namespace fulgurite {
+
+namespace {
+
+constexpr std::string_view call_hook_definition = "def call_hook(hook, tensor, hook_type):\n"
+                                                  "  return tensor.clone()\n";
+
+constinit const Symbol call_hook_symbol{
+    .signature = "compiled_autograd.call_hook(int hook, Tensor gradient, *, str hook_type) -> Tensor",
+    .documentation = "Calls a hook on a gradient; gives what it puts in the gradient's place.",
+    .python = "call_hook({0}, {1}, {2})",
+    .python_definition = call_hook_definition,
+    .traits = {.side_effect = true},
+};
+
+constinit const Symbol call_leaf_hook_symbol{
+    .signature = "compiled_autograd.call_hook(int hook, Tensor variable, *, str hook_type) -> ()",
+    .documentation = "Calls a hook on a leaf whose gradient has been added to.",
+    .python = "call_hook({0}, {1}, {2})",
+    .python_definition = call_hook_definition,
+    .traits = {.side_effect = true},
+};
+
+constinit const Symbol final_callbacks_symbol{
+    .signature = "compiled_autograd._exec_final_callbacks_stub(int hooks) -> ()",
+    .documentation = "Stands where the callbacks run that hooks queue for the end.",
+    .python = "_exec_final_callbacks_stub({0})",
+    .python_definition = "def _exec_final_callbacks_stub(hooks):\n"
+                         "  pass\n",
+    .traits = {.side_effect = true},
+};
+
+constinit const Symbol call_node_hooks_symbol{
+    .signature = "compiled_autograd.call_node_hooks(int hooks, Tensor[] gradients, Tensor[] of_outputs, *, str hook_type) -> Tensor[]",
+    .documentation = "Calls a node's hooks on its gradients; gives what they put in their place.",
+    .python = "call_node_hooks({0}, {1}, {2}, {3})",
+    .python_definition = "def call_node_hooks(hooks, gradients, of_outputs, hook_type):\n"
+                         "  return [gradient.clone() for gradient in gradients]\n",
+    .traits = {.side_effect = true},
+};
+
+constinit const Symbol retain_grad_symbol{
+    .signature = "compiled_autograd.retain_grad(int tensor, Tensor gradient) -> ()",
+    .documentation = "Hands a gradient to the tensors that retain theirs.",
+    .python = "retain_grad({0}, {1})",
+    .python_definition = "def retain_grad(tensor, gradient):\n"
+                         "  pass\n",
+    .traits = {.side_effect = true},
+};
+
+constinit const Symbol call_backward_symbol{
+    .signature = "compiled_autograd.call_backward(int call, Tensor[] gradients, *, str function) -> Tensor[]",
+    .documentation = "Calls a custom function's backward.",
+    .traits = {.side_effect = true},
+};
+
+constinit const Symbol accumulate_grad_symbol{
+    .signature = "compiled_autograd.accumulate_grad_(int call, Tensor variable, Tensor? gradient) -> ()",
+    .documentation = "Adds a gradient to that of a leaf.",
+    .python = "accumulate_grad_({0}, {1}, {2})",
+    .python_definition = "def accumulate_grad_(call, variable, gradient):\n"
+                         "  variable.grad = gradient.clone() if variable.grad is None else variable.grad + gradient\n",
+    .traits = {.side_effect = true},
+};
+
+// What a step of a program gives is its own.
+Tensor owned(Tensor tensor) { return is_ours_alone(tensor) ? tensor : clone(tensor.detach()).contiguous(); }
+
+void append_tensors(const Argument& argument, std::vector<Tensor>& tensors) {
+  if (argument.kind() == Argument::Kind::tensors) tensors.insert(tensors.end(), argument.tensors().begin(), argument.tensors().end());
+  else if (argument.is_tensor()) tensors.push_back(argument.tensor());
+}
+
+bool accept(Arguments) { return true; }
+
+void run_effect(Arguments arguments, SourceLocation, Results& results) {
+  CompiledRun* const run = autograd_modes().compiled_run;
+  if (run == nullptr) throw UserError("a captured backward runs only in compiled autograd's scope: it needs the graph that it is of");
+  std::vector<Tensor> tensors;
+  for (const Argument& argument : arguments.subspan(1)) append_tensors(argument, tensors);
+  for (Tensor& result : run->run(static_cast<size_t>(arguments[0].integer().hint()), std::move(tensors))) results.push_back(owned(std::move(result)));
+}
+
+/// Takes the tensors of a line, in order, to the places that they are for; what has not come is undefined.
+class Spread {
+ public:
+  Spread(const CompiledRun& run, std::vector<Tensor> tensors) : run_(run), tensors_(std::move(tensors)) {}
+  Tensor next() { return std::move(tensors_[taken_++]); }
+  std::vector<Tensor> next(const std::vector<Effect::Place>& places) {
+    std::vector<Tensor> out(places.size());
+    for (size_t i = 0; i < out.size(); ++i) {
+      if (!places[i].is_given) continue;
+      Tensor tensor = next();
+      if (run_.is_there(places[i].sources)) out[i] = std::move(tensor);
+    }
+    return out;
+  }
+
+ private:
+  const CompiledRun& run_;
+  std::vector<Tensor> tensors_;
+  size_t taken_ = 0;
+};
+
+}  // namespace
+
+const Symbol& symbol_of(Effect::Kind kind) {
+  switch (kind) {
+    case Effect::Kind::tensor_hook: return call_hook_symbol;
+    case Effect::Kind::retain_grad: return retain_grad_symbol;
+    case Effect::Kind::call_backward: return call_backward_symbol;
+    case Effect::Kind::accumulate_grad: return accumulate_grad_symbol;
+    case Effect::Kind::post_accumulate_hook: return call_leaf_hook_symbol;
+    case Effect::Kind::final_callbacks: return final_callbacks_symbol;
+    case Effect::Kind::before_node:
+    case Effect::Kind::after_node: return call_node_hooks_symbol;
+  }
+  throw InternalError("an effect has no symbol");
+}
+
+const Implementation& implementation_of(Effect::Kind kind) {
+  static const UserImplementation user{.accepts = accept, .run = run_effect, .execution_transform = {}};
+  constexpr auto engine = [](const Symbol& symbol) { return Implementation{.executor = "engine", .symbol = &symbol, .user = &user}; };
+  static const Implementation implementations[] = {engine(call_hook_symbol),       engine(call_leaf_hook_symbol),  engine(retain_grad_symbol),
+                                                   engine(call_node_hooks_symbol), engine(call_backward_symbol),   engine(accumulate_grad_symbol),
+                                                   engine(final_callbacks_symbol)};
+  for (const Implementation& one : implementations)
+    if (one.symbol == &symbol_of(kind)) return one;
+  throw InternalError("an effect has no implementation");
+}
+
+CompiledRun::CompiledRun(const BackwardGraph& graph, const std::vector<Effect>& effects) : graph_(graph), effects_(effects) {
+  for (size_t i = 0; i < effects.size(); ++i) {
+    if (effects[i].kind == Effect::Kind::call_backward) came_.resize(static_cast<size_t>(effects[i].first_source) + effects[i].results.size());
+    const Node& node = *graph.calls[static_cast<size_t>(effects[i].call)].node;
+    if (effects[i].kind == Effect::Kind::tensor_hook) {
+      hooks_.resize(effects.size());
+      hooks_[i] = hooks_of_output(node, effects[i].output);
+    } else if (effects[i].kind == Effect::Kind::post_accumulate_hook) {
+      post_accumulate_hooks_.resize(effects.size());
+      post_accumulate_hooks_[i] = post_accumulate_hooks(*node.accumulates_into());
+    }
+  }
+}
+
+bool CompiledRun::is_there(const Sources& sources) const {
+  return sources.empty() || std::ranges::any_of(sources, [this](int source) { return came_[static_cast<size_t>(source)] != 0; });
+}
+
+// Of what came out, what the line has: zeros where nothing came.
+std::vector<Tensor> CompiledRun::chosen(std::vector<Tensor> found, const Effect& effect) {
+  std::vector<Tensor> out;
+  for (const auto& [place, type] : effect.results) {
+    if (effect.kind == Effect::Kind::call_backward) came_[static_cast<size_t>(effect.first_source) + out.size()] = found[place].defined();
+    out.push_back(found[place].defined() ? std::move(found[place]) : make_zeros(type));
+  }
+  return out;
+}
+
+std::vector<Tensor> CompiledRun::run(size_t number, std::vector<Tensor> arguments) {
+  const Effect& effect = effects_[number];
+  const NodeCall& call = graph_.calls[static_cast<size_t>(effect.call)];
+  Node& node = *call.node;
+  // Whoever is called may keep what is the program's only until its next step.
+  if (effect.kind != Effect::Kind::accumulate_grad && effect.kind != Effect::Kind::post_accumulate_hook)
+    for (Tensor& argument : arguments) argument = clone(argument);
+  Spread spread(*this, std::move(arguments));
+  switch (effect.kind) {
+    case Effect::Kind::tensor_hook: {
+      std::vector<Tensor> gradient = spread.next(effect.of_outputs);
+      if (gradient[0].defined()) run_hook(hooks_[number][effect.hook], gradient[0]);
+      return chosen(std::move(gradient), effect);
+    }
+    case Effect::Kind::retain_grad:
+      hand_to_retaining(node, effect.output, spread.next(effect.of_outputs)[0]);
+      return {};
+    case Effect::Kind::accumulate_grad:
+      spread.next();  // the leaf
+      accumulate_in_turn(*node.accumulates_into(), std::move(spread.next(effect.of_outputs)[0]), false);
+      return {};
+    case Effect::Kind::post_accumulate_hook:
+      post_accumulate_hooks_[number][effect.hook](*node.accumulates_into());
+      return {};
+    case Effect::Kind::final_callbacks: return {};
+    case Effect::Kind::before_node: {
+      std::vector<Tensor> gradients = spread.next(effect.of_outputs);
+      run_before(node, gradients);
+      return chosen(std::move(gradients), effect);
+    }
+    case Effect::Kind::call_backward: {
+      NodeRun how;
+      how.needed = call.needed;
+      return chosen(node.apply(spread.next(effect.of_outputs), how), effect);
+    }
+    case Effect::Kind::after_node: {
+      std::vector<Tensor> of_inputs = spread.next(effect.of_inputs);
+      run_after(node, of_inputs, spread.next(effect.of_outputs));
+      return chosen(std::move(of_inputs), effect);
+    }
+  }
+  return {};
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,68 @@
+#pragma once
+#include <functional>
+#include <vector>
+
+#include <fulgurite/symbol.h>
+#include <fulgurite/tensor.h>
+
+#include "autograd/tensor_autograd.h"
+#include "compiled_autograd/backward_graph.h"
+#include "executors/executor.h"
+#include "ops/rules.h"
+
+namespace fulgurite {
+
+/// Which results of custom functions a gradient comes from: it is there when one of them is, which only a run can tell. Empty: it always is.
+using Sources = std::vector<int>;
+
+/// What a line of a captured backward does that only a run can do.
+struct Effect {
+  enum class Kind : uint8_t {
+    tensor_hook, retain_grad, before_node, call_backward, accumulate_grad, post_accumulate_hook, after_node, final_callbacks
+  };
+  Kind kind = Kind::tensor_hook;
+  int call = 0;        // whose turn it is
+  size_t output = 0;   // of the node, where it is about one
+  size_t hook = 0;     // of the output's hooks, or the leaf's
+  /// A gradient among the line's arguments, if it is one.
+  struct Place {
+    bool is_given = false;
+    Sources sources = {};
+  };
+  std::vector<Place> of_outputs = {}, of_inputs = {};  // gradients of the node's outputs, of its inputs
+  int first_source = 0;                                // of what a custom function gives
+  // What it gives, of the gradients that the node's turn ends or begins with.
+  struct Result {
+    size_t place;
+    TensorType type;
+  };
+  std::vector<Result> results = {};
+};
+
+/// The symbol of such lines, and how they are run: by the innermost CompiledRun of the thread.
+const Symbol& symbol_of(Effect::Kind);
+const Implementation& implementation_of(Effect::Kind);
+
+/// A run of a captured backward: binds its effects to the nodes of this graph.
+class CompiledRun {
+ public:
+  CompiledRun(const BackwardGraph&, const std::vector<Effect>&);
+  CompiledRun(const CompiledRun&) = delete;
+  CompiledRun& operator=(const CompiledRun&) = delete;
+
+  /// What the effect gives; `arguments` are the tensors of its line.
+  std::vector<Tensor> run(size_t effect, std::vector<Tensor> arguments);
+  /// Whether a gradient has come.
+  bool is_there(const Sources&) const;
+
+ private:
+  std::vector<Tensor> chosen(std::vector<Tensor> found, const Effect&);
+  const BackwardGraph& graph_;
+  const std::vector<Effect>& effects_;
+  // By effect, those there were when the run began: of a tensor hook, its output's; of one after a gradient was added, its leaf's.
+  std::vector<std::vector<Hook>> hooks_;
+  std::vector<std::vector<std::function<void(Tensor)>>> post_accumulate_hooks_;
+  std::vector<char> came_;                // by source
+};
+
+}  // namespace fulgurite

@@ -1,0 +1,204 @@
+#include "executors/eager/kernels/bf16_pairs/pairs.h"
+
+namespace fulgurite::FULGURITE_KERNELS {
+namespace {
+
+constexpr int64_t panel = panel_columns<float>;
+// Whole rows of probabilities are kept, for as many queries as fit a core's cache: a multiple of tile_rows.
+constexpr int64_t most_queries = 64, key_block = 64, kept_bytes = 1 << 18;
+int64_t queries_at_once(int64_t keys) {
+  const int64_t fitting = kept_bytes / static_cast<int64_t>(keys * sizeof(float)) / tile_rows * tile_rows;
+  return std::clamp<int64_t>(fitting, tile_rows, most_queries);
+}
+
+// One matrix of keys after the other with all queries that it serves, on one thread. Probabilities come from the scores and
+// the sums' logarithms; they and the scores' cotangents become bf16 before they are multiplied.
+class BackwardWorker {
+ public:
+  explicit BackwardWorker(const AttentionBackwardCall& call, std::span<const Tensor> results)
+      : call_(call),
+        s_(call.sizes),
+        results_(results),
+        form_(call.scale, call.mask.has_value()),
+        width_(padded<float>(s_.features)),
+        value_width_(padded<float>(s_.value_features)),
+        query_block_(queries_at_once(s_.keys)),
+        stride_(whole_lanes(s_.keys) + lanes),  // no power of two: rows would share few places of the cache
+        keys_turned_(panel_padded<float>(s_.keys) * pairs_of(s_.features)),
+        values_turned_(panel_padded<float>(s_.keys) * pairs_of(s_.value_features)),
+        keys_(panel_padded<float>(s_.features) * pairs_of(s_.keys)),
+        queries_(panel_padded<float>(s_.features) * query_block_ / 2),
+        grads_(panel_padded<float>(s_.value_features) * query_block_ / 2),
+        query_rows_(query_block_ * pairs_of(s_.features)),
+        grad_rows_(query_block_ * pairs_of(s_.value_features)),
+        probability_pairs_(query_block_ / 2 * stride_),
+        slope_pairs_(query_block_ / 2 * stride_),
+        slope_rows_(query_block_ * stride_ / 2),
+        probabilities_(query_block_ * stride_),
+        slopes_(query_block_ * stride_),
+        dquery_(query_block_ * width_),
+        dkey_(s_.keys * width_),
+        dvalue_(s_.keys * value_width_),
+        added_(whole_lanes(s_.keys)) {}
+
+  void run(int64_t key_matrix) {
+    const BFloat16* key = call_.key.matrix<BFloat16>(key_matrix, s_.key_batch);
+    const BFloat16* value = call_.value.matrix<BFloat16>(key_matrix, s_.key_batch);
+    pack_turned_pairs(key, call_.key.row, call_.key.column, s_.keys, s_.features, keys_turned_.data());
+    pack_turned_pairs(value, call_.value.row, call_.value.column, s_.keys, s_.value_features, values_turned_.data());
+    pack_pairs(key, call_.key.row, call_.key.column, s_.keys, s_.features, keys_.data());
+    std::fill_n(dkey_.data(), s_.keys * width_, 0.f);
+    std::fill_n(dvalue_.data(), s_.keys * value_width_, 0.f);
+    for (int64_t member = 0; member < s_.group; ++member) {
+      matrix_ = key_matrix * s_.group + member;
+      for (int64_t i = 0; i < s_.queries; i += query_block_) block_of_queries(i, std::min(query_block_, s_.queries - i));
+    }
+    write({results_[1], key_matrix, s_.key_heads, s_.keys, s_.features}, dkey_.data(), width_, 0, s_.keys, s_.features);
+    write({results_[2], key_matrix, s_.key_heads, s_.keys, s_.value_features}, dvalue_.data(), value_width_, 0, s_.keys,
+          s_.value_features);
+  }
+
+ private:
+  void write(const ResultRows<BFloat16>& to, const float* from, int64_t width, int64_t first, int64_t rows, int64_t columns) {
+    for (int64_t r = 0; r < rows; ++r) narrow_row(from + r * width, to.first + (first + r) * to.stride, columns);
+  }
+
+  void block_of_queries(int64_t first, int64_t rows) {
+    const BFloat16* query = call_.query.matrix<BFloat16>(matrix_, s_.batch) + first * call_.query.row;
+    const BFloat16* grad = call_.grad.matrix<BFloat16>(matrix_, s_.batch) + first * call_.grad.row;
+    const PairRows query_rows(query, call_.query.row, call_.query.column, rows, s_.features, query_rows_.data());
+    const PairRows grad_rows(grad, call_.grad.row, call_.grad.column, rows, s_.value_features, grad_rows_.data());
+    pack_pairs(query, call_.query.row, call_.query.column, rows, s_.features, queries_.data());
+    pack_pairs(grad, call_.grad.row, call_.grad.column, rows, s_.value_features, grads_.data());
+
+    const int64_t key_count = call_.seen_by(first + rows - 1);
+    multiply_by_keys(first, rows, pairs_of(s_.features), query_rows, keys_turned_, probabilities_);
+    multiply_by_keys(first, rows, pairs_of(s_.value_features), grad_rows, values_turned_, slopes_);
+    for (int64_t r = 0; r < rows; r += 2) slopes_of_rows(first, r, rows - r, whole_lanes(tile_end(first, r, rows)));
+    for (int64_t r = 0; r < rows; r += tile_rows) {
+      const int64_t count = std::min<int64_t>(tile_rows, rows - r);
+      multiply_rows<float, false>(count, s_.features, pairs_of(tile_end(first, r, rows)), slope_rows_.data() + r * stride_ / 2,
+                                  stride_ / 2, PanelOperand<Pair>{keys_.data(), panel, panel * pairs_of(s_.keys)},
+                                  dquery_.data() + r * width_, width_, false);
+    }
+    for (int64_t k = 0; k < key_count; k += tile_rows)
+      gather_keys(first, rows, k, std::min<int64_t>(tile_rows, key_count - k));
+    write({results_[0], matrix_, s_.heads, s_.queries, s_.features}, dquery_.data(), width_, first, rows, s_.features);
+  }
+
+  /// How many keys the last query of the tile sees that row r of the block is in.
+  int64_t tile_end(int64_t first, int64_t r, int64_t rows) const {
+    return call_.seen_by(first + std::min(r / tile_rows * tile_rows + tile_rows, rows) - 1);
+  }
+
+  // Products of some queries' rows with all keys that one of a tile of them sees.
+  void multiply_by_keys(int64_t first, int64_t rows, int64_t depth, const PairRows& left, const Scratch<Pair>& turned,
+                        const Scratch<float>& to) {
+    for (int64_t k = 0; k < s_.keys; k += key_block)
+      for (int64_t r = 0; r < rows; r += tile_rows) {
+        const int64_t count = std::min(key_block, tile_end(first, r, rows) - k);
+        if (count > 0)
+          multiply_rows<float, false>(std::min<int64_t>(tile_rows, rows - r), count, depth, left.data + r * left.stride,
+                                      left.stride, PanelOperand<Pair>{turned.data() + k * depth, panel, panel * depth},
+                                      to.data() + r * stride_ + k, stride_, false);
+      }
+  }
+
+  // One query's scores and what their exponents are relative to.
+  struct Row {
+    float* scores;
+    const float* cotangents;
+    int64_t seen;
+    Floats offset, along{0.f}, references{-infinite<float>}, reference{0.f}, mean{0.f};
+  };
+  Row row_at(int64_t query, int64_t r, bool is_there) {
+    Row row{probabilities_.data() + r * stride_, slopes_.data() + r * stride_, 0, Floats(0.f)};
+    if (!is_there) return row;  // nothing of it is seen
+    row.seen = call_.seen_by(query);
+    if (call_.mask) mask_row(*call_.mask, matrix_, s_.batch, query, 0, row.seen, added_.data());
+    form_.finish(row.scores, call_.mask ? added_.data() : nullptr, row.seen);
+    const float logarithm = call_.logsumexp.matrix<float>(matrix_, s_.batch)[query * call_.logsumexp.row];
+    if (logarithm != -infinite<float>) row.offset = Floats(logarithm * -1.44269504088896341f);
+    return row;
+  }
+  // Everything is relative to the key of the largest weight, where one has most of it: that one's difference is zero and not
+  // merely small.
+  FULGURITE_INLINE Floats probabilities(Row& row, int64_t j, const Floats& factor) {
+    const __mmask16 mask = first_of(row.seen - j);
+    const Floats value = keep(mask, exp2_of_small(multiply_add(load(row.scores + j), factor, row.offset)));
+    const Floats cotangent = keep(mask, load(row.cotangents + j));
+    row.along = multiply_add(value, cotangent, row.along);
+    row.references = greater_or_second(where_most(value, cotangent), row.references);
+    store(row.scores + j, value);
+    return value;
+  }
+  void find_mean(Row& row) {
+    const float found = maximum_of_lanes(row.references);
+    if (found != -infinite<float>) {
+      row.reference = Floats(found);
+      row.along = Floats(0.f);
+      for (int64_t j = 0; j < row.seen; j += lanes) {
+        const Floats difference = keep(first_of(row.seen - j), load(row.cotangents + j) - row.reference);
+        row.along = multiply_add(load(row.scores + j), difference, row.along);
+      }
+    }
+    row.mean = Floats(sum_of_lanes(row.along));
+  }
+  FULGURITE_INLINE Floats slopes(const Row& row, int64_t j, const Floats& scale) {
+    const Floats centered = (load(row.cotangents + j) - row.reference) - row.mean;
+    return keep(first_of(row.seen - j), load(row.scores + j) * centered * scale);
+  }
+
+  // Makes two rows of scores into probabilities, and the probabilities' cotangents into those of the products.
+  void slopes_of_rows(int64_t first, int64_t r, int64_t count, int64_t width) {
+    Row upper = row_at(first + r, r, true), lower = row_at(first + r + 1, r + 1, count > 1);
+    const Floats factor(form_.factor * 1.44269504088896341f), scale(form_.scale);
+    Pair* const probability_pairs = probability_pairs_.data() + r / 2 * stride_;
+    Pair* const slope_pairs = slope_pairs_.data() + r / 2 * stride_;
+    BFloat16* const rows = reinterpret_cast<BFloat16*>(slope_rows_.data()) + r * stride_;
+    for (int64_t j = 0; j < width; j += lanes) {
+      const Floats a = probabilities(upper, j, factor), b = probabilities(lower, j, factor);
+      store_pairs(probability_pairs + j, narrow_rows(a, b));
+    }
+    find_mean(upper);
+    find_mean(lower);
+    for (int64_t j = 0; j < width; j += lanes) {
+      const __m512i both = narrow_rows(slopes(upper, j, scale), slopes(lower, j, scale));
+      store_pairs(slope_pairs + j, both);
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(rows + j), _mm512_castsi512_si256(both));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(rows + stride_ + j), _mm512_extracti64x4_epi64(both, 1));
+    }
+  }
+
+  // What some keys and values get from a block of queries.
+  void gather_keys(int64_t first, int64_t rows, int64_t key, int64_t count) {
+    // Queries before these keys do not see them.
+    const int64_t skipped = call_.is_causal ? std::max<int64_t>(0, key - first) / tile_rows * tile_rows : 0;
+    if (skipped >= rows) return;
+    const int64_t depth = pairs_of(rows - skipped), from = skipped / 2 * stride_ + key, start = skipped / 2 * panel;
+    multiply_rows<float, true>(count, s_.value_features, depth, probability_pairs_.data() + from, stride_,
+                               PanelOperand<Pair>{grads_.data() + start, panel, panel * pairs_of(rows)},
+                               dvalue_.data() + key * value_width_, value_width_, true);
+    multiply_rows<float, true>(count, s_.features, depth, slope_pairs_.data() + from, stride_,
+                               PanelOperand<Pair>{queries_.data() + start, panel, panel * pairs_of(rows)},
+                               dkey_.data() + key * width_, width_, true);
+  }
+
+  const AttentionBackwardCall& call_;
+  const AttentionSizes& s_;
+  std::span<const Tensor> results_;
+  Scores<float> form_;
+  int64_t matrix_ = 0, width_, value_width_, query_block_, stride_;
+  Scratch<Pair> keys_turned_, values_turned_, keys_, queries_, grads_, query_rows_, grad_rows_, probability_pairs_,
+      slope_pairs_, slope_rows_;
+  Scratch<float> probabilities_, slopes_, dquery_, dkey_, dvalue_, added_;
+};
+
+}  // namespace
+
+void attention_backward_kernel(Arguments arguments, std::span<const Tensor> results) {
+  const AttentionBackwardCall call(arguments);
+  for_each_key_matrix(call, [&] { return BackwardWorker(call, results); });
+}
+
+}  // namespace fulgurite::FULGURITE_KERNELS
