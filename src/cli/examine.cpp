@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include <fulgurite/error.h>
+#include <fulgurite/extend.h>
 #include <fulgurite/examine.h>
 
 #include "cli/commands.h"
@@ -18,6 +19,7 @@ namespace {
 // Everything that can be fused is: example models are too small to pay for kernels.
 JitOptions with_executors(const std::string& list) {
   JitOptions options;
+  if (list.empty()) options.executors = default_executors();
   std::istringstream names(list);
   for (std::string name; std::getline(names, name, ',');) options.executors.push_back(name);
   return options;
@@ -47,7 +49,8 @@ void print_json(const Jitted& f, const std::vector<std::string>& fusions) {
     const examine::FusionReport report = examine::fusion_report(f, name);
     std::ostringstream out;
     out << (all.empty() ? "" : ", ") << "{\"name\": " << json::quote(name) << ", \"inputs\": " << tensors_json(report.inputs)
-        << ", \"outputs\": " << tensors_json(report.outputs) << ", \"bytes_read\": " << report.bytes_read << ", \"bytes_written\": " << report.bytes_written
+        << ", \"outputs\": " << tensors_json(report.outputs) << ", \"bytes_read\": " << report.bytes_read
+        << ", \"bytes_written\": " << report.bytes_written
         << ", \"operations\": " << report.operations << ", \"microseconds\": " << json::number(report.microseconds) << '}';
     all += out.str();
   }
@@ -64,13 +67,13 @@ void print_fusion(const Jitted& f, const std::string& name) {
 }  // namespace
 
 int examine(const std::vector<std::string>& arguments) {
-  std::string model, fusion, executors = "onednn,fuser";
+  std::string model, fusion, executors;
   bool memory = false, as_json = false;
   Flags flags("fulgurite examine MODEL [--fusion NAME] [--memory] [--executors LIST] [--json]");
   flags.positional("MODEL", model, example_models);
   flags.text("fusion", fusion, "this fusion alone, with its kernel");
   flags.toggle("memory", memory, "what is alive after each line, forward and backward");
-  flags.text("executors", executors, "who runs it, separated by commas");
+  flags.text("executors", executors, "who runs it, separated by commas; the default list otherwise");
   flags.toggle("json", as_json, "one JSON object");
   if (!flags.parse(arguments)) return 0;
   if (model.empty()) throw WrongUse("a model is missing; see --help");
@@ -95,7 +98,7 @@ int examine(const std::vector<std::string>& arguments) {
 }
 
 int repro(const std::vector<std::string>& arguments) {
-  std::string model, fusion, out, executors = "onednn,fuser";
+  std::string model, fusion, out, executors;
   int64_t first = 0, last = 0, seed = 0;
   bool backward = false, python = false;
   Flags flags("fulgurite repro MODEL (--fusion NAME | --first I --last J [--backward]) [--python] [--seed N] [--out FILE]");
@@ -107,7 +110,7 @@ int repro(const std::vector<std::string>& arguments) {
   flags.toggle("python", python, "a Python program for PyTorch, not C++");
   flags.integer("seed", seed, 0, 0x7fffffff, "of the inputs");
   flags.text("out", out, "the file to write; printed otherwise");
-  flags.text("executors", executors, "who runs the model, separated by commas");
+  flags.text("executors", executors, "who runs the model, separated by commas; the default list otherwise");
   if (!flags.parse(arguments)) return 0;
   if (model.empty()) throw WrongUse("a model is missing; see --help");
   if (fusion.empty() != flags.was_given("last")) throw WrongUse("give one of --fusion, and --first with --last");

@@ -41,7 +41,12 @@ class Bisection {
  public:
   Bisection(const Trace& trace, const std::vector<Tensor>& inputs, std::vector<std::string> executors, const std::vector<std::string>& reference,
             const Tolerance& tolerance)
-      : given_(trace), all_(without_claims(concrete(trace))), inputs_(inputs), executors_(std::move(executors)), tolerance_(tolerance), reference_(reference) {}
+      : given_(trace),
+        all_(without_claims(concrete(trace))),
+        inputs_(inputs),
+        executors_(std::move(executors)),
+        tolerance_(tolerance),
+        reference_(reference) {}
 
   std::optional<Difference> run() {
     const SameDraws draws;
@@ -58,7 +63,8 @@ class Bisection {
       const std::vector<Value> made = returned_values(line);
       for (size_t i = 0; i < made.size(); ++i) value_of(actual, made[i]) = results[i];
       for (size_t i = 0; i < made.size(); ++i)
-        if (const std::string detail = difference(made[i], results[i]); !detail.empty()) return describe(executed, bound, proxy_name(made[i]), detail);
+        if (const std::string detail = difference(made[i], results[i]); !detail.empty())
+          return describe(executed, bound, proxy_name(made[i]), detail);
     }
     return {};
   }

@@ -38,7 +38,8 @@ bool print_result(size_t number, const Tensor& actual, const Tensor& expected, c
   if (is_floating(expected.dtype())) allowed = {tolerance.relative.value_or(allowed.relative), tolerance.absolute.value_or(allowed.absolute)};
   const auto found = find_difference(actual, expected, allowed);
   if (!found) {
-    std::printf("\"%s\", agrees (apart by at most %.2g of the largest element)\n", type_text(expected).c_str(), relative_difference(actual, expected));
+    std::printf("\"%s\", agrees (apart by at most %.2g of the largest element)\n", type_text(expected).c_str(),
+                relative_difference(actual, expected));
     return true;
   }
   std::printf("\"%s\", differs: element %s is %.9g, and %.9g on eager\n", type_text(expected).c_str(), place_text(expected, found->index).c_str(),

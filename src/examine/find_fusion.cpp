@@ -80,7 +80,8 @@ FoundFusion find_fusion(const Jitted& f, std::string_view name, const char* what
   }
   const std::vector<std::string> names = fusion_names(f);
   throw UserError(text::cat(what, ": the function has no fusion \"", name, "\"; ",
-                            names.empty() ? std::string("its last call ran none (a small function is not fused unless JitOptions::executors names \"fuser\")")
+                            names.empty() ? std::string("its last call ran none (a small function is not fused unless JitOptions::executors names "
+                                                        "\"fuser\")")
                                           : text::cat("its last call ran ", text::join(names, [](const std::string& n) { return n; }))));
 }
 

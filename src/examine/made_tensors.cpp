@@ -53,7 +53,8 @@ Tensor numbers(int64_t count, Dtype dtype, uint32_t start) {
 
 void check(const FusionInput& input) {
   if (input.strides.size() != input.shape.size())
-    throw UserError(text::cat("make_inputs: ", input.name, " has ", input.shape.size(), " dimensions, and ", input.strides.size(), " strides are given"));
+    throw UserError(text::cat("make_inputs: ", input.name, " has ", input.shape.size(), " dimensions, and ", input.strides.size(),
+                              " strides are given"));
   for (const Int stride : input.strides)
     if (stride.hint() < 0) throw UserError(text::cat("make_inputs: a stride of ", input.name, " is negative"));
   if (input.offset < 0) throw UserError(text::cat("make_inputs: the offset of ", input.name, " is negative"));
@@ -75,7 +76,8 @@ std::vector<Tensor> tensors_over_storages(const std::vector<FusionInput>& inputs
     size_t owner = i;
     if (!inputs[i].shares_with.empty())
       owner = static_cast<size_t>(std::ranges::find(inputs, inputs[i].shares_with, &FusionInput::name) - inputs.begin());
-    out.push_back(make_view(storages[owner].impl()->storage, sizes_of(inputs[i].shape), sizes_of(inputs[i].strides), inputs[i].offset, inputs[i].dtype));
+    out.push_back(make_view(storages[owner].impl()->storage, sizes_of(inputs[i].shape), sizes_of(inputs[i].strides), inputs[i].offset,
+                            inputs[i].dtype));
   }
   return out;
 }

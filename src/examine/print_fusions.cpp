@@ -1,4 +1,5 @@
 #include <ostream>
+#include <sstream>
 
 #include <fulgurite/examine.h>
 
@@ -89,7 +90,13 @@ std::ostream& operator<<(std::ostream& out, const SharedVector<Value>& values) {
 
 std::ostream& operator<<(std::ostream& out, const std::vector<BoundSymbol>& symbols) {
   out << '[';
-  for (size_t i = 0; i < symbols.size(); ++i) out << (i == 0 ? "" : ",\n ") << symbols[i];
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    std::ostringstream lines;
+    lines << symbols[i];
+    std::string text = std::move(lines).str();
+    while (text.ends_with('\n')) text.pop_back();
+    out << (i == 0 ? "" : ",\n ") << text;
+  }
   return out << ']';
 }
 

@@ -118,7 +118,8 @@ std::string cpp_program(const ReproProgram& program) {
   const auto* const kernel = dynamic_cast<const fuser::RegionKernel*>(program.kernel);
   std::string out = text::cat("// g++ -std=c++20 -O2 ", program.file, ".cpp -o ", program.file, " -lfulgurite && ./", program.file, "\n//\n// ",
                               program.title, kernel ? ": its kernel" : ", compiled", " against the same lines on the eager executor. Inputs lie as ",
-                              "described in main().\n// Where the library is installed elsewhere, CPATH, LIBRARY_PATH and LD_LIBRARY_PATH say where.\n\n");
+                              "described in main().\n// Where the library is installed elsewhere, CPATH, LIBRARY_PATH and LD_LIBRARY_PATH say ",
+                              "where.\n\n");
   if (kernel) out += kernel_section(kernel->text());
   out += reference_text(program);
   const std::string make = program.options.data.empty()
@@ -126,7 +127,8 @@ std::string cpp_program(const ReproProgram& program) {
                                : text::cat("examine::load_tensors(described, ", quoted(program.options.data, '"'), ")");
   const bool writes = !program.written().empty();
   out += text::cat("\nint main() {\n  const std::vector<examine::FusionInput> described = {\n      ",
-                   text::join(program.inputs, input_text, ",\n      "), "};\n  const std::vector<Tensor> t = ", make, writes ? text::cat(", u = ", make) : "",
+                   text::join(program.inputs, input_text, ",\n      "), "};\n  const std::vector<Tensor> t = ", make,
+                   writes ? text::cat(", u = ", make) : "",
                    ";\n");
   std::string subject;
   if (kernel) {
@@ -145,7 +147,8 @@ std::string cpp_program(const ReproProgram& program) {
   if (program.options.tolerance.relative) tolerance += text::cat(".relative = ", *program.options.tolerance.relative);
   if (program.options.tolerance.absolute) tolerance += text::cat(tolerance.empty() ? "" : ", ", ".absolute = ", *program.options.tolerance.absolute);
   out += text::cat("  const auto subject = ", subject, ";\n  const auto on_eager = ",
-                   call_text(program, kernel ? "reference" : "eager", writes ? "u" : "t"), ";\n  return examine::compare(", quoted(program.title, '"'),
+                   call_text(program, kernel ? "reference" : "eager", writes ? "u" : "t"), ";\n  return examine::compare(",
+                   quoted(program.title, '"'),
                    ", subject, on_eager, {", tolerance, "}, ", program.options.runs, ");\n}\n");
   if (!kernel) {
     const size_t at = out.find("  const auto compiled = jit(");

@@ -128,7 +128,8 @@ std::string expected_text(const Tensor& tensor, const Tolerance& tolerance) {
   std::string shape;
   for (const int64_t size : tensor.impl()->sizes) shape += text::cat(shape.empty() ? "" : ", ", size);
   return text::cat("    ([", shape, "], [", text::join(places, [](size_t place) { return place; }), "],\n     [",
-                   text::join(places, [&](size_t place) { return number_text(elements[place]); }), "], ", allowed.relative, ", ", allowed.absolute, "),\n");
+                   text::join(places, [&](size_t place) { return number_text(elements[place]); }), "], ", allowed.relative, ", ",
+                   allowed.absolute, "),\n");
 }
 
 }  // namespace
@@ -157,7 +158,8 @@ std::string python_program(const ReproProgram& program) {
   }
   out += text::cat("}\ninputs = make(described, ", static_cast<int64_t>(program.options.seed), ")\n");
   if (!program.options.data.empty())
-    out += text::cat("saved = load(", quoted(program.options.data, '"'), ")\nfor (name, *_), tensor in zip(described, inputs):\n  tensor.copy_(saved[name])\n");
+    out += text::cat("saved = load(", quoted(program.options.data, '"'), ")\nfor (name, *_), tensor in zip(described, inputs):\n",
+                     "  tensor.copy_(saved[name])\n");
   out += text::cat("written = [", text::join(written, [](size_t i) { return i; }), "]\nruns = ", program.options.runs,
                    "\n# Of each result: its shape, places of elements, what they were there, and how far they may be apart.\nexpected = [\n");
   for (const Tensor& result : results) out += expected_text(result, program.options.tolerance);

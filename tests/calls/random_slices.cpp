@@ -37,8 +37,8 @@ Options parse(int count, char** arguments) {
 
 // The step as it ran: forward, backward and the optimizer in one trace.
 Trace step_of(const Options& options) {
-  const models::GptOptions sizes = options.small ? models::GptOptions{.vocabulary = 65, .layers = 2, .heads = 2, .width = 32, .block = 16, .bias = true}
-                                                 : models::GptOptions{.vocabulary = 65, .layers = 6, .heads = 6, .width = 384, .block = 256, .bias = true};
+  models::GptOptions sizes{.vocabulary = 65, .layers = 6, .heads = 6, .width = 384, .block = 256, .bias = true};
+  if (options.small) sizes = {.vocabulary = 65, .layers = 2, .heads = 2, .width = 32, .block = 16, .bias = true};
   models::Gpt model = models::make_gpt(sizes);
   optim::AdamW optimizer(nn::parameters(model), {.lr = 1e-3, .weight_decay = 0.1});
   auto step = jit(

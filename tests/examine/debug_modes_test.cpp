@@ -91,7 +91,7 @@ TEST("callbacks are told of every line of forward and backward") {
   const auto f = jit([](Tensor x) { return sum(exp(x) * x); }, {.executors = {"eager"}});
   std::string told;
   const auto watched = examine::with_callbacks(
-      f, {.before = [&](const BoundSymbol& bound, const std::vector<Tensor>& arguments) { told += bound.name() + "(" + std::to_string(arguments.size()); },
+      f, {.before = [&](const BoundSymbol& bound, const std::vector<Tensor>& given) { told += bound.name() + "(" + std::to_string(given.size()); },
           .after = [&](const BoundSymbol&, const std::vector<Tensor>& results) { told += ")->" + std::to_string(results.size()) + " "; }});
   const Tensor x = randn({3}).requires_grad_(), same = x.detach().clone().requires_grad_();
   watched(x).backward();

@@ -47,8 +47,7 @@ TEST("get_fusion_symbols gives the fusions of a trace, which say their arguments
 [auto [t2] = fusion0(t_0, t_1);  // t2: "cpu f32[4, 6]", fuser
   // t0 = prims::mul(t_0, t_1)  // t0: "cpu f32[4, 6]"
   // t1 = prims::add(t0, 1.5)  // t1: "cpu f32[4, 6]"
-  // t2 = prims::tanh(t1)  // t2: "cpu f32[4, 6]"
-]
+  // t2 = prims::tanh(t1)  // t2: "cpu f32[4, 6]"]
 )");
 }
 

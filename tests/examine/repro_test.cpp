@@ -51,7 +51,8 @@ TEST("a repro of lines compiles them, of the forward or the backward, and of a t
   expect(has(examine::repro(f, 0, lines, examine::Stage::backward), "of backward_fn"));
   const Trace t = trace(chain, randn({2, 2}), randn({2, 2}));
   const std::string program = examine::repro(t, 1, 3, {.seed = 9}, {{"t0", {1, 2}}});
-  expect(has(program, "{.name = \"t0\", .shape = {2, 2}, .strides = {1, 2}, .dtype = Dtype::f32}") && has(program, "make_tensors(described, 9)"), program);
+  expect(has(program, "{.name = \"t0\", .shape = {2, 2}, .strides = {1, 2}, .dtype = Dtype::f32}"), program);
+  expect(has(program, "make_tensors(described, 9)"), program);
   expect_error([&] { examine::repro(t, 1, 1); }, "repro: lines [1, 1) of computation give nothing that is used later");
   expect_error([&] { examine::repro(t, 1, 3, {}, {{"t_5", {1}}}); }, "repro: lines [1, 3) of computation have no input t_5");
 }
