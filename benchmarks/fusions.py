@@ -80,7 +80,7 @@ def measure(options, case):
     peer = [sys.executable, __file__, options.bench, "--theirs", case, "--threads", str(options.threads), "--seconds", str(options.seconds)]
     ours = [options.bench, "--only", case, "--seconds", str(options.seconds), "--executors"]
     sides = {"pytorch": (peer, "ms", {}), "pytorch_tuned": (peer, "ms", TUNED), "eager": (ours + ["eager"], own, TUNED),
-             "fused": (ours + ["onednn,fuser"], own, TUNED)}
+             "fused": (ours + ["products,onednn,fuser"], own, TUNED)}
     best = dict.fromkeys(sides, float("inf"))
     for _ in range(options.rounds):
         for side, (command, key, variables) in sides.items():

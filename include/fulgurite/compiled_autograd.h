@@ -15,6 +15,8 @@ namespace compiled_autograd {
 struct Options {
   /// A backward that cannot be captured is an error; otherwise it runs in the eager engine.
   bool fullgraph = false;
+  /// Whether one capture may serve other sizes. So far each set of sizes is captured on its own.
+  bool dynamic = true;
   /// Who runs the captured trace, first to last; empty: the default executors.
   std::vector<std::string> executors = {};
 };
@@ -37,12 +39,19 @@ class [[nodiscard]] Scope {
 /// (`call_backward`) and the gradients of leaves (`accumulate_grad_`), in the eager engine's order. A backward inside a hook runs eagerly.
 Scope enable(Options options = {});
 
+/// The same for all threads of the process, where no scope is open.
+void set_enabled(bool enabled);
+
 /// How many traces were captured since the process began, or since reset().
 int64_t captures();
 /// The traces of this process's last captured backward: as captured first, as run last.
 std::vector<Trace> last_traces();
 /// Forgets everything captured.
 void reset();
+
+namespace detail {
+std::shared_ptr<void> open_scope(bool fullgraph, const std::vector<std::string>& executors);
+}
 
 }  // namespace compiled_autograd
 }  // namespace fulgurite

@@ -1,15 +1,23 @@
 #pragma once
+#include <concepts>
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
+#include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include <fulgurite/jit.h>
 #include <fulgurite/trace.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
 
-/// Questions about traces.
+/// Questions about traces and about what ran. Nothing has to be switched on beforehand. What is asked of a jitted function is about its
+/// last call; a fusion's name is unique over its forward, backward and all its specialisations, and of one that the last call did not run
+/// the last call that ran it is told.
 namespace examine {
 
 /// What a trace keeps in memory while it runs, in bytes of tensors. Tensors that share a storage count once: a view has
@@ -46,6 +54,126 @@ MemoryReport memory(const Trace&);
 /// A table: a line of the trace in each row, then the sums.
 std::ostream& operator<<(std::ostream&, const MemoryReport&);
 
+/// The fusions among a trace's lines, in order.
+std::vector<BoundSymbol> get_fusion_symbols(const Trace&);
+
+/// An input of a fusion as it really was.
+struct FusionInput {
+  std::string name;                // as the trace says it
+  Shape shape = {}, strides = {};  // strides count elements
+  int64_t offset = 0;              // in elements: of an argument and its views from the storage's start, else from what the program made
+  Dtype dtype = Dtype::f32;
+  Device device = {};
+  std::string shares_with = {};    // the first input before it that lies in the same storage
+};
+/// The names of the fusions that the last call ran, of its forward and then of its backward.
+std::vector<std::string> fusion_names(const Jitted&);
+std::vector<FusionInput> fusion_inputs(const Jitted&, std::string_view fusion);
+/// The kernel's text.
+std::string kernel_source(const Jitted&, std::string_view fusion);
+
+/// What a fusion moves and computes in one run, and how long that takes.
+struct FusionReport {
+  std::string name;
+  std::vector<FusionInput> inputs, outputs;
+  int64_t bytes_read = 0, bytes_written = 0;  // each element of memory once
+  int64_t operations = 0;                     // floating operations; a function (exp, erf, a division) counts as one
+  double microseconds = 0;                    // of one run, measured now: the median of some, on tensors that lie as the inputs did
+};
+FusionReport fusion_report(const Jitted&, std::string_view fusion);
+std::ostream& operator<<(std::ostream&, const FusionReport&);
+
+/// How a tensor lies: strides count elements, as the offset from the storage's start does.
+struct Layout {
+  Layout(std::initializer_list<Int> strides) : strides(strides) {}
+  Layout(Shape strides, int64_t offset = 0) : strides(std::move(strides)), offset(offset) {}
+  Shape strides;
+  int64_t offset = 0;
+};
+/// By input name: {{"t_0", {1, 64}}}.
+using Layouts = std::map<std::string, Layout, std::less<>>;
+
+/// Tensors for a trace's inputs, collections opened, made from their types: floating elements in [-2, 2), integers 0 or 1. Equal seeds give
+/// equal tensors; the generator is left alone. Sizes that are symbols have the values of the recorded call.
+std::vector<Tensor> make_inputs(const Trace&, const Layouts& = {}, uint64_t seed = 0);
+
+/// Lines [first, last) of a trace at any stage as a trace of their own. Its inputs are what the lines need, in order of first use; its results
+/// what later lines, or the return, use of what they make. Numbers that are symbols have the values of the recorded call.
+Trace slice(const Trace&, int first, int last);
+/// Runs lines [first, last) on tensors for the slice's inputs. Without executors, lines that an executor has claimed run as they are and the
+/// others on the default list; with executors all are claimed anew, fusions opened.
+std::vector<Tensor> run_slice(const Trace&, int first, int last, const std::vector<Tensor>& inputs, const std::vector<std::string>& executors = {});
+/// Every value of a trace, by name, from tensors for its inputs with collections opened, which are left as they are. Executors as for run_slice.
+std::map<std::string, Tensor> run_lines(const Trace&, const std::vector<Tensor>& inputs, const std::vector<std::string>& executors = {});
+
+/// How far results may be apart: |a - b| <= relative * |b| + absolute * the largest |b| of the tensor. None: by dtype, f32 1e-4 and 1e-5.
+struct Tolerance {
+  std::optional<double> relative = {}, absolute = {};
+};
+/// Where two runs part.
+struct Difference {
+  int line = -1;           // in the trace that was given
+  std::string text;        // "auto t3 = exp(t2);"; in a fusion its line inside
+  std::string fusion;      // the fusion that ran it, or empty
+  std::string value;       // whose elements differ: "t3"
+  std::string detail;      // "element 12 is 1.5, and 1 on eager"
+  SourceLocation source;   // the user's line
+};
+std::ostream& operator<<(std::ostream&, const Difference&);
+/// The first line whose results on `executors` are not those on `reference`, each line given the reference's values: so it is the line that
+/// computes something else, not one that inherits it. Fusions are opened to the line inside. None where all agree.
+std::optional<Difference> bisect(const Trace&, const std::vector<Tensor>& inputs, const std::vector<std::string>& executors,
+                                 const std::vector<std::string>& reference = {"eager"}, Tolerance = {});
+/// The first of the stages of a function (last_traces) that does not give the results of the first stage, by place; -1 where all do.
+int bisect_passes(const std::vector<Trace>& stages, const std::vector<Tensor>& inputs, Tolerance = {});
+
+/// Called around every line of every program of a function: with the line and the tensors among its arguments, or its results.
+struct Callbacks {
+  using Callback = std::function<void(const BoundSymbol&, const std::vector<Tensor>&)>;
+  Callback before = {}, after = {};
+};
+std::shared_ptr<detail::JitState> state_with_callbacks(const detail::JitState&, Callbacks, SourceLocation);
+/// `f` with callbacks: a function of its own, whose programs run line by line.
+template <std::derived_from<Jitted> F>
+F with_callbacks(const F& f, Callbacks callbacks, SourceLocation at = SourceLocation::here()) {
+  return F(state_with_callbacks(*f.state(), std::move(callbacks), at));
+}
+
+enum class Stage : uint8_t { forward, backward };
+/// Members are given in this order.
+struct ReproOptions {
+  enum class Language : uint8_t { cpp, python };
+  Language language = Language::cpp;
+  uint64_t seed = 0;                        // of the inputs
+  std::vector<Tensor> inputs = {};          // instead: these, written to `data`
+  std::string data = {};                    // a safetensors file beside the program that has them
+  std::vector<std::string> executors = {};  // who runs lines; empty: the function's, or the default list
+  Tolerance tolerance = {};
+  int runs = 20;                            // how often each side is timed
+};
+/// A program in one file that makes a fusion's inputs as they were in the last call, strides included, runs its kernel, which stands in it,
+/// compares with the eager executor, times both, prints that and ends with 1 where they differ. Its first line is the command that builds
+/// it against the installed library. In Python: the same lines on PyTorch, compared with what they gave here.
+std::string repro(const Jitted&, std::string_view fusion, const ReproOptions& = {});
+/// The same for lines [first, last) of the trace that the last call ran.
+std::string repro(const Jitted&, int first, int last, Stage = Stage::forward, const ReproOptions& = {});
+std::string repro(const Jitted&, int first, int last, const ReproOptions&, Stage = Stage::forward);
+/// The same for a trace that never ran: inputs are made from its types.
+std::string repro(const Trace&, int first, int last, const ReproOptions& = {}, const Layouts& = {});
+
 }  // namespace examine
+
+namespace detail {
+std::ostream& print_value(std::ostream&, const Value&);
+}
+/// As a trace shows it: a proxy's name, a constant.
+template <std::same_as<Value> V>
+std::ostream& operator<<(std::ostream& out, const V& value) {
+  return detail::print_value(out, value);
+}
+/// "(t_0, 1.5)"; of one "(t_0,)".
+std::ostream& operator<<(std::ostream&, const SharedVector<Value>&);
+/// "[auto [t2] = fusion0(t_0);\n //   …]"
+std::ostream& operator<<(std::ostream&, const std::vector<BoundSymbol>&);
 }  // namespace fulgurite
 #pragma GCC visibility pop

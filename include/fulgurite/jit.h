@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <fulgurite/compiled_autograd.h>
 #include <fulgurite/detail/callable.h>
 #include <fulgurite/function_transforms.h>
 #include <fulgurite/trace.h>
@@ -50,7 +51,7 @@ struct JitOptions {
   std::vector<std::string> executors = {};                     // names in priority order; empty: the default list
   std::optional<std::set<std::string>> skip_transforms = {};
   bool fullgraph = false;
-  bool compiled_autograd = false;
+  bool compiled_autograd = false;                              // backward() inside is captured (compiled_autograd.h), by the same executors
   std::vector<std::string> argument_names = {};                // for printing
   std::optional<int64_t> memory_budget = {};                   // bytes saved for backward
   DebugOptions debug = {};
@@ -77,7 +78,9 @@ struct CompileStats {
 
 namespace detail {
 class JitState;
-std::shared_ptr<JitState> make_jit_state(std::shared_ptr<void> callable, JitOptions, SourceLocation);
+/// Captures the backwards of the thread while what it gives lives.
+using OpenScope = std::shared_ptr<void> (*)(bool fullgraph, const std::vector<std::string>& executors);
+std::shared_ptr<JitState> make_jit_state(std::shared_ptr<void> callable, JitOptions, OpenScope, SourceLocation);
 std::shared_ptr<JitState> with_transforms(const JitState&, std::vector<Transform>, SourceLocation);
 /// Looks the arguments up, compiles on a miss, and runs.
 void call(JitState&, const CallableTable&, const void* const* arguments, SourceLocation, CallResult&);
@@ -158,7 +161,7 @@ class JittedFunction<F, void> : public Jitted {
 template <class F>
 auto jit(F callable, JitOptions options = {}, SourceLocation at = SourceLocation::here()) {
   using Function = JittedFunction<F, typename detail::SignatureOf<F>::Parameters>;
-  return Function(detail::make_jit_state(std::make_shared<F>(std::move(callable)), std::move(options), at));
+  return Function(detail::make_jit_state(std::make_shared<F>(std::move(callable)), std::move(options), compiled_autograd::detail::open_scope, at));
 }
 
 /// `f` with transforms of its own, run after the grad transform and before the executors. A function of its own:

@@ -35,7 +35,8 @@ struct ForwardOrigin {
     unbroadcast,   // sums away what the forward broadcast
     cast,          // brings a cotangent to its tensor's dtype
     copy,
-    recomputation  // makes the forward's value again
+    recomputation,  // makes the forward's value again
+    node            // of a captured backward: `result` names the node of the autograd graph, `symbol` says nothing
   };
   int id = -1;  // of the forward symbol's first result; of the argument that is returned as it is
   std::string result, symbol;

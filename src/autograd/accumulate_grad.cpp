@@ -46,21 +46,24 @@ void accumulate_gradient(const Tensor& variable, Tensor gradient, bool create_gr
   present.add_(gradient);
 }
 
+std::vector<std::function<void(Tensor)>> post_accumulate_hooks(const Tensor& variable) {
+  const std::lock_guard lock(autograd_mutex(*variable.impl()));
+  return autograd_of(*variable.impl()).post_accumulate_hooks.snapshot();
+}
+
+void accumulate_in_turn(const Tensor& variable, Tensor gradient, bool create_graph) {
+  if (!gradient.defined()) return;
+  // The gradient itself is written outside of the short lock of the variable's state.
+  static std::mutex accumulation[64];
+  const std::lock_guard lock(accumulation[reinterpret_cast<uintptr_t>(variable.impl().get()) / sizeof(TensorImpl) % 64]);
+  accumulate_gradient(variable, std::move(gradient), create_graph);
+}
+
 std::vector<Tensor> AccumulateGrad::apply(std::vector<Tensor> gradients, const NodeRun& run) {
   Tensor gradient = std::move(gradients[0]);
   gradients.clear();
-  std::vector<std::function<void(Tensor)>> after;
-  {
-    const std::lock_guard lock(autograd_mutex(*variable_.impl()));
-    after = autograd_of(*variable_.impl()).post_accumulate_hooks.snapshot();
-  }
-  if (gradient.defined()) {
-    // One thread at a time adds to a leaf; the gradient itself is written outside the short lock above.
-    static std::mutex accumulation[64];
-    const std::lock_guard lock(
-        accumulation[reinterpret_cast<uintptr_t>(variable_.impl().get()) / sizeof(TensorImpl) % 64]);
-    accumulate_gradient(variable_, std::move(gradient), run.create_graph);
-  }
+  const std::vector<std::function<void(Tensor)>> after = post_accumulate_hooks(variable_);
+  accumulate_in_turn(variable_, std::move(gradient), run.create_graph);
   for (const auto& hook : after) hook(variable_);
   return {};
 }

@@ -20,5 +20,9 @@ class AccumulateGrad final : public Node {
 bool is_ours_alone(const Tensor& gradient);
 /// Adds a gradient to a tensor's grad(), as backward() does at a leaf.
 void accumulate_gradient(const Tensor& variable, Tensor gradient, bool create_graph);
+/// The same, one thread at a time; nothing where the gradient is undefined.
+void accumulate_in_turn(const Tensor& variable, Tensor gradient, bool create_graph);
+/// What runs after a gradient was added to a leaf's.
+std::vector<std::function<void(Tensor)>> post_accumulate_hooks(const Tensor& variable);
 
 }  // namespace fulgurite

@@ -4,11 +4,14 @@
 
 #include "autograd/backward_run.h"
 #include "autograd/modes.h"
+#include "support/context.h"
 
 namespace fulgurite {
 
 std::vector<Tensor> run_backward(BackwardCall call) {
-  if (BackwardInterceptor* const interceptor = autograd_modes().interceptor; interceptor != nullptr && BackwardRun::innermost() == nullptr)
+  BackwardInterceptor* interceptor = autograd_modes().interceptor;
+  if (interceptor == nullptr) interceptor = context().interceptor.load(std::memory_order_acquire);
+  if (interceptor != nullptr && BackwardRun::innermost() == nullptr)
     if (std::optional<std::vector<Tensor>> captured = interceptor->run(call)) return std::move(*captured);
   BackwardRun run(std::move(call));
   std::vector<Tensor> captured = run.run();

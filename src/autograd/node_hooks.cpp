@@ -56,11 +56,6 @@ size_t count_retaining(const Node& node, size_t output) {
   return hooks ? hooks->outputs[output].retained.size() : 0;
 }
 
-size_t count_post_accumulate(const Tensor& leaf) {
-  const std::lock_guard lock(autograd_mutex(*leaf.impl()));
-  return autograd_of(*leaf.impl()).post_accumulate_hooks.snapshot().size();
-}
-
 void hand_to_retaining(const Node& node, size_t output, const Tensor& gradient) {
   Node::Hooks* const hooks = node.existing_hooks();
   if (!hooks || !gradient.defined()) return;

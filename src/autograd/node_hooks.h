@@ -9,9 +9,8 @@ namespace fulgurite {
 void run_tensor_hooks(const Node&, Node::Hooks* hooks, SmallVector<Tensor, 1>& gradients);
 /// The hooks on the gradient of one of the node's outputs; of a leaf where the node accumulates into one.
 std::vector<Hook> hooks_of_output(const Node&, size_t output);
-/// How many tensors retain the gradient of an output; how many hooks run after a gradient is added to a leaf's.
+/// How many tensors retain the gradient of an output.
 size_t count_retaining(const Node&, size_t output);
-size_t count_post_accumulate(const Tensor& leaf);
 /// Runs one of them; checks what it gives.
 void run_hook(const Hook&, Tensor& gradient);
 /// Adds a gradient to those of the tensors that retain that of the output.

@@ -13,7 +13,9 @@ void llama(const Report& report, double seconds) {
   manual_seed(0);
   const models::LlamaOptions options{.layers = 1, .heads = 16, .key_value_heads = 16, .width = width, .hidden = 2816, .block = length};
   const models::LlamaBlock block = models::make_llama_block(options);
-  const auto [cosines, sines] = models::rotary_tables(length, width / options.heads, options.rotary_base);
+  // Not a structured binding: lambdas cannot capture those everywhere.
+  const auto tables = models::rotary_tables(length, width / options.heads, options.rotary_base);
+  const Tensor cosines = tables.first, sines = tables.second;
   const Dtype dtype = report.is_bf16() ? Dtype::bf16 : Dtype::f32;
   nn::to(block, dtype);
   const Tensor x = randn({1, length, width}).to(dtype).requires_grad_(), cotangent = randn({1, length, width}).to(dtype);

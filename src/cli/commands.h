@@ -8,6 +8,9 @@ namespace fulgurite::cli {
 int train(const std::vector<std::string>& arguments);
 int generate(const std::vector<std::string>& arguments);
 int trace(const std::vector<std::string>& arguments);
+int examine(const std::vector<std::string>& arguments);
+int repro(const std::vector<std::string>& arguments);
+int explain(const std::vector<std::string>& arguments);
 int ops(const std::vector<std::string>& arguments);
 int conformance(const std::vector<std::string>& arguments);
 int bench(const std::vector<std::string>& arguments);

@@ -1,13 +1,12 @@
 #include <cstdio>
 #include <functional>
 
-#include <fulgurite/models/convnet.h>
-#include <fulgurite/models/llama.h>
+#include <fulgurite/error.h>
 
 #include "cli/associated_trace.h"
 #include "cli/commands.h"
+#include "cli/example_models.h"
 #include "cli/flags.h"
-#include "cli/gpt_run.h"
 
 namespace fulgurite::cli {
 
@@ -16,49 +15,6 @@ namespace {
 struct Stages {
   std::vector<Trace> forward, backward, prologue;
 };
-
-// Calls a jitted function once and keeps what it compiled.
-template <class F, class... A>
-Stages stages_of(F callable, bool associate, const A&... arguments) {
-  auto f = jit(std::move(callable), {.debug = {.associate_forward = associate}});
-  f(arguments...);
-  return {last_traces(f), last_backward_traces(f), last_prologue_traces(f)};
-}
-
-struct LinearModel {
-  nn::Linear linear{100, 10, false};
-  Tensor operator()(Tensor x) const { return linear(x); }
-};
-
-struct MlpModel {
-  nn::Linear first{64, 256}, second{256, 64};
-  Tensor operator()(Tensor x) const { return second(gelu(first(x))); }
-};
-
-Stages run_example(const std::string& name, bool associate) {
-  manual_seed(1337);
-  if (name == "linear") return stages_of(LinearModel{}, associate, randn({10, 100}));
-  if (name == "mlp") return stages_of(MlpModel{}, associate, randn({16, 64}));
-  if (name == "gpt") {
-    const models::Gpt model = models::make_gpt({.vocabulary = 65, .layers = 2, .heads = 4, .width = 64, .block = 32});
-    const auto loss = [](models::Gpt gpt, Tensor tokens, Tensor targets) { return gpt.loss(tokens, targets); };
-    const Tensor tokens = randint(0, 65, {2, 32}), targets = randint(0, 65, {2, 32});
-    return stages_of(loss, associate, model, tokens, targets);
-  }
-  if (name == "llama") {
-    const models::Llama model = models::make_llama({.vocabulary = 65, .layers = 2, .heads = 4, .key_value_heads = 2, .width = 64,
-                                                    .hidden = 172, .block = 32});
-    const auto loss = [](models::Llama llama, Tensor tokens, Tensor targets) { return llama.loss(tokens, targets); };
-    const Tensor tokens = randint(0, 65, {2, 32}), targets = randint(0, 65, {2, 32});
-    return stages_of(loss, associate, model, tokens, targets);
-  }
-  if (name == "convnet") {
-    const models::Convnet model = models::make_convnet({.width = 8});
-    const auto loss = [](models::Convnet convnet, Tensor images, Tensor classes) { return convnet.loss(images, classes); };
-    return stages_of(loss, associate, model, randn({4, 1, 16, 16}), randint(0, 10, {4}));
-  }
-  throw UserError("there is no example model " + name + "; there are linear, mlp, gpt, llama and convnet");
-}
 
 }  // namespace
 
@@ -80,7 +36,8 @@ int trace(const std::vector<std::string>& arguments) {
   if (python && cpp) throw WrongUse("give one of --python and --cpp");
   if (!line.empty() && (backward || !stage.empty())) throw WrongUse("--forward goes with neither --stage nor --backward");
   associate = associate || !line.empty();
-  const Stages stages = run_example(model, associate);
+  const Jitted f = run_example(model, {.debug = {.associate_forward = associate}});
+  const Stages stages{last_traces(f), last_backward_traces(f), last_prologue_traces(f)};
   std::vector<std::pair<std::string, const Trace*>> all;
   const auto list = [&](const char* kind, const std::vector<Trace>& traces) {
     for (size_t i = 0; i < traces.size(); ++i)

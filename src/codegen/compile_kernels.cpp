@@ -53,10 +53,11 @@ std::vector<std::string> flags_of(InstructionSet set) {
   flags.push_back("-ffp-contract=off");
 #endif
   if (set == InstructionSet::avx2) flags.push_back("-march=x86-64-v3");
-  if (set == InstructionSet::avx512) {
+  if (set >= InstructionSet::avx512) {
     flags.push_back("-march=x86-64-v4");
     flags.push_back("-mprefer-vector-width=512");
   }
+  if (set == InstructionSet::avx512_bf16) flags.push_back("-mavx512bf16");
   return flags;
 }
 
@@ -111,14 +112,15 @@ class Kernels {
     std::vector<Unit> units(count);
     for (size_t i = 0; i < sources.size(); ++i) units[i / each].sources.push_back(sources[i]);
     for (Unit& unit : units) {
-      bool is_wide = false, has_angles = false;
+      bool is_wide = false, has_angles = false, is_product = false;
       std::string functions;
       for (const KernelSource* source : unit.sources) {
         is_wide = is_wide || source->is_wide;
         has_angles = has_angles || source->has_angles;
+        is_product = is_product || source->is_product;
         functions += text::cat("\n", source->text);
       }
-      unit.text = text::cat(kernel_header(is_wide, has_angles), "\nusing namespace fulgurite::kernels;\n", functions);
+      unit.text = text::cat(kernel_header(is_wide, has_angles, is_product), "\nusing namespace fulgurite::kernels;\n", functions);
     }
     std::erase_if(units, [](const Unit& unit) { return unit.sources.empty(); });
     return units;

@@ -7,8 +7,8 @@
 
 namespace fulgurite::codegen {
 
-enum class InstructionSet : uint8_t { baseline, avx2, avx512 };
-/// The best one that this CPU has: also what eager kernels run on.
+enum class InstructionSet : uint8_t { baseline, avx2, avx512, avx512_bf16 };
+/// The best of the first three that this CPU has: also what eager kernels run on.
 InstructionSet best_instruction_set();
 
 /// A kernel to be compiled.
@@ -16,7 +16,7 @@ struct KernelSource {
   std::string name;        // of its function
   std::string text;        // the function
   std::string plain_text;  // the same with plain names: kernels that are equal in it are one
-  bool is_wide = false, has_angles = false;  // what of the header it needs
+  bool is_wide = false, has_angles = false, is_product = false;  // what of the header it needs
 };
 
 /// The functions of kernels, in order; none where they cannot be compiled. Those that this process has not seen yet are in translation

@@ -1,11 +1,13 @@
 #include "codegen/kernel_header.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 namespace fulgurite::codegen {
 
 // Defined in a file that the build writes from the headers.
-extern const std::string_view vector_text, vector_math_text, vector_angles_text, vector_activations_text, vector_launch_text, vector_rows_text, vector_wide_text;
+extern const std::string_view vector_text, vector_math_text, vector_angles_text, vector_activations_text, vector_launch_text, vector_rows_text, vector_wide_text,
+    vector_product_text;
 
 namespace {
 
@@ -41,17 +43,28 @@ std::unordered_set<std::string> names_in(std::string_view text) {
 
 }  // namespace
 
-std::string kernel_header(bool wide, bool angles) {
+std::string kernel_header(bool wide, bool angles, bool product) {
   std::string out = without_directives(vector_text) + without_directives(vector_math_text);
   if (angles) out += without_directives(vector_angles_text);
   out += without_directives(vector_activations_text) + without_directives(vector_launch_text) +
          without_directives(vector_rows_text);
   if (wide) out += without_directives(vector_wide_text);
+  if (product) out += without_directives(vector_product_text);
   return out;
 }
 
+bool uses_wide(std::string_view text) {
+  static constexpr std::string_view words[] = {"Doubles", "Longs", "to_doubles", "to_longs"};
+  return std::ranges::any_of(words, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+}
+
+bool uses_angles(std::string_view text) {
+  static constexpr std::string_view words[] = {"tan(", "asin(", "acos(", "atan2(", "fmod("};
+  return std::ranges::any_of(words, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+}
+
 bool is_name_of_header(std::string_view name) {
-  static const std::unordered_set<std::string> names = names_in(kernel_header(true, true));
+  static const std::unordered_set<std::string> names = names_in(kernel_header(true, true, false));
   return names.contains(std::string(name));
 }
 

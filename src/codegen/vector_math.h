@@ -40,7 +40,7 @@ FULGURITE_INLINE Floats exp2(const Floats& argument) {
   const Floats shifted = with_integer_bits(x);
   const Floats f = x - integer_of(shifted);
   const Floats r = f * Floats(0.693147180559945286f);
-  const Floats low = multiply_add(f, Floats(0.693147180559945286f), -r) + f * Floats(-1.904654e-9f);
+  const Floats low = multiply_add(f, Floats(-1.904654e-9f), multiply_add(f, Floats(0.693147180559945286f), -r));
   return scale(multiply_add(exp_tail(r) * r, r, low) + r + Floats(1.f), shifted);
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <unordered_map>
 
+#include "autograd/accumulate_grad.h"
 #include "autograd/function_node.h"
 #include "autograd/node_hooks.h"
 #include "autograd/traced_node.h"
@@ -68,7 +69,7 @@ class KeyWriter {
     add_hooks(node);
     if (const Tensor* const leaf = node.accumulates_into()) {
       add_type(*leaf);
-      add(static_cast<uint64_t>(gradient_of(*leaf).defined()) << 1 | static_cast<uint64_t>(count_post_accumulate(*leaf) != 0));
+      add(static_cast<uint64_t>(gradient_of(*leaf).defined()) | static_cast<uint64_t>(post_accumulate_hooks(*leaf).size()) << 8);
     } else if (const auto* const traced = dynamic_cast<const TracedNode*>(&node)) {
       key_.formulas.push_back(traced->formula());
       add(reinterpret_cast<uintptr_t>(key_.formulas.back().get()));

@@ -5,6 +5,7 @@
 #include <fulgurite/error.h>
 #include <fulgurite/operators.h>
 
+#include "autograd/accumulate_grad.h"
 #include "autograd/function_node.h"
 #include "autograd/modes.h"
 #include "autograd/node_hooks.h"
@@ -63,6 +64,10 @@ class Recorder {
     for (size_t i = 0; i < graph_.calls.size(); ++i) gradients_[i].resize(graph_.calls[i].node->output_count());
     for (const NodeCall::Target& root : graph_.roots) deliver(root, {next_input("gradient"), {}});
     for (size_t i = 0; i < graph_.calls.size(); ++i) run_call(static_cast<int>(i));
+    origin_ = {};
+    tracer_.set_origin({});
+    tracer_.set_location(std::nullopt);
+    line({.kind = Effect::Kind::final_callbacks}, {}, {});
     std::vector<Value> results;
     for (size_t i = 0; i < asked_.size(); ++i) {
       if (!asked_[i].defined()) continue;
@@ -106,6 +111,7 @@ class Recorder {
     bound.symbol = &symbol_of(effect.kind);
     bound.implementation = &implementation_of(effect.kind);
     bound.source = graph_.calls[static_cast<size_t>(effect.call)].node->source();
+    bound.forward = origin_;
     arguments.insert(arguments.begin(), Value(static_cast<int64_t>(out_.effects.size())));
     bound.args = std::move(arguments);
     bound.kwargs = std::move(options);
@@ -133,6 +139,9 @@ class Recorder {
     const NodeCall& call = graph_.calls[static_cast<size_t>(place)];
     Node& node = *call.node;
     tracer_.set_location(node.source());
+    origin_ = {};
+    origin_.push_back({-1, text::cat(node.name(), " (NodeCall ", place + 1, ")"), "", ForwardOrigin::Part::node});
+    tracer_.set_origin(origin_);
     Gradients of_outputs = std::move(gradients_[static_cast<size_t>(place)]);
     run_tensor_hooks(place, of_outputs);
     for (const NodeCall::Asked& asked : call.asked) asked_[asked.input] = of_outputs[static_cast<size_t>(asked.output)];
@@ -193,11 +202,8 @@ class Recorder {
     const NodeCall& call = graph_.calls[static_cast<size_t>(place)];
     Node& node = *call.node;
     const bool is_given = std::ranges::any_of(gradients, [](const Gradient& g) { return g.defined(); });
-    if (const Tensor* const leaf = node.accumulates_into()) {
-      if (!is_given && count_post_accumulate(*leaf) == 0) return {};
-      const Tensor variable = add_argument({true, static_cast<size_t>(place)}, *leaf, "leaf");
-      line({.kind = Effect::Kind::accumulate_grad, .call = place, .of_outputs = places_of(gradients)},
-           {tracer_.value_of(variable), is_given ? tracer_.value_of(gradients[0].value) : Value()}, {});
+    if (node.accumulates_into()) {
+      accumulate(place, gradients);
       return {};
     }
     if (auto* const traced = dynamic_cast<TracedNode*>(&node)) {
@@ -213,6 +219,17 @@ class Recorder {
       return of_inputs;
     }
     return call_function(place, dynamic_cast<const FunctionNode&>(node), gradients);
+  }
+
+  void accumulate(int place, const Gradients& gradients) {
+    const Tensor& leaf = *graph_.calls[static_cast<size_t>(place)].node->accumulates_into();
+    const size_t hooks = post_accumulate_hooks(leaf).size();
+    if (!gradients[0].defined() && hooks == 0) return;
+    const Value variable = tracer_.value_of(add_argument({true, static_cast<size_t>(place)}, leaf, "leaf"));
+    if (gradients[0].defined())
+      line({.kind = Effect::Kind::accumulate_grad, .call = place, .of_outputs = places_of(gradients)}, {variable, tracer_.value_of(gradients[0].value)}, {});
+    for (size_t hook = 0; hook < hooks; ++hook)
+      line({.kind = Effect::Kind::post_accumulate_hook, .call = place, .hook = hook}, {variable}, {}, {{"hook_type", Value("post_acc_grad_hook")}});
   }
 
   Gradients call_function(int place, const FunctionNode& function, const Gradients& gradients) {
@@ -243,6 +260,7 @@ class Recorder {
   size_t next_input_ = 0;
   int given_ = 0, saved_ = 0, leaves_ = 0;  // arguments so far
   int sources_ = 0;
+  ForwardOrigins origin_;  // of the call that is recorded
   CapturedBackward out_;
 };
 

@@ -203,6 +203,15 @@ Scope::~Scope() = default;
 
 Scope enable(Options options) { return Scope(std::move(options)); }
 
+void set_enabled(bool enabled) {
+  static auto* const interceptor = new Interceptor({});  // never destroyed: any thread may be in it
+  context().interceptor.store(enabled ? interceptor : nullptr, std::memory_order_release);
+}
+
+std::shared_ptr<void> detail::open_scope(bool fullgraph, const std::vector<std::string>& executors) {
+  return std::make_shared<Scope>(Options{.fullgraph = fullgraph, .executors = executors});
+}
+
 int64_t captures() { return Captures::all().count(); }
 std::vector<Trace> last_traces() { return Captures::all().last_traces(); }
 void reset() { Captures::all().reset(); }

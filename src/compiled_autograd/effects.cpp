@@ -13,12 +13,31 @@ namespace fulgurite {
 
 namespace {
 
+constexpr std::string_view call_hook_definition = "def call_hook(hook, tensor, hook_type):\n"
+                                                  "  return tensor.clone()\n";
+
 constinit const Symbol call_hook_symbol{
     .signature = "compiled_autograd.call_hook(int hook, Tensor gradient, *, str hook_type) -> Tensor",
     .documentation = "Calls a hook on a gradient; gives what it puts in the gradient's place.",
     .python = "call_hook({0}, {1}, {2})",
-    .python_definition = "def call_hook(hook, gradient, hook_type):\n"
-                         "  return gradient.clone()\n",
+    .python_definition = call_hook_definition,
+    .traits = {.side_effect = true},
+};
+
+constinit const Symbol call_leaf_hook_symbol{
+    .signature = "compiled_autograd.call_hook(int hook, Tensor variable, *, str hook_type) -> ()",
+    .documentation = "Calls a hook on a leaf whose gradient has been added to.",
+    .python = "call_hook({0}, {1}, {2})",
+    .python_definition = call_hook_definition,
+    .traits = {.side_effect = true},
+};
+
+constinit const Symbol final_callbacks_symbol{
+    .signature = "compiled_autograd._exec_final_callbacks_stub(int hooks) -> ()",
+    .documentation = "Stands where the callbacks run that hooks queue for the end.",
+    .python = "_exec_final_callbacks_stub({0})",
+    .python_definition = "def _exec_final_callbacks_stub(hooks):\n"
+                         "  pass\n",
     .traits = {.side_effect = true},
 };
 
@@ -48,7 +67,7 @@ constinit const Symbol call_backward_symbol{
 
 constinit const Symbol accumulate_grad_symbol{
     .signature = "compiled_autograd.accumulate_grad_(int call, Tensor variable, Tensor? gradient) -> ()",
-    .documentation = "Adds a gradient to that of a leaf, and calls the hooks after it.",
+    .documentation = "Adds a gradient to that of a leaf.",
     .python = "accumulate_grad_({0}, {1}, {2})",
     .python_definition = "def accumulate_grad_(call, variable, gradient):\n"
                          "  variable.grad = gradient.clone() if variable.grad is None else variable.grad + gradient\n",
@@ -102,16 +121,20 @@ const Symbol& symbol_of(Effect::Kind kind) {
     case Effect::Kind::retain_grad: return retain_grad_symbol;
     case Effect::Kind::call_backward: return call_backward_symbol;
     case Effect::Kind::accumulate_grad: return accumulate_grad_symbol;
-    default: return call_node_hooks_symbol;
+    case Effect::Kind::post_accumulate_hook: return call_leaf_hook_symbol;
+    case Effect::Kind::final_callbacks: return final_callbacks_symbol;
+    case Effect::Kind::before_node:
+    case Effect::Kind::after_node: return call_node_hooks_symbol;
   }
+  throw InternalError("an effect has no symbol");
 }
 
 const Implementation& implementation_of(Effect::Kind kind) {
   static const UserImplementation user{.accepts = accept, .run = run_effect, .execution_transform = {}};
-  static const Implementation implementations[] = {
-      {.executor = "engine", .symbol = &call_hook_symbol, .user = &user},    {.executor = "engine", .symbol = &retain_grad_symbol, .user = &user},
-      {.executor = "engine", .symbol = &call_backward_symbol, .user = &user}, {.executor = "engine", .symbol = &accumulate_grad_symbol, .user = &user},
-      {.executor = "engine", .symbol = &call_node_hooks_symbol, .user = &user}};
+  constexpr auto engine = [](const Symbol& symbol) { return Implementation{.executor = "engine", .symbol = &symbol, .user = &user}; };
+  static const Implementation implementations[] = {engine(call_hook_symbol),       engine(call_leaf_hook_symbol),  engine(retain_grad_symbol),
+                                                   engine(call_node_hooks_symbol), engine(call_backward_symbol),   engine(accumulate_grad_symbol),
+                                                   engine(final_callbacks_symbol)};
   for (const Implementation& one : implementations)
     if (one.symbol == &symbol_of(kind)) return one;
   throw InternalError("an effect has no implementation");
@@ -120,9 +143,14 @@ const Implementation& implementation_of(Effect::Kind kind) {
 CompiledRun::CompiledRun(const BackwardGraph& graph, const std::vector<Effect>& effects) : graph_(graph), effects_(effects) {
   for (size_t i = 0; i < effects.size(); ++i) {
     if (effects[i].kind == Effect::Kind::call_backward) came_.resize(static_cast<size_t>(effects[i].first_source) + effects[i].results.size());
-    if (effects[i].kind != Effect::Kind::tensor_hook) continue;
-    hooks_.resize(effects.size());
-    hooks_[i] = hooks_of_output(*graph.calls[static_cast<size_t>(effects[i].call)].node, effects[i].output);
+    const Node& node = *graph.calls[static_cast<size_t>(effects[i].call)].node;
+    if (effects[i].kind == Effect::Kind::tensor_hook) {
+      hooks_.resize(effects.size());
+      hooks_[i] = hooks_of_output(node, effects[i].output);
+    } else if (effects[i].kind == Effect::Kind::post_accumulate_hook) {
+      post_accumulate_hooks_.resize(effects.size());
+      post_accumulate_hooks_[i] = post_accumulate_hooks(*node.accumulates_into());
+    }
   }
 }
 
@@ -145,7 +173,7 @@ std::vector<Tensor> CompiledRun::run(size_t number, std::vector<Tensor> argument
   const NodeCall& call = graph_.calls[static_cast<size_t>(effect.call)];
   Node& node = *call.node;
   // Whoever is called may keep what is the program's only until its next step.
-  if (effect.kind != Effect::Kind::accumulate_grad)
+  if (effect.kind != Effect::Kind::accumulate_grad && effect.kind != Effect::Kind::post_accumulate_hook)
     for (Tensor& argument : arguments) argument = clone(argument);
   Spread spread(*this, std::move(arguments));
   switch (effect.kind) {
@@ -159,8 +187,12 @@ std::vector<Tensor> CompiledRun::run(size_t number, std::vector<Tensor> argument
       return {};
     case Effect::Kind::accumulate_grad:
       spread.next();  // the leaf
-      node.apply(spread.next(effect.of_outputs), {});
+      accumulate_in_turn(*node.accumulates_into(), std::move(spread.next(effect.of_outputs)[0]), false);
       return {};
+    case Effect::Kind::post_accumulate_hook:
+      post_accumulate_hooks_[number][effect.hook](*node.accumulates_into());
+      return {};
+    case Effect::Kind::final_callbacks: return {};
     case Effect::Kind::before_node: {
       std::vector<Tensor> gradients = spread.next(effect.of_outputs);
       run_before(node, gradients);

@@ -1,5 +1,5 @@
 #pragma once
-#include <span>
+#include <functional>
 #include <vector>
 
 #include <fulgurite/symbol.h>
@@ -17,11 +17,13 @@ using Sources = std::vector<int>;
 
 /// What a line of a captured backward does that only a run can do.
 struct Effect {
-  enum class Kind : uint8_t { tensor_hook, retain_grad, before_node, call_backward, accumulate_grad, after_node };
+  enum class Kind : uint8_t {
+    tensor_hook, retain_grad, before_node, call_backward, accumulate_grad, post_accumulate_hook, after_node, final_callbacks
+  };
   Kind kind = Kind::tensor_hook;
   int call = 0;        // whose turn it is
   size_t output = 0;   // of the node, where it is about one
-  size_t hook = 0;     // of the output's hooks
+  size_t hook = 0;     // of the output's hooks, or the leaf's
   /// A gradient among the line's arguments, if it is one.
   struct Place {
     bool is_given = false;
@@ -57,7 +59,9 @@ class CompiledRun {
   std::vector<Tensor> chosen(std::vector<Tensor> found, const Effect&);
   const BackwardGraph& graph_;
   const std::vector<Effect>& effects_;
-  std::vector<std::vector<Hook>> hooks_;  // by effect: of a tensor hook, those of its output when the run began
+  // By effect, those there were when the run began: of a tensor hook, its output's; of one after a gradient was added, its leaf's.
+  std::vector<std::vector<Hook>> hooks_;
+  std::vector<std::vector<std::function<void(Tensor)>>> post_accumulate_hooks_;
   std::vector<char> came_;                // by source
 };
 

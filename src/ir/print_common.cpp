@@ -124,7 +124,7 @@ std::string quoted_type(const Value& value, bool with_strides) {
 }
 
 std::string origin_text(const ForwardOrigin& origin) {
-  static constexpr std::string_view parts[] = {"", ", accumulation", ", zeros", ", unbroadcast", ", cast", ", copy", ", recomputation"};
+  static constexpr std::string_view parts[] = {"", ", accumulation", ", zeros", ", unbroadcast", ", cast", ", copy", ", recomputation", ""};
   return text::cat(identifier(origin.result), ": \"", origin.symbol, "\"", origin.fusion.empty() ? "" : ", in ", origin.fusion,
                    parts[static_cast<int>(origin.part)]);
 }
@@ -145,6 +145,7 @@ void LinePrinter::print_argument_types(const Trace& trace) {
 void LinePrinter::print_body(const Trace& trace) {
   associate_forward_ = trace.associate_forward;
   last_source_ = {};
+  last_node_.clear();
   for (const BoundSymbol& bound : trace.bound_symbols) {
     print_source(bound);
     print(bound, 2);
@@ -164,8 +165,25 @@ std::vector<std::string> LinePrinter::body_lines(const Trace& trace) {
   return lines;
 }
 
+namespace {
+
+bool is_of_node(const BoundSymbol& bound) { return !bound.forward.empty() && bound.forward[0].part == ForwardOrigin::Part::node; }
+
+}  // namespace
+
+// What a captured backward has of a node stands under the node, and the line that it is the backward of.
+void LinePrinter::print_node(const BoundSymbol& bound) {
+  const std::string& node = bound.forward[0].result;
+  if (node == last_node_) return;
+  last_node_ = node;
+  out_ += text::cat("\n  ", comment_, node);
+  if (options_.source && bound.source.line != 0) out_ += text::cat(", ", sources_.text(bound.source));
+  out_ += '\n';
+}
+
 // Symbols of one line share one comment; what belongs to no line does not part them. Nobody wrote a backward.
 void LinePrinter::print_source(const BoundSymbol& bound) {
+  if (is_of_node(bound)) return print_node(bound);
   if (!options_.source || bound.source.line == 0 || bound.source == last_source_ || !bound.forward.empty()) return;
   last_source_ = bound.source;
   out_ += text::cat("\n  ", comment_, sources_.text(bound.source), "\n");
@@ -207,7 +225,7 @@ std::string LinePrinter::types(const BoundSymbol& bound, bool in_comment) const 
     const std::string_view executor = executor_name(*bound.implementation);
     if (executor != "eager") out += text::cat(out.empty() ? mark : ", ", executor);
   }
-  if (associate_forward_ && !in_comment)
+  if (associate_forward_ && !in_comment && !is_of_node(bound))
     if (const ForwardOrigins origins = bound.forward_origins(); !origins.empty())
       out += text::cat(out.empty() ? mark : ", ", "forward: ", text::join(origins, origin_text));
   return out;

@@ -60,11 +60,13 @@ class LinePrinter {
  private:
   std::string types(const BoundSymbol&, bool in_comment) const;
   void print_subsymbols(const BoundSymbol&, int indent, int depth);
+  void print_node(const BoundSymbol&);
   void print_source(const BoundSymbol&);
 
   std::string_view comment_;
   SourceLines sources_;
   SourceLocation last_source_;
+  std::string last_node_;
 };
 
 }  // namespace fulgurite

@@ -12,12 +12,13 @@ namespace fulgurite {
 
 namespace detail {
 
-std::shared_ptr<JitState> make_jit_state(std::shared_ptr<void> callable, JitOptions options, SourceLocation at) {
+std::shared_ptr<JitState> make_jit_state(std::shared_ptr<void> callable, JitOptions options, OpenScope open_scope, SourceLocation at) {
   check_options(options, at);
   const bool names_executors = !options.executors.empty();
   if (options.executors.empty()) options.executors = default_executors();
   if (options.executors.empty()) options.executors = {"eager"};
-  return std::make_shared<JitState>(std::move(callable), std::move(options), names_executors, std::vector<Transform>(), at);
+  if (!options.compiled_autograd) open_scope = nullptr;
+  return std::make_shared<JitState>(std::move(callable), std::move(options), names_executors, std::vector<Transform>(), open_scope, at);
 }
 
 std::shared_ptr<JitState> with_transforms(const JitState& state, std::vector<Transform> transforms, SourceLocation at) {
@@ -26,7 +27,8 @@ std::shared_ptr<JitState> with_transforms(const JitState& state, std::vector<Tra
     if (!transform) throw UserError("with_transforms: a transform is empty", at);
     all.push_back(std::move(transform));
   }
-  return std::make_shared<JitState>(state.shared_callable(), state.options(), state.names_executors(), std::move(all), at);
+  return std::make_shared<JitState>(state.shared_callable(), state.options(), state.names_executors(), std::move(all),
+                                    state.open_scope(), at, state.watch());
 }
 
 void call(JitState& state, const CallableTable& table, const void* const* arguments, SourceLocation at,

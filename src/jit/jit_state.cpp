@@ -6,6 +6,7 @@
 
 #include "ir/trace_values.h"
 #include "jit/leaf_names.h"
+#include "jit/line_checks.h"
 #include "jit/pieces.h"
 #include "ops/autocast.h"
 #include "ops/dispatch.h"
@@ -45,14 +46,17 @@ std::string first_line(std::string_view text) { return std::string(text.substr(0
 }  // namespace
 
 JitState::JitState(std::shared_ptr<void> callable, JitOptions options, bool names_executors, std::vector<Transform> transforms,
-                   SourceLocation made_at)
+                   OpenScope open_scope, SourceLocation made_at, std::shared_ptr<const LineWatch> watch)
     : callable_(std::move(callable)),
       options_(std::move(options)),
       names_executors_(names_executors),
       transforms_(std::move(transforms)),
+      open_scope_(open_scope),
       made_at_(made_at),
+      watch_(std::move(watch)),
+      line_watch_(make_line_watch(options_.debug, watch_)),
       store_(options_.limits, options_.cache != Cache::no_caching),
-      watch_(options_.limits, made_at) {}
+      recompiles_(options_.limits, made_at) {}
 
 JitState::~JitState() = default;
 
@@ -107,6 +111,9 @@ bool JitState::promote_sizes(const Leaves& leaves) {
 void JitState::call(const CallableTable& table, const void* const* arguments, SourceLocation at, CallResult& result) {
   const Readers::Visit visit(store_.readers());
   auto start = std::chrono::steady_clock::now();
+  std::shared_ptr<void> captures_backwards;
+  if (open_scope_ != nullptr) [[unlikely]]
+    captures_backwards = open_scope_(options_.fullgraph, names_executors_ ? options_.executors : std::vector<std::string>());
   Leaves leaves = read_leaves(table, arguments);
 
   EagerRun eager;
@@ -185,7 +192,7 @@ void JitState::note_compile(CompiledVersion& version, const Leaves& leaves) {
     return;
   }
   version.reason = store_.newest() ? text_of(found) : "first call";
-  if (const auto warning = watch_.count(found, version.called_at)) warn(*warning);
+  if (const auto warning = recompiles_.count(found, version.called_at)) warn(*warning);
 }
 
 std::shared_ptr<const CompiledVersion> JitState::compile_version(const CallableTable& table,
@@ -207,7 +214,7 @@ std::shared_ptr<const CompiledVersion> JitState::compile_version(const CallableT
                         &options_.executors};
   request.autocast = options_.autocast;
   if (options_.fullgraph) request.no_breaks = "with fullgraph = true";
-  else request.runner = &runner;
+  if (!options_.fullgraph || options_.compiled_autograd) request.runner = &runner;
   if (uses_symbols(leaves)) {
     request.takes_symbols = true;
     try {
@@ -277,6 +284,7 @@ PipelineOptions JitState::pipeline_options() const {
   pipeline.check_traces = options_.debug.check_traces;
   pipeline.recomputation.memory_budget = options_.memory_budget;
   pipeline.fusion_names = fusion_names_;
+  pipeline.watch = line_watch_;
   return pipeline;
 }
 

@@ -27,8 +27,9 @@ class CallInPieces;
 class JitState {
  public:
   /// `names_executors`: the options' executors are the user's choice, not the default list.
+  /// `watch` is told of every line that runs; null: nobody.
   JitState(std::shared_ptr<void> callable, JitOptions options, bool names_executors, std::vector<Transform> transforms,
-           SourceLocation made_at);
+           OpenScope open_scope, SourceLocation made_at, std::shared_ptr<const LineWatch> watch = {});
   ~JitState();
 
   void call(const CallableTable&, const void* const* arguments, SourceLocation, CallResult&);
@@ -38,6 +39,8 @@ class JitState {
   const JitOptions& options() const { return options_; }
   bool names_executors() const { return names_executors_; }
   const std::vector<Transform>& transforms() const { return transforms_; }
+  OpenScope open_scope() const { return open_scope_; }
+  const std::shared_ptr<const LineWatch>& watch() const { return watch_; }
   SourceLocation made_at() const { return made_at_; }
 
   const VersionStore& store() const { return store_; }
@@ -76,12 +79,15 @@ class JitState {
   const JitOptions options_;
   const bool names_executors_;
   const std::vector<Transform> transforms_;
+  const OpenScope open_scope_;  // of compiled autograd; null where it is not asked for
   const SourceLocation made_at_;
+  const std::shared_ptr<const LineWatch> watch_;       // the caller's
+  const std::shared_ptr<const LineWatch> line_watch_;  // with what the options check
   const std::shared_ptr<FusionNames> fusion_names_ = std::make_shared<FusionNames>();
 
   VersionStore store_;
   CompileTurns turns_;
-  RecompileWatch watch_;
+  RecompileWatch recompiles_;
   mutable std::mutex mutex_;  // of what follows
   CompileStats compiles_;     // the parts that only compiles change
   std::vector<std::unique_ptr<const std::vector<PromotedSize>>> promotions_;

@@ -18,11 +18,6 @@ constexpr std::array<std::string_view, 3> skippable_transforms{"cse", "dce", "re
 void check_options(const JitOptions& options, SourceLocation at) {
   if (options.autocast && *options.autocast != Dtype::bf16 && *options.autocast != Dtype::f16)
     throw UserError(text::cat("jit: the option autocast is bf16 or f16, not ", *options.autocast), at);
-  if (options.compiled_autograd)
-    throw UserError(
-        "jit: the option compiled_autograd is not supported yet; use value_and_grad inside the jitted function, or "
-        "call backward() outside it",
-        at);
   if (options.memory_budget && *options.memory_budget < 0)
     throw UserError(text::cat("jit: memory_budget is a number of bytes, not ", *options.memory_budget), at);
   const CacheLimits& limits = options.limits;

@@ -87,7 +87,7 @@ std::shared_ptr<const CompiledVersion> JitState::piece(const Recording& recordin
   const uint64_t hash = hash_of(key);
   if (std::shared_ptr<const CompiledVersion> known = store_.find_piece(key, hash)) return known;
   if (options_.cache != Cache::no_caching)
-    if (const auto warning = watch_.count_piece(start, at)) warn(*warning);
+    if (const auto warning = recompiles_.count_piece(start, at)) warn(*warning);
   const auto now = std::chrono::steady_clock::now();
   auto piece = std::make_shared<CompiledVersion>();
   piece->when = std::chrono::system_clock::now();
@@ -110,6 +110,7 @@ void JitState::call_in_pieces(const CallableTable& table, const void* const* arg
   CallInPieces runner(*this, leaves, paths, at);
   RecordRequest request{table, callable_.get(), arguments, leaves, paths, names, at, nullptr, options_.memory_budget, &options_.executors};
   request.runner = &runner;
+  if (options_.fullgraph) request.no_breaks = "with fullgraph = true";
   request.is_broken = true;
   request.autocast = options_.autocast;
   Recording recording = record_callable(request);

@@ -44,16 +44,18 @@ void prepare(std::vector<Trace>& stages, std::vector<const Executor*> executors,
 }
 
 // What can be run, with what it was made of where custom functions have been replaced by their forwards on the way.
-Executable executable(const Trace& last, const Trace& first) {
-  return {last, has_custom_functions(first) ? std::optional(first) : std::nullopt};
+Executable executable(const Trace& last, const Trace& first, const PipelineOptions& options) {
+  std::shared_ptr<const ProgramRunner> runner;
+  if (options.watch) runner = std::make_shared<LineByLine>(last, options.watch);
+  return {last, has_custom_functions(first) ? std::optional(first) : std::nullopt, std::move(runner)};
 }
 
 // With number symbols there is no program yet: what is claimed for the sizes of the recorded call is there to be read.
-void make_programs(CompiledFunction& out) {
+void make_programs(CompiledFunction& out, const PipelineOptions& options) {
   if (out.is_symbolic) return;
-  out.forward = std::make_shared<Program>(executable(out.forward_traces.back(), out.symbolic_forward));
+  out.forward = std::make_shared<Program>(executable(out.forward_traces.back(), out.symbolic_forward, options));
   if (!out.backward_traces.empty())
-    out.backward = std::make_shared<Program>(executable(out.backward_traces.back(), out.symbolic_backward));
+    out.backward = std::make_shared<Program>(executable(out.backward_traces.back(), out.symbolic_backward, options));
 }
 
 }  // namespace
@@ -91,7 +93,7 @@ CompiledFunction compile(const Trace& recorded, bool differentiate, const Pipeli
     out.backward_executors = paying_executors(executors, out.symbolic_backward, options);
     prepare(out.forward_traces, out.forward_executors, *out.fusion_names, options, out.is_symbolic);
     prepare(out.backward_traces, out.backward_executors, *out.fusion_names, options, out.is_symbolic);
-    make_programs(out);
+    make_programs(out, options);
     if (options.associate_forward) {
       const Trace last = out.forward_traces.back();
       name_forward_lines(out.forward_traces, last);
@@ -104,8 +106,16 @@ CompiledFunction compile(const Trace& recorded, bool differentiate, const Pipeli
   out.is_symbolic = has_numbers(out.symbolic_forward);
   out.forward_executors = paying_executors(executors, out.symbolic_forward, options);
   prepare(out.forward_traces, out.forward_executors, *out.fusion_names, options, out.is_symbolic);
-  make_programs(out);
+  make_programs(out, options);
   return out;
+}
+
+Trace prepare_for_execution(const Trace& trace, const PipelineOptions& options) {
+  std::vector<Trace> stages{trace};
+  FusionNames names;
+  prepare(stages, paying_executors(resolve_executors(options.executors), trace, options), options.fusion_names ? *options.fusion_names : names,
+          options, false);
+  return stages.back();
 }
 
 Programs specialise(const std::shared_ptr<const CompiledFunction>& function, std::span<const uint64_t> values,
@@ -117,7 +127,7 @@ Programs specialise(const std::shared_ptr<const CompiledFunction>& function, std
     check_trace(stages.back());
     const Trace first = stages.back();
     prepare(stages, executors, *function->fusion_names, options, true);
-    return executable(stages.back(), first);
+    return executable(stages.back(), first, options);
   };
   Programs programs;
   programs.forward = std::make_shared<Program>(last_trace(function->symbolic_forward, function->forward_executors, {}));

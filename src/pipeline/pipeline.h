@@ -6,6 +6,7 @@
 
 #include "executors/executor.h"
 #include "ir/number_values.h"
+#include "pipeline/line_by_line.h"
 #include "runtime/program.h"
 
 namespace fulgurite {
@@ -21,6 +22,7 @@ struct PipelineOptions {
   std::shared_ptr<FusionNames> fusion_names = {};         // shared by all that is compiled for one function
   bool fuses = true;                                      // false: executors that fuse are left out
   bool fuses_everything = true;                           // false: only what is worth a run of the compiler
+  std::shared_ptr<const LineWatch> watch = {};            // programs run line by line and tell it of each
 };
 
 struct CompiledFunction {
@@ -40,6 +42,9 @@ struct Programs {
 
 /// Recorded trace → program. With `differentiate`, forward and backward: the forward's results are (outputs…, C0…, C1…).
 CompiledFunction compile(const Trace& recorded, bool differentiate, const PipelineOptions& = {});
+
+/// A trace of which some lines may be claimed already as one that runs: the rest is claimed and fused. Without number symbols.
+Trace prepare_for_execution(const Trace&, const PipelineOptions&);
 
 /// The programs of a function with number symbols for one set of their values. Throws where these give no valid trace: then the function
 /// has to be recorded again. The backward program is made when it is first needed.

@@ -96,6 +96,7 @@ void Frame::take_inputs(std::span<const Tensor> inputs) {
     record.strides = impl.strides;
     record.offset = impl.offset;
     record.dtype = impl.dtype;
+    record.storage = impl.storage.get();
     if (slot < 0) continue;
     if (impl.dtype != plan_.slots[slot].dtype || !(impl.sizes == plan_.slots[slot].sizes()) || impl.proxy)
       throw InternalError(text::cat(plan_.trace.name, ": input ", i, " is ", type_text(inputs[i]),

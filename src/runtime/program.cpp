@@ -6,12 +6,22 @@
 
 namespace fulgurite {
 
+namespace {
+
+InputRecord record_of(const TensorImpl& impl) { return {impl.sizes, impl.strides, impl.offset, impl.dtype, impl.storage.get()}; }
+
+}  // namespace
+
 struct Program::Impl {
   explicit Impl(Executable executable)
-      : plan(make_execution_plan(executable.trace)), recordable(std::move(executable.recordable)), last_inputs(plan.inputs.size()) {}
+      : plan(make_execution_plan(executable.trace)),
+        recordable(std::move(executable.recordable)),
+        runner(std::move(executable.runner)),
+        last_inputs(plan.inputs.size()) {}
 
   const ExecutionPlan plan;
   const std::optional<Trace> recordable;
+  const std::shared_ptr<const ProgramRunner> runner;
   mutable std::mutex mutex;  // guards what follows
   mutable std::vector<std::unique_ptr<Frame>> free_frames;
   mutable std::vector<InputRecord> last_inputs;
@@ -32,6 +42,15 @@ struct Program::Impl {
     const std::lock_guard lock(mutex);
     last_inputs.swap(frame->input_records());
     free_frames.push_back(std::move(frame));
+  }
+  void run_otherwise(std::span<const Tensor> inputs, std::vector<Tensor>& results) const {
+    std::vector<InputRecord> records;
+    for (const Tensor& input : inputs) records.push_back(input.defined() ? record_of(*input.impl()) : InputRecord());
+    {
+      const std::lock_guard lock(mutex);
+      last_inputs = std::move(records);
+    }
+    runner->run(inputs, results);
   }
 };
 
@@ -68,18 +87,24 @@ Program::Impl& Program::impl() const {
 
 bool Program::is_made() const { return made_.load(std::memory_order_acquire) != nullptr; }
 
-void Program::run(std::span<const Tensor> inputs, ResultList& results) const {
-  const Lease frame(impl());
+template <class List>
+void Program::run_into(std::span<const Tensor> inputs, List& results) const {
+  const Impl& made = impl();
+  if (made.runner) [[unlikely]] {
+    std::vector<Tensor> given;
+    made.run_otherwise(inputs, given);
+    results.assign(given.begin(), given.end());
+    return;
+  }
+  const Lease frame(made);
   frame->run(inputs);
   frame->take_results(results);
 }
 
-void Program::run(std::span<const Tensor> inputs, std::vector<Tensor>& results) const {
-  const Lease frame(impl());
-  frame->run(inputs);
-  frame->take_results(results);
-}
+void Program::run(std::span<const Tensor> inputs, ResultList& results) const { run_into(inputs, results); }
+void Program::run(std::span<const Tensor> inputs, std::vector<Tensor>& results) const { run_into(inputs, results); }
 
+const ExecutionPlan& Program::plan() const { return impl().plan; }
 const Trace& Program::trace() const { return impl().plan.trace; }
 const Trace& Program::recordable() const { return impl().recordable ? *impl().recordable : trace(); }
 

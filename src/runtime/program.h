@@ -14,11 +14,14 @@
 
 namespace fulgurite {
 
+struct ExecutionPlan;
+
 /// How an input of the last call looked.
 struct InputRecord {
   Sizes sizes, strides;
   int64_t offset = 0;
   Dtype dtype = Dtype::f32;
+  const void* storage = nullptr;  // tells inputs of one call that share memory; null: not given, or never called
 };
 
 /// A list that asks nothing of the heap.
@@ -30,12 +33,21 @@ struct ProgramBytes {
   int64_t arenas = 0;  // of these frames
 };
 
+/// Runs a program's trace in the program's place.
+class ProgramRunner {
+ public:
+  virtual ~ProgramRunner() = default;
+  virtual void run(std::span<const Tensor> inputs, std::vector<Tensor>& results) const = 0;
+};
+
 /// An execution trace: every symbol claimed (or structural), `del`s in place.
 struct Executable {
   Executable(Trace last) : trace(std::move(last)) {}
-  Executable(Trace last, std::optional<Trace> first) : trace(std::move(last)), recordable(std::move(first)) {}
+  Executable(Trace last, std::optional<Trace> first, std::shared_ptr<const ProgramRunner> other = {})
+      : trace(std::move(last)), recordable(std::move(first)), runner(std::move(other)) {}
   Trace trace;
   std::optional<Trace> recordable;  // the same before what has a gradient rule of its own was replaced by its parts
+  std::shared_ptr<const ProgramRunner> runner = {};  // null: the program runs as it is planned
 };
 
 /// A trace made runnable: a flat list of steps with resolved kernels and one memory plan. Any number of threads may run it.
@@ -60,6 +72,7 @@ class Program {
   const Trace& recordable() const;
   /// Whether the trace is there.
   bool is_made() const;
+  const ExecutionPlan& plan() const;
   std::vector<InputRecord> last_inputs() const;
   /// Bytes of the memory plan.
   int64_t planned_bytes() const;
@@ -68,6 +81,8 @@ class Program {
  private:
   struct Impl;
   Impl& impl() const;
+  template <class List>
+  void run_into(std::span<const Tensor> inputs, List& results) const;
   mutable std::unique_ptr<Impl> impl_;
   mutable std::atomic<Impl*> made_ = nullptr;
   mutable std::mutex making_;

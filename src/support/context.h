@@ -48,6 +48,8 @@ class DrawScope {
   Draws* outer_;
 };
 
+class BackwardInterceptor;
+
 /// The state of the process that is no folder's own. Every part is thread-safe. The allocator (tensor/allocator.h) and the list of
 /// executors (executors/executor.h) keep theirs behind their own functions.
 struct Context {
@@ -56,6 +58,7 @@ struct Context {
   std::atomic<Dtype> default_dtype{Dtype::f32};
   std::atomic<int64_t> unique_graphs{0};  // that jit compiled
   std::atomic<int64_t> evicted_versions{0};  // of jitted functions
+  std::atomic<BackwardInterceptor*> interceptor{nullptr};  // of backwards on threads that have none of their own; lives as long as the process
   std::atomic<bool> has_warned_of_cycles{false};  // of gradients with histories, in the leaves that they are of
   std::atomic<uint32_t> log_channels{0};  // those of support/log.h that are on, as bits
 

@@ -133,12 +133,18 @@ void Tracer::begin_piece() {
   serial_ = next_tracer_serial();
 }
 
-void Tracer::break_here(const std::string& what, SourceLocation at) {
-  const bool is_inside_custom = !custom_function_.name.empty();
-  if (!runner_ || tags_.has(Tag::recompute_in_backward) || is_inside_custom) {
+void Tracer::break_here(const std::string& what, SourceLocation at) { break_for(what, false, at); }
+
+void Tracer::break_for_backward(const std::string& what, const Tensor& tensor, SourceLocation at) {
+  break_for(text::cat(what, " asks for the value of ", type_text(tensor)), true, at);
+}
+
+void Tracer::break_for(const std::string& what, bool is_backward, SourceLocation at) {
+  const bool is_inside_custom = !custom_function_.name.empty(), is_inside_checkpoint = tags_.has(Tag::recompute_in_backward);
+  if (!runner_ || is_inside_checkpoint || is_inside_custom || (breaks_for_backward_only_ && !is_backward)) {
     const std::string where = is_inside_custom ? text::cat("inside ", custom_function_.name)
-                              : runner_        ? std::string("inside checkpoint()")
-                                               : std::string(no_breaks_);
+                              : is_inside_checkpoint && runner_ ? std::string("inside checkpoint()")
+                                                                : std::string(no_breaks_);
     throw UserError(text::cat(what, " inside a traced function: a graph break, which cannot be made ", where,
                               "; return the tensor and ask outside, or use where() instead of a branch"),
                     at);

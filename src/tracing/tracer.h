@@ -65,11 +65,16 @@ class Tracer final : public Interpreter {
 
   /// From now on the recording may be broken into pieces, which this one runs.
   void set_runner(PieceRunner*);
-  /// Why it may not be: "inside grad, …", for messages.
-  void set_no_breaks(std::string_view why) { no_breaks_ = why; }
+  /// Why it may not be: "inside grad, …", for messages. Where there is a runner, it may be for a backward that is captured.
+  void set_no_breaks(std::string_view why) {
+    no_breaks_ = why;
+    breaks_for_backward_only_ = true;
+  }
   int breaks() const { return breaks_; }
   /// Ends a piece where the user's code asks for it.
   void break_here(const std::string& what, SourceLocation);
+  /// Ends a piece because `what`, a backward of a tensor, runs outside of the recording.
+  void break_for_backward(const std::string& what, const Tensor&, SourceLocation);
   /// Runs what was recorded; handles that are still held become tensors with memory.
   void end_piece();
   /// Of a view of a value of this trace: the same views of another tensor, recorded or made by who runs now.
@@ -234,6 +239,8 @@ class Tracer final : public Interpreter {
   int writes_ = 0;  // so far
   std::unordered_map<int, detail::Ref<TensorProxy>> values_of_history_;  // by the ids of prims.with_history's results: their values
   PieceRunner* runner_ = nullptr;
+  void break_for(const std::string& what, bool is_backward, SourceLocation);
+  bool breaks_for_backward_only_ = false;
   std::string_view no_breaks_ = "inside grad(), value_and_grad(), vjp() and trace()";
   std::shared_ptr<HeldHandles> held_;
   std::unordered_map<const TensorImpl*, StandsFor> stands_for_;

@@ -105,6 +105,14 @@ def test_conformance(cli):
     cli.bad("conformance", empty, status=1, message="too short for a header")
 
 
+def test_examine(cli):
+    cli.bad("examine", status=2, message="a model is missing")
+    cli.bad("examine", "mlp", "--fusion", "fusion99", status=1, message="the function has no fusion")
+    cli.bad("repro", "mlp", status=2, message="give one of --fusion, and --first with --last")
+    cli.bad("repro", "mlp", "--first", "5", "--last", "2", status=1, message="lines [5, 2)")
+    cli.bad("explain", "steam_engine", status=1, message="steam_engine")
+
+
 def test_traces(cli):
     cli.bad("trace", status=2, message="a model is missing")
     cli.bad("trace", "steam_engine", status=1, message="steam_engine")

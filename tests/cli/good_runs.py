@@ -25,7 +25,7 @@ def losses_of(folder):
 def test_version_and_help(cli):
     expect(re.fullmatch(r"fulgurite \d+\.\d+\.\d+\n", cli.good("--version")), "--version prints the version")
     listed = cli.good("--help")
-    for command in ("train", "generate", "trace", "ops", "conformance", "bench"):
+    for command in ("train", "generate", "trace", "examine", "repro", "explain", "ops", "conformance", "bench"):
         expect(f"  {command} " in listed, f"--help does not list {command}")
         expect(cli.good(command, "--help").startswith("usage: "), f"{command} --help does not begin with its usage")
 
@@ -49,7 +49,9 @@ def test_logs(cli):
     expect("[traces] // Constructed by Delete Last Used" in "\n".join(lines), lines)
     known = "  fusions: what the fuser put together, and why not more\n" \
             "  recompiles: each compile of a jitted function: why, which guard failed, and how long it took\n" \
-            "  traces: the traces of each compile, pass by pass\n"
+            "  traces: the traces of each compile, pass by pass\n" \
+            "  compiled_autograd: each backward that compiled autograd captures, as a trace\n" \
+            "  compiled_autograd_verbose: the same with strides, and why none of the earlier captures serves\n"
     expect_equal(told("help", *bench), "fulgurite: FULGURITE_LOGS takes these, separated by commas:\n" + known, "help")
     expect_equal(told("fusion,", *bench), "fulgurite: FULGURITE_LOGS: fusion is unknown and has no effect; there are:\n" + known,
                  "an unknown channel")
@@ -186,6 +188,23 @@ def test_generate_from_a_text_without_new_lines(cli):
     cli.train(out, "--steps", "1", text=cli.write("żółw and jaź " * 60))
     text = cli.good("generate", "--checkpoint", out, "--tokens", "12")
     expect_equal(len(text), 1 + 12 + 1, "number of characters")
+
+
+def test_examine(cli):
+    text = cli.good("examine", "mlp")
+    expect(re.search(r"^fusion0\n  reads t\w+: \"cpu f32\[", text, re.MULTILINE), text)
+    found = json.loads(cli.good("examine", "mlp", "--json"))
+    expect_equal(sorted(found), ["fusions", "peak_bytes", "saved_bytes"], "keys of examine --json")
+    fusion = found["fusions"][0]
+    expect_equal(sorted(fusion), ["bytes_read", "bytes_written", "inputs", "microseconds", "name", "operations", "outputs"], "keys of a fusion")
+    expect_equal(fusion["inputs"][0]["device"], "cpu", "an input's device")
+    expect("void fusion0(" in cli.good("examine", "mlp", "--fusion", "fusion0"), "a fusion's kernel")
+    expect("saved for backward" in cli.good("examine", "mlp", "--memory"), "the memory")
+    path = cli.new_path()
+    expect_equal(cli.good("repro", "mlp", "--fusion", "fusion0", "--out", str(path)), "", "what repro --out prints")
+    expect(path.read_text().startswith("// g++ "), "a repro program's first line")
+    expect(cli.good("repro", "mlp", "--first", "0", "--last", "2", "--python").startswith("# python3 lines_0_2.py"), "a repro for PyTorch")
+    expect("first call" in cli.good("explain", "mlp"), "explain")
 
 
 def test_trace(cli):

@@ -116,13 +116,25 @@ inline std::tuple<> accumulate_grad_(const Arg& call, const Arg& variable, const
 }
 }
 
+namespace compiled_autograd {
+inline std::tuple<> _exec_final_callbacks_stub(const Arg& hooks) {
+  const std::vector<Value> results = call("compiled_autograd._exec_final_callbacks_stub", {hooks}).list();
+  return {};
+}
+}
+
 void compiled_backward(Tensor gradient_0, Tensor leaf_0) {
   // gradient_0: "cpu f32[]"
   // leaf_0: "cpu f32[2, 2]"
+
+  // SumBackward0 (NodeCall 1)
   auto t0 = reshape(gradient_0, {1, 1});  // t0: "cpu f32[1, 1]"
   auto t1 = expand(t0, {2, 2});  // t1: "cpu f32[2, 2]"
+
+  // AccumulateGrad (NodeCall 2)
   auto t2 = compiled_autograd::call_hook(0, t1, "tensor_pre_hook");  // t2: "cpu f32[2, 2]", engine
   compiled_autograd::accumulate_grad_(1, leaf_0, t2);  // engine
+  compiled_autograd::_exec_final_callbacks_stub(2);  // engine
   return;
 }
 )");
@@ -185,4 +197,60 @@ TEST("what is not captured runs in the engine, or is an error") {
   const auto scope = compiled_autograd::enable({.fullgraph = true});
   expect_error([&] { autograd::grad(loss(), x, {}, {.create_graph = true}); },
                "compiled autograd: the backward cannot be captured whole (fullgraph): the gradients are to be differentiated again");
+}
+
+TEST("graph breaks in a forward leave one graph of its backward") {
+  const auto f = jit([](Tensor x) {
+    const Tensor once = x + 10;
+    graph_break();
+    const Tensor twice = once + 10;
+    graph_break();
+    return sum(twice);
+  });
+  const Tensor x = randn({10, 10}).requires_grad_();
+  counters().clear();
+  const Tensor loss = f(x);
+  loss.backward({}, {.retain_graph = true});
+  expect_equal(counters()["unique_graphs"], int64_t{3});
+  counters().clear();
+  {
+    const auto scope = compiled_autograd::enable();
+    loss.backward();
+  }
+  expect_equal(counters()["unique_graphs"], int64_t{1});
+  expect_near(values(x.grad()), std::vector<float>(100, 2));
+}
+
+TEST("a jitted function whose option asks for it captures the backward inside") {
+  compiled_autograd::reset();
+  const Tensor weight = randn({10, 10}).requires_grad_(), bias = zeros({10}).requires_grad_();
+  const auto train = jit(
+      [&](Tensor x) {
+        const Tensor loss = sum(nn::linear(x, weight, bias));
+        loss.backward();
+      },
+      {.fullgraph = true, .compiled_autograd = true});
+  const Tensor x = randn({10});
+  for (int i = 1; i <= 3; ++i) {
+    train(x);
+    expect_near(values(bias.grad()), std::vector<float>(10, static_cast<float>(i)));
+  }
+  expect_equal(compiled_autograd::captures(), int64_t{2});  // without a gradient to add to, and with one
+  // The backward of a graph that is there already.
+  const Tensor loss = sum(nn::linear(x, weight, bias) * 2);
+  jit([&] { loss.backward(); }, {.fullgraph = true, .compiled_autograd = true})();
+  expect_near(values(bias.grad()), std::vector<float>(10, 5));
+  const auto asks = jit([](Tensor t) { return t.item<double>() > 0 ? t : -t; }, {.fullgraph = true, .compiled_autograd = true});
+  expect_error([&] { asks(tensor(1.0)); }, "which cannot be made with fullgraph = true");
+}
+
+TEST("capturing can be switched on for the process") {
+  compiled_autograd::reset();
+  compiled_autograd::set_enabled(true);
+  const Tensor x = leaf({2});
+  (x * x).backward();
+  compiled_autograd::set_enabled(false);
+  (x * x).backward();
+  expect_equal(compiled_autograd::captures(), int64_t{1});
+  expect_near(values(x.grad()), {8});
 }

@@ -77,7 +77,6 @@ TEST("transforms of the user's run between the gradient and the executors") {
 
 TEST("what is not supported yet says so, and what is unknown names what is known") {
   const auto identity = [](Tensor x) { return x; };
-  expect_error([&] { jit(identity, {.compiled_autograd = true}); }, "not supported yet");
   expect_error([&] { jit(identity, {.executors = {"fast"}}); }, "registered are");
   expect_error(
       [&] {
@@ -100,7 +99,7 @@ TEST("a tensor of a trace that ended is refused with the line of its birth") {
 TEST("check_nan and verify_against_eager find what is wrong") {
   const auto f = jit([](Tensor x) { return log(x); }, {.debug = {.check_nan = true}});
   f(ones({2}));
-  expect_error([&] { f(full({2}, -1.0)); }, "is NaN");
+  expect_error([&] { f(full({2}, -1.0)); }, "made nan at element [0] of t0");
 
   double factor = 1;
   const auto g = jit([&](Tensor x) { return x * factor; }, {.debug = {.verify_against_eager = true}});

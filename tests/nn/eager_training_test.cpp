@@ -34,7 +34,8 @@ std::pair<Tensor, Tensor> data() {
 
 TEST("gradients of micro-batches add up to those of the batch, in the leaf's own tensor") {
   const Network network = make_network();
-  const auto [x, y] = data();
+  const auto both = data();
+  const Tensor x = both.first, y = both.second;
   loss_of(network, x, y).backward();
   std::vector<std::vector<float>> expected;
   for (const Tensor& parameter : nn::parameters(network)) {
@@ -55,7 +56,8 @@ TEST("gradients of micro-batches add up to those of the batch, in the leaf's own
 
 TEST("zero_grad takes gradients away, or fills them with zeros where they are") {
   const Network network = make_network();
-  const auto [x, y] = data();
+  const auto both = data();
+  const Tensor x = both.first, y = both.second;
   optim::SGD optimizer(nn::parameters(network), {.lr = 0.1});
   loss_of(network, x, y).backward();
   const Tensor gradient = network.first.weight.grad();
@@ -73,7 +75,8 @@ TEST("zero_grad takes gradients away, or fills them with zeros where they are") 
 }
 
 TEST("eager training, a jitted loss in it, and a traced step go the same way") {
-  const auto [x, y] = data();
+  const auto both = data();
+  const Tensor x = both.first, y = both.second;
   const auto train = [&](int way) {
     Network network = make_network();
     const std::vector<optim::ParameterGroup<optim::AdamWOptions>> groups{

@@ -24,8 +24,8 @@ TEST("rotation keeps lengths, and products depend on the distance of positions a
   const Tensor rotated = models::rotate(everywhere, cosines, sines)(0, 0);
   const Tensor products = matmul(rotated, rotated.t());
   for (int64_t i = 0; i + 2 < 8; ++i) {
-    expect_near({products(i, i).item<double>()}, {91}, 1e-4);
-    expect_near({products(i, i + 2).item<double>()}, {products(0, 2).item<double>()}, 1e-4);
+    expect_near(products(i, i).item<double>(), 91, 1e-4);
+    expect_near(products(i, i + 2).item<double>(), products(0, 2).item<double>(), 1e-4);
   }
 }
 
@@ -33,7 +33,7 @@ TEST("a LLaMA model trains in one jitted step") {
   const models::Llama model = small();
   const Tensor tokens = randint(0, 13, {3, 6}), targets = randint(0, 13, {3, 6});
   const auto loss = [](models::Llama llama, Tensor x, Tensor y) { return llama.loss(x, y); };
-  expect_near({loss(model, tokens, targets).item<double>()}, {std::log(13.0)}, 0.1);
+  expect_near(loss(model, tokens, targets).item<double>(), std::log(13.0), 0.1);
   optim::AdamW optimizer(nn::parameters(model), {.lr = 1e-2});
   const auto step = jit([&](Tensor x, Tensor y) {
     const auto [value, gradients] = value_and_grad<0>(loss)(model, x, y);

@@ -11,13 +11,13 @@ TEST("eager is always asked last") {
     for (const Executor* executor : executors) out.push_back(executor->name);
     return out;
   };
-  expect_equal(names(resolve_executors({})), std::vector<std::string>({"onednn", "fuser", "eager"}));
+  expect_equal(names(resolve_executors({})), std::vector<std::string>({"products", "onednn", "fuser", "eager"}));
   expect_equal(names(resolve_executors({"eager"})), std::vector<std::string>({"eager"}));
   expect_equal(names(resolve_executors({"eager", "onednn", "onednn"})), std::vector<std::string>({"onednn", "eager"}));
 }
 
 TEST("an unknown executor is an error that names the registered ones") {
-  expect_error([] { resolve_executors({"cudnn"}); }, "there is no executor \"cudnn\"; registered are onednn, fuser, eager");
+  expect_error([] { resolve_executors({"cudnn"}); }, "there is no executor \"cudnn\"; registered are onednn, products, fuser, eager");
   expect_error([] { set_default_executors({"cudnn"}); }, "there is no executor");
 }
 

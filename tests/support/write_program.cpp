@@ -9,7 +9,7 @@ namespace fulgurite::test {
 
 namespace {
 
-constexpr int leaf_count = 2, buffer = 2, other_buffer = 3, argument_count = 4;
+constexpr int leaf_count = 2, buffer = 2, other_buffer = 3;
 
 Tensor made(const WriteStep& step, const std::vector<Tensor>& values) {
   const Tensor &x = values[step.on], &y = values[step.other];

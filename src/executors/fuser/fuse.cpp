@@ -7,6 +7,7 @@
 
 #include <fulgurite/symbol.h>
 
+#include "codegen/kernel_header.h"
 #include "executors/fuser/open_class_losses.h"
 #include "executors/fuser/put_in_fusions.h"
 #include "executors/fuser/region_kernel.h"
@@ -106,9 +107,8 @@ class Fuser {
       source.name = names_.next();
       source.text = codegen::kernel_text(kernel, schedule, source.name, false);
       source.plain_text = codegen::kernel_text(kernel, schedule, "kernel", true);
-      const auto uses = [&](std::string_view word) { return source.plain_text.find(word) != std::string::npos; };
-      source.is_wide = uses("Doubles") || uses("Longs") || uses("to_doubles") || uses("to_longs");
-      source.has_angles = uses("tan(") || uses("asin(") || uses("acos(") || uses("atan2(") || uses("fmod(");
+      source.is_wide = codegen::uses_wide(source.plain_text);
+      source.has_angles = codegen::uses_angles(source.plain_text);
     }
     const std::vector<kernels::KernelFunction> functions = codegen::compile_kernels(sources);
     for (size_t i = 0; i < functions.size(); ++i) {

@@ -7,7 +7,7 @@
 #include "executors/eager/copy.h"
 #include "executors/eager/place_error.h"
 #include "runtime/parallel_for.h"
-#include "tensor/allocator.h"
+#include "tensor/scratch_memory.h"
 #include "tensor/tensor_impl.h"
 
 namespace fulgurite::fuser {
@@ -23,22 +23,6 @@ constexpr size_t most_operands = 48;
 constexpr int64_t block_columns = 8192;   // what long rows are divided into among threads
 constexpr int64_t few_rows = 16;
 constexpr int64_t worth_a_thread = 16384; // elements
-
-/// Memory of one call.
-class Memory {
- public:
-  explicit Memory(int64_t bytes) : bytes_(static_cast<size_t>(bytes)), data_(bytes > 0 ? static_cast<char*>(allocate(bytes_)) : nullptr) {}
-  ~Memory() {
-    if (data_) deallocate(data_, bytes_);
-  }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-  char* data() const { return data_; }
-
- private:
-  size_t bytes_;
-  char* data_;
-};
 
 int64_t rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -80,7 +64,7 @@ class RegionKernel::Call {
     const int64_t in_row = divides_rows ? (launch_.columns + block_columns - 1) / block_columns : 1;
     const int64_t work = divides_rows ? block_columns : std::max<int64_t>(launch_.columns, 1);
     parallel_for(rows_ * in_row, std::max<int64_t>(1, worth_a_thread / work), [&](int64_t begin, int64_t end) {
-      const Memory kept(kept_bytes());
+      const ScratchMemory kept(kept_bytes());
       if (in_row == 1) return call(begin, end, 0, launch_.columns, kept, operands_);
       while (begin < end) {
         const int64_t row = begin / in_row, first = begin % in_row, count = std::min(in_row - first, end - begin);
@@ -192,7 +176,7 @@ class RegionKernel::Call {
 
   int64_t kept_bytes() const { return kernel_.kept_rows_ * launch_.kept_stride; }
 
-  void call(int64_t first, int64_t last, int64_t column, int64_t columns, const Memory& kept, const Operand* operands) const {
+  void call(int64_t first, int64_t last, int64_t column, int64_t columns, const ScratchMemory& kept, const Operand* operands) const {
     Launch launch = launch_;
     launch.columns = columns;
     launch.operands = operands;
@@ -216,9 +200,9 @@ class RegionKernel::Call {
       offsets[k] = bytes;
       if (places_[k]->is_column_sum) bytes += rounded(columns_ * places_[k]->lane_bytes);
     }
-    const Memory sums(blocks * std::max<int64_t>(bytes, 64));
+    const ScratchMemory sums(blocks * std::max<int64_t>(bytes, 64));
     parallel_for(blocks, std::max<int64_t>(1, worth_a_thread / std::max<int64_t>(per_block * columns_, 1)), [&](int64_t begin, int64_t end) {
-      const Memory kept(kept_bytes());
+      const ScratchMemory kept(kept_bytes());
       Operand operands[most_operands];
       for (int64_t block = begin; block < end; ++block) {
         char* const own = sums.data() + block * bytes;
@@ -276,6 +260,19 @@ RegionKernel::RegionKernel(const codegen::Kernel& kernel, int kept_rows, std::st
   };
   for (const codegen::KernelOperand& operand : kernel.inputs) inputs_.push_back(place(operand));
   for (const codegen::KernelOperand& operand : kernel.outputs) outputs_.push_back(place(operand));
+}
+
+codegen::Kernel RegionKernel::loop() const {
+  codegen::Kernel kernel;
+  kernel.numbers = numbers_;
+  kernel.dimensions = dimensions_;
+  kernel.first_column_dimension = first_column_dimension_;
+  kernel.has_row_sums = has_row_sums_;
+  kernel.has_column_sums = has_column_sums_;
+  const auto operand = [](const Place& place) { return codegen::KernelOperand{-1, place.dtype, place.extent, place.is_column_sum, place.dimensions, place.is_place}; };
+  for (const Place& place : inputs_) kernel.inputs.push_back(operand(place));
+  for (const Place& place : outputs_) kernel.outputs.push_back(operand(place));
+  return kernel;
 }
 
 void RegionKernel::run(Arguments arguments, std::span<const Tensor> results) const { Call(*this, arguments, results).run(); }

@@ -15,6 +15,9 @@ class RegionKernel final : public FusedKernel {
   RegionKernel(const codegen::Kernel&, int kept_rows, std::string text, kernels::KernelFunction);
   void run(Arguments, std::span<const Tensor> results) const override;
   std::string_view text() const override { return text_; }
+  /// What it was made of, without the values.
+  codegen::Kernel loop() const;
+  int kept_rows() const { return kept_rows_; }
 
  private:
   struct Place {

@@ -1,0 +1,43 @@
+// What a fusion was given: a session that asks a jitted function about the kernels it ran. Its output is examine_fusions.txt.
+#include <iostream>
+
+#include <fulgurite/fulgurite.h>
+
+namespace fg = fulgurite;
+
+int main() {
+  const auto func = fg::jit(
+      [](fg::Tensor x) {
+        auto t1 = fg::var(x, {0, 1}, 1);
+        auto t2 = t1 + t1;
+        return t2;
+      },
+      {.executors = {"fuser"}, .argument_names = {"x"}});
+
+  auto x = fg::randn({512, 512});
+
+  auto out = func(x);
+
+  std::cout << fg::last_traces(func).back().python({.time = false, .source = false}) << '\n';
+
+  std::cout << fg::examine::get_fusion_symbols(fg::last_traces(func).back()) << '\n';
+
+  auto trace = fg::last_traces(func).back();
+
+  std::vector<fg::BoundSymbol> fusions;
+  for (const auto& symbol : trace.bound_symbols)
+    if (symbol.is_fusion()) fusions.push_back(symbol);
+  std::cout << fusions << '\n';
+
+  std::cout << fusions[0].args << '\n';
+
+  std::cout << fusions[0].args[0].tensor().shape << '\n';
+
+  std::cout << fusions[0].args[0].tensor().dtype << '\n';
+
+  // What the trace does not know: how the input really lay.
+  func(x.t());
+  for (const auto& input : fg::examine::fusion_inputs(func, "fusion0"))
+    std::cout << input.name << ": \"" << input.device << ' ' << input.dtype << input.shape << "\", strides " << input.strides << ", offset "
+              << input.offset << '\n';
+}

@@ -1,0 +1,56 @@
+#pragma once
+// What the programs call that examine::repro() writes.
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <fulgurite/examine.h>
+
+#pragma GCC visibility push(default)
+namespace fulgurite::examine {
+
+/// Tensors that lie as they are described; those that share storage do. Element i of the storage of input k is a function of i, k and the
+/// seed alone: floating ones are in [-2, 2), integers and booleans 0 or 1.
+std::vector<Tensor> make_tensors(const std::vector<FusionInput>&, uint64_t seed = 0);
+/// The same with the elements that a safetensors file has under the inputs' names.
+std::vector<Tensor> load_tensors(const std::vector<FusionInput>&, const std::string& path);
+
+/// How a generated kernel sees a tensor: see the kernel's text for what it does with them.
+struct KernelOperand {
+  enum class Extent : uint8_t { uniform, row, full };
+  Dtype dtype = Dtype::f32;
+  Extent extent = Extent::full;
+  bool is_column_sum = false, is_place = false;
+  std::vector<int> dimensions;  // of the tensor's own dimensions, which of the loop's each is, as bits
+};
+struct KernelLayout {
+  std::vector<KernelOperand> inputs, outputs;
+  std::vector<double> numbers;
+  int dimensions = 0, first_column_dimension = 0, kept_rows = 0;
+  bool has_row_sums = false, has_column_sums = false;
+};
+/// Runs a kernel over all rows, on all threads, as fusions are run.
+void run_kernel(void (*kernel)(), const KernelLayout&, const std::vector<Tensor>& inputs,
+                const std::vector<Tensor>& results);
+template <class Launch>
+void run_kernel(void (*kernel)(const Launch&, long, long), const KernelLayout& layout, const std::vector<Tensor>& inputs,
+                const std::vector<Tensor>& results) {
+  run_kernel(reinterpret_cast<void (*)()>(kernel), layout, inputs, results);
+}
+
+/// What a function of a trace returns, as a list.
+inline std::vector<Tensor> tensors(const Tensor& result) { return {result}; }
+inline std::vector<Tensor> tensors(std::vector<Tensor> results) { return results; }
+template <class... Results>
+std::vector<Tensor> tensors(const std::tuple<Results...>& results) {
+  return std::apply([](const auto&... result) { return std::vector<Tensor>{result...}; }, results);
+}
+
+/// Runs both sides, compares their results, times them in turn, prints what came out, and gives a program's exit status: 1 where they differ.
+int compare(const std::string& title, const std::function<std::vector<Tensor>()>& subject,
+            const std::function<std::vector<Tensor>()>& reference, Tolerance = {}, int runs = 20);
+
+}  // namespace fulgurite::examine
+#pragma GCC visibility pop

@@ -1,0 +1,140 @@
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include <fulgurite/error.h>
+#include <fulgurite/examine.h>
+
+#include "cli/commands.h"
+#include "cli/example_models.h"
+#include "cli/flags.h"
+#include "io/json.h"
+
+namespace fulgurite::cli {
+
+namespace {
+
+// Everything that can be fused is: example models are too small to pay for kernels.
+JitOptions with_executors(const std::string& list) {
+  JitOptions options;
+  std::istringstream names(list);
+  for (std::string name; std::getline(names, name, ',');) options.executors.push_back(name);
+  return options;
+}
+
+std::string sizes_json(const Shape& sizes) {
+  std::string out;
+  for (const Int size : sizes) out += (out.empty() ? "" : ", ") + std::to_string(size.hint());
+  return "[" + out + "]";
+}
+
+std::string tensors_json(const std::vector<examine::FusionInput>& tensors) {
+  std::ostringstream out;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const examine::FusionInput& tensor = tensors[i];
+    out << (i == 0 ? "" : ", ") << "{\"name\": " << json::quote(tensor.name) << ", \"shape\": " << sizes_json(tensor.shape)
+        << ", \"strides\": " << sizes_json(tensor.strides) << ", \"offset\": " << tensor.offset << ", \"dtype\": \"" << tensor.dtype
+        << "\", \"device\": \"" << tensor.device << "\", \"shares_with\": " << json::quote(tensor.shares_with) << '}';
+  }
+  return "[" + out.str() + "]";
+}
+
+void print_json(const Jitted& f, const std::vector<std::string>& fusions) {
+  const examine::MemoryReport forward = examine::memory(last_traces(f).back());
+  std::string all;
+  for (const std::string& name : fusions) {
+    const examine::FusionReport report = examine::fusion_report(f, name);
+    std::ostringstream out;
+    out << (all.empty() ? "" : ", ") << "{\"name\": " << json::quote(name) << ", \"inputs\": " << tensors_json(report.inputs)
+        << ", \"outputs\": " << tensors_json(report.outputs) << ", \"bytes_read\": " << report.bytes_read << ", \"bytes_written\": " << report.bytes_written
+        << ", \"operations\": " << report.operations << ", \"microseconds\": " << json::number(report.microseconds) << '}';
+    all += out.str();
+  }
+  std::printf("{\"fusions\": [%s], \"peak_bytes\": %lld, \"saved_bytes\": %lld}\n", all.c_str(), static_cast<long long>(forward.peak_bytes),
+              static_cast<long long>(forward.saved_bytes));
+}
+
+void print_fusion(const Jitted& f, const std::string& name) {
+  std::cout << examine::fusion_report(f, name);
+  std::istringstream source(examine::kernel_source(f, name));
+  for (std::string line; std::getline(source, line);) std::cout << "  " << line << '\n';
+}
+
+}  // namespace
+
+int examine(const std::vector<std::string>& arguments) {
+  std::string model, fusion, executors = "onednn,fuser";
+  bool memory = false, as_json = false;
+  Flags flags("fulgurite examine MODEL [--fusion NAME] [--memory] [--executors LIST] [--json]");
+  flags.positional("MODEL", model, example_models);
+  flags.text("fusion", fusion, "this fusion alone, with its kernel");
+  flags.toggle("memory", memory, "what is alive after each line, forward and backward");
+  flags.text("executors", executors, "who runs it, separated by commas");
+  flags.toggle("json", as_json, "one JSON object");
+  if (!flags.parse(arguments)) return 0;
+  if (model.empty()) throw WrongUse("a model is missing; see --help");
+  if (memory && as_json) throw WrongUse("give one of --memory and --json");
+  const Jitted f = run_example(model, with_executors(executors), true);
+  const std::vector<std::string> names = fusion.empty() ? examine::fusion_names(f) : std::vector<std::string>{fusion};
+  if (as_json) {
+    print_json(f, names);
+    return 0;
+  }
+  if (memory) {
+    std::cout << examine::memory(last_traces(f).back()) << '\n' << examine::memory(last_backward_traces(f).back());
+    return 0;
+  }
+  if (!fusion.empty()) {
+    print_fusion(f, fusion);
+    return 0;
+  }
+  for (const std::string& name : names) std::cout << examine::fusion_report(f, name);
+  if (names.empty()) std::cout << "no fusions\n";
+  return 0;
+}
+
+int repro(const std::vector<std::string>& arguments) {
+  std::string model, fusion, out, executors = "onednn,fuser";
+  int64_t first = 0, last = 0, seed = 0;
+  bool backward = false, python = false;
+  Flags flags("fulgurite repro MODEL (--fusion NAME | --first I --last J [--backward]) [--python] [--seed N] [--out FILE]");
+  flags.positional("MODEL", model, example_models);
+  flags.text("fusion", fusion, "a fusion, as fulgurite examine names it");
+  flags.integer("first", first, 0, 1'000'000, "instead: lines from this one");
+  flags.integer("last", last, 0, 1'000'000, "... to before this one, of the trace that ran");
+  flags.toggle("backward", backward, "lines of the backward");
+  flags.toggle("python", python, "a Python program for PyTorch, not C++");
+  flags.integer("seed", seed, 0, 0x7fffffff, "of the inputs");
+  flags.text("out", out, "the file to write; printed otherwise");
+  flags.text("executors", executors, "who runs the model, separated by commas");
+  if (!flags.parse(arguments)) return 0;
+  if (model.empty()) throw WrongUse("a model is missing; see --help");
+  if (fusion.empty() != flags.was_given("last")) throw WrongUse("give one of --fusion, and --first with --last");
+  const Jitted f = run_example(model, with_executors(executors), true);
+  examine::ReproOptions options;
+  if (python) options.language = examine::ReproOptions::Language::python;
+  options.seed = static_cast<uint64_t>(seed);
+  const auto stage = backward ? examine::Stage::backward : examine::Stage::forward;
+  const std::string program = fusion.empty() ? examine::repro(f, static_cast<int>(first), static_cast<int>(last), stage, options)
+                                             : examine::repro(f, fusion, options);
+  if (out.empty()) {
+    std::cout << program;
+    return 0;
+  }
+  std::ofstream file(out);
+  if (!(file << program) || !file.flush()) throw UserError("cannot write " + out);
+  return 0;
+}
+
+int explain(const std::vector<std::string>& arguments) {
+  std::string model;
+  Flags flags("fulgurite explain MODEL");
+  flags.positional("MODEL", model, example_models);
+  if (!flags.parse(arguments)) return 0;
+  if (model.empty()) throw WrongUse("a model is missing; see --help");
+  std::cout << fulgurite::explain(run_example(model));
+  return 0;
+}
+
+}  // namespace fulgurite::cli

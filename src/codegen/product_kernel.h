@@ -1,0 +1,34 @@
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <fulgurite/dtype.h>
+
+#include "codegen/vector_launch.h"
+
+namespace fulgurite::codegen {
+
+/// What a product is, all but its sizes and strides. Dtypes are bf16 or f32; operands of f32 are rounded to bf16.
+struct ProductForm {
+  Dtype left = Dtype::bf16, right = Dtype::bf16, result = Dtype::bf16;
+  std::optional<Dtype> bias;  // of a row that is added to each row of the result
+
+  friend bool operator==(const ProductForm&, const ProductForm&) = default;
+};
+
+/// A product, ready to run. Its matrices are the result and, if there is one, the bias.
+struct ProductKernels {
+  kernels::ProductFunction pack = nullptr;      // panels of the right operand
+  kernels::ProductFunction multiply = nullptr;  // blocks of the result
+  std::string text;
+};
+
+/// Whether this CPU has what product kernels are made of.
+bool has_product_instructions();
+
+/// In the forms' order; none where they cannot be compiled, as compile_kernels says.
+std::vector<ProductKernels> compile_products(std::span<const ProductForm>);
+
+}  // namespace fulgurite::codegen

@@ -1,0 +1,156 @@
+#include <cmath>
+
+#include <fulgurite/repro.h>
+
+#include "codegen/compile_kernels.h"
+#include "codegen/kernel_header.h"
+#include "examine/kernel_layout.h"
+#include "examine/repro_program.h"
+#include "ir/print_common.h"
+#include "support/text.h"
+
+namespace fulgurite::examine {
+
+namespace {
+
+std::string dtype_text(Dtype dtype) { return text::cat("Dtype::", dtype == Dtype::boolean ? std::string_view("boolean") : name(dtype)); }
+
+std::string braces(const Shape& sizes) {
+  return text::cat("{", text::join(sizes, [](Int size) { return size.hint(); }), "}");
+}
+
+std::string number_text(double value) {
+  if (std::isnan(value)) return "std::numeric_limits<double>::quiet_NaN()";
+  if (std::isinf(value)) return value > 0 ? "std::numeric_limits<double>::infinity()" : "-std::numeric_limits<double>::infinity()";
+  return text::cat(value);
+}
+
+std::string input_text(const FusionInput& input) {
+  std::string out = text::cat("{.name = ", quoted(input.name, '"'), ", .shape = ", braces(input.shape), ", .strides = ", braces(input.strides));
+  if (input.offset != 0) out += text::cat(", .offset = ", input.offset);
+  out += text::cat(", .dtype = ", dtype_text(input.dtype));
+  if (!input.shares_with.empty()) out += text::cat(", .shares_with = ", quoted(input.shares_with, '"'));
+  return out + "}";
+}
+
+std::string operand_text(const KernelOperand& operand) {
+  static constexpr std::string_view extents[] = {"uniform", "row", "full"};
+  std::string out = text::cat("{.dtype = ", dtype_text(operand.dtype), ", .extent = examine::KernelOperand::Extent::",
+                              extents[static_cast<int>(operand.extent)]);
+  if (operand.is_column_sum) out += ", .is_column_sum = true";
+  if (operand.is_place) out += ", .is_place = true";
+  return text::cat(out, ", .dimensions = {", text::join(operand.dimensions, [](int bits) { return bits; }), "}}");
+}
+
+std::string layout_text(const KernelLayout& layout) {
+  const auto list = [](const std::vector<KernelOperand>& operands) { return text::join(operands, operand_text, ",\n                 "); };
+  const auto truth = [](bool is_true) { return is_true ? "true" : "false"; };
+  return text::cat("  const examine::KernelLayout layout = {\n      .inputs = {", list(layout.inputs), "},\n      .outputs = {", list(layout.outputs),
+                   "},\n      .numbers = {", text::join(layout.numbers, number_text), "},\n      .dimensions = ", layout.dimensions,
+                   ", .first_column_dimension = ", layout.first_column_dimension, ", .kept_rows = ", layout.kept_rows,
+                   ", .has_row_sums = ", truth(layout.has_row_sums), ", .has_column_sums = ", truth(layout.has_column_sums), "};\n");
+}
+
+/// An instruction set as it stands in the text, so that no flag has to name it. The compiler reads all of a file before it looks at pragmas, so the
+/// macros that the set stands for are defined by hand.
+struct Target {
+  std::string_view pragma;
+  std::vector<std::string_view> macros;
+};
+Target target_of(codegen::InstructionSet set) {
+  switch (set) {
+    case codegen::InstructionSet::avx512:
+      return {"#pragma GCC target(\"arch=x86-64-v4,prefer-vector-width=512\")\n",
+              {"__AVX__", "__AVX2__", "__AVX512F__", "__AVX512BW__", "__AVX512VL__"}};
+    case codegen::InstructionSet::avx2: return {"#pragma GCC target(\"arch=x86-64-v3\")\n", {"__AVX__", "__AVX2__"}};
+    case codegen::InstructionSet::baseline: break;
+  }
+  return {};
+}
+
+// The kernel with all that it is compiled with.
+std::string kernel_section(std::string_view kernel) {
+  const Target target = target_of(codegen::best_instruction_set());
+  std::string defined, undefined;
+  if (!target.macros.empty()) {
+    const std::string_view last = target.macros.back();
+    defined = text::cat("#ifndef ", last, "\n#define FULGURITE_MACROS_BY_HAND\n");
+    undefined = "#ifdef FULGURITE_MACROS_BY_HAND\n";
+    for (const std::string_view macro : target.macros) {
+      defined += text::cat("#define ", macro, " 1\n");
+      undefined += text::cat("#undef ", macro, "\n");
+    }
+    defined += "#endif\n";
+    undefined += "#endif\n";
+  }
+  constexpr std::string_view is_gcc = "#if defined(__GNUC__) && !defined(__clang__)\n";
+  return text::cat(is_gcc, "#pragma GCC diagnostic ignored \"-Wpsabi\"\n#pragma GCC push_options\n",
+                   "#pragma GCC optimize(\"O2,no-math-errno,no-trapping-math\")\n", target.pragma, defined, "#endif\n\n",
+                   codegen::kernel_header(codegen::uses_wide(kernel), codegen::uses_angles(kernel)), "\n// The kernel.\nnamespace kernel {\n",
+                   "using namespace fulgurite::kernels;\n\n", kernel, "\n}  // namespace kernel\n\n", is_gcc, undefined,
+                   "#pragma GCC pop_options\n#endif\n\n");
+}
+
+std::string reference_text(const ReproProgram& program) {
+  std::string text = program.lines.cpp({.time = false, .depth = 0});
+  constexpr std::string_view include = "#include <fulgurite/fulgurite.h>\n";
+  const size_t at = text.find(include);
+  if (at != std::string::npos) text.insert(at + include.size(), "#include <fulgurite/repro.h>\n#include <limits>\n");
+  return text;
+}
+
+std::string call_text(const ReproProgram& program, const std::string& function, const std::string& tensors) {
+  std::string arguments;
+  for (size_t i = 0; i < program.inputs.size(); ++i) arguments += text::cat(i == 0 ? "" : ", ", tensors, "[", i, "]");
+  const std::string call = text::cat(function, "(", arguments, ")");
+  const std::vector<size_t> written = program.written();
+  if (written.empty()) return text::cat("[&] { return examine::tensors(", call, "); }");
+  std::string out = text::cat("[&] {\n    ", program.outputs.empty() ? text::cat("std::vector<Tensor> results;\n    ", call, ";\n")
+                                                                     : text::cat("auto results = examine::tensors(", call, ");\n"));
+  for (const size_t i : written) out += text::cat("    results.push_back(", tensors, "[", i, "]);\n");
+  return out + "    return results;\n  }";
+}
+
+}  // namespace
+
+std::string cpp_program(const ReproProgram& program) {
+  const auto* const kernel = dynamic_cast<const fuser::RegionKernel*>(program.kernel);
+  std::string out = text::cat("// g++ -std=c++20 -O2 ", program.file, ".cpp -o ", program.file, " -lfulgurite && ./", program.file, "\n//\n// ",
+                              program.title, kernel ? ": its kernel" : ", compiled", " against the same lines on the eager executor. Inputs lie as ",
+                              "described in main().\n// Where the library is installed elsewhere, CPATH, LIBRARY_PATH and LD_LIBRARY_PATH say where.\n\n");
+  if (kernel) out += kernel_section(kernel->text());
+  out += reference_text(program);
+  const std::string make = program.options.data.empty()
+                               ? text::cat("examine::make_tensors(described, ", program.options.seed, ")")
+                               : text::cat("examine::load_tensors(described, ", quoted(program.options.data, '"'), ")");
+  const bool writes = !program.written().empty();
+  out += text::cat("\nint main() {\n  const std::vector<examine::FusionInput> described = {\n      ",
+                   text::join(program.inputs, input_text, ",\n      "), "};\n  const std::vector<Tensor> t = ", make, writes ? text::cat(", u = ", make) : "",
+                   ";\n");
+  std::string subject;
+  if (kernel) {
+    const auto result = [](const FusionInput& output) {
+      return text::cat("empty(Shape", braces(output.shape), ", {.dtype = ", dtype_text(output.dtype), "})");
+    };
+    out += layout_text(layout_of(*kernel));
+    out += text::cat("  const std::vector<Tensor> results = {\n      ", text::join(program.outputs, result, ",\n      "), "};\n");
+    subject = text::cat("[&] {\n    examine::run_kernel(kernel::", program.kernel_name, ", layout, t, results);\n    return results;\n  }");
+  } else {
+    const auto named = [](const std::string& name) { return quoted(name, '"'); };
+    out += text::cat("  const auto compiled = jit(reference, {.executors = {", text::join(program.executors, named), "}});\n");
+    subject = call_text(program, "compiled", "t");
+  }
+  std::string tolerance;
+  if (program.options.tolerance.relative) tolerance += text::cat(".relative = ", *program.options.tolerance.relative);
+  if (program.options.tolerance.absolute) tolerance += text::cat(tolerance.empty() ? "" : ", ", ".absolute = ", *program.options.tolerance.absolute);
+  out += text::cat("  const auto subject = ", subject, ";\n  const auto on_eager = ",
+                   call_text(program, kernel ? "reference" : "eager", writes ? "u" : "t"), ";\n  return examine::compare(", quoted(program.title, '"'),
+                   ", subject, on_eager, {", tolerance, "}, ", program.options.runs, ");\n}\n");
+  if (!kernel) {
+    const size_t at = out.find("  const auto compiled = jit(");
+    out.insert(at, "  const auto eager = jit(reference, {.executors = {\"eager\"}});\n");
+  }
+  return out;
+}
+
+}  // namespace fulgurite::examine

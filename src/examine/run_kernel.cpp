@@ -1,0 +1,65 @@
+#include <fulgurite/error.h>
+#include <fulgurite/repro.h>
+
+#include "examine/kernel_layout.h"
+#include "support/text.h"
+
+namespace fulgurite::examine {
+
+namespace {
+
+codegen::KernelOperand operand(const examine::KernelOperand& from) {
+  codegen::KernelOperand to;
+  to.dtype = from.dtype;
+  to.extent = static_cast<codegen::Extent>(from.extent);
+  to.is_column_sum = from.is_column_sum;
+  to.is_place = from.is_place;
+  for (const int bits : from.dimensions) to.dimensions.push_back(bits);
+  return to;
+}
+
+examine::KernelOperand operand(const codegen::KernelOperand& from) {
+  examine::KernelOperand to;
+  to.dtype = from.dtype;
+  to.extent = static_cast<examine::KernelOperand::Extent>(from.extent);
+  to.is_column_sum = from.is_column_sum;
+  to.is_place = from.is_place;
+  to.dimensions.assign(from.dimensions.begin(), from.dimensions.end());
+  return to;
+}
+
+}  // namespace
+
+KernelLayout layout_of(const fuser::RegionKernel& kernel) {
+  const codegen::Kernel loop = kernel.loop();
+  KernelLayout out;
+  for (const codegen::KernelOperand& input : loop.inputs) out.inputs.push_back(operand(input));
+  for (const codegen::KernelOperand& output : loop.outputs) out.outputs.push_back(operand(output));
+  out.numbers = loop.numbers;
+  out.dimensions = loop.dimensions;
+  out.first_column_dimension = loop.first_column_dimension;
+  out.kept_rows = kernel.kept_rows();
+  out.has_row_sums = loop.has_row_sums;
+  out.has_column_sums = loop.has_column_sums;
+  return out;
+}
+
+void run_kernel(void (*function)(), const KernelLayout& layout, const std::vector<Tensor>& inputs, const std::vector<Tensor>& results) {
+  if (inputs.size() != layout.inputs.size() || results.size() != layout.outputs.size())
+    throw UserError(text::cat("run_kernel: the kernel has ", layout.inputs.size(), " inputs and ", layout.outputs.size(), " outputs, got ",
+                              inputs.size(), " and ", results.size()));
+  codegen::Kernel loop;
+  for (const examine::KernelOperand& input : layout.inputs) loop.inputs.push_back(operand(input));
+  for (const examine::KernelOperand& output : layout.outputs) loop.outputs.push_back(operand(output));
+  loop.numbers = layout.numbers;
+  loop.dimensions = layout.dimensions;
+  loop.first_column_dimension = layout.first_column_dimension;
+  loop.has_row_sums = layout.has_row_sums;
+  loop.has_column_sums = layout.has_column_sums;
+  const fuser::RegionKernel kernel(loop, layout.kept_rows, {}, reinterpret_cast<kernels::KernelFunction>(function));
+  std::vector<Argument> arguments;
+  for (const Tensor& input : inputs) arguments.emplace_back(input);
+  kernel.run({arguments.data(), arguments.size()}, results);
+}
+
+}  // namespace fulgurite::examine

@@ -1,0 +1,63 @@
+#include <algorithm>
+
+#include <fulgurite/symbol.h>
+
+#include "examine/find_fusion.h"
+#include "ir/custom_function.h"
+#include "ir/trace_values.h"
+#include "ops/symbols.h"
+
+namespace fulgurite::examine {
+
+namespace {
+
+int64_t elements(const TensorProxy& proxy) {
+  int64_t count = 1;
+  for (const Int size : proxy.shape) count *= size.hint();
+  return count;
+}
+
+int64_t most_elements_of_arguments(const BoundSymbol& bound) {
+  int64_t most = 0;
+  for_each_argument(bound, [&](const Value& value) {
+    if (value.is_tensor()) most = std::max(most, elements(value.tensor()));
+  });
+  return most;
+}
+
+int64_t last_size(const Value& value) {
+  const SharedShape& shape = value.tensor().shape;
+  return shape.empty() ? 1 : shape.back().hint();
+}
+
+}  // namespace
+
+int64_t operation_count(const BoundSymbol& bound) {
+  const Traits& traits = bound.symbol->traits;
+  if (traits.structural || traits.view) return 0;
+  if (!bound.subsymbols.empty()) {
+    int64_t count = 0;
+    for (const BoundSymbol& line : forward_lines(bound)) count += operation_count(line);
+    return count;
+  }
+  int64_t results = 0;
+  bool is_floating_work = false;
+  for_each_output(bound, [&](const Value& value) {
+    if (!value.is_tensor()) return;
+    results += elements(value.tensor());
+    is_floating_work = is_floating_work || is_floating(value.tensor().dtype);
+  });
+  if (!is_floating_work || bound.symbol == &prims_copy__symbol) return 0;
+  // Two operations for each element of what is summed over.
+  if (bound.symbol->qualified_name() == "torch.matmul") return 2 * results * last_size(bound.args.read()[0]);
+  return traits.reduction ? most_elements_of_arguments(bound) : results;
+}
+
+int64_t distinct_elements(const FusionInput& input) {
+  int64_t count = 1;
+  for (size_t d = 0; d < input.shape.size(); ++d)
+    if (input.strides[d].hint() != 0 || input.shape[d].hint() == 0) count *= input.shape[d].hint();
+  return count;
+}
+
+}  // namespace fulgurite::examine

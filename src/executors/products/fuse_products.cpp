@@ -1,0 +1,156 @@
+#include "executors/products/fuse_products.h"
+
+#include <algorithm>
+
+#include <fulgurite/symbol.h>
+
+#include "executors/fuser/put_in_fusions.h"
+#include "executors/products/product_kernel.h"
+#include "ir/trace_values.h"
+#include "ir/uses.h"
+#include "ops/symbols.h"
+#include "support/log.h"
+#include "support/text.h"
+
+namespace fulgurite::products {
+
+namespace {
+
+bool is_conversion(const BoundSymbol& bound, Dtype from, Dtype to) {
+  return bound.symbol == &prims_convert_element_type_symbol && bound.args.at(0).tensor().dtype == from && bound.outputs.at(0).tensor().dtype == to;
+}
+
+/// Whether a value comes from outside: no line computes it.
+bool is_given(const Trace& trace, const Uses& uses, const Value& value) {
+  const int made = uses.producer(value.tensor().id);
+  return made < 0 || trace.bound_symbols[made].symbol->traits.structural;
+}
+
+/// A conversion stands in front of each product that reads it, under a name of its own, so that each can take it in.
+class Conversions {
+ public:
+  Conversions(const Trace& trace, const Implementation& candidate)
+      : trace_(trace), candidate_(candidate), uses_(trace), out_(without_symbols(trace)) {}
+
+  Trace run() {
+    for (int line = 0; line < static_cast<int>(trace_.bound_symbols.size()); ++line) {
+      BoundSymbol bound = trace_.bound_symbols[line];
+      if (is_for_products(line)) continue;
+      if (bound.implementation == &candidate_)
+        for (size_t i = 0; i < bound.args.size(); ++i) {
+          const Value operand = bound.args.read()[i];
+          const int made = operand.is_tensor() ? uses_.producer(operand.tensor().id) : -1;
+          if (made >= 0 && is_for_products(made)) bound.args[i] = repeated(trace_.bound_symbols[made]);
+        }
+      out_.bound_symbols.push_back(std::move(bound));
+    }
+    return std::move(out_);
+  }
+
+ private:
+  // Of a value that no fusion makes, and for products alone.
+  bool is_for_products(int line) const {
+    const BoundSymbol& bound = trace_.bound_symbols[line];
+    if (!is_conversion(bound, Dtype::f32, Dtype::bf16) || !is_given(trace_, uses_, bound.args.read()[0])) return false;
+    return std::ranges::all_of(uses_.consumers(bound.outputs.read()[0].tensor().id),
+                               [&](int consumer) { return trace_.bound_symbols[consumer].implementation == &candidate_; });
+  }
+
+  Value repeated(BoundSymbol conversion) {
+    auto* proxy = new TensorProxy(conversion.outputs.read()[0].tensor());
+    proxy->id = out_.next_id++;
+    proxy->name = text::cat("t", out_.next_name++);
+    const Value fresh{detail::Ref<TensorProxy>(proxy)};
+    conversion.outputs = {fresh};
+    out_.bound_symbols.push_back(std::move(conversion));
+    return fresh;
+  }
+
+  const Trace& trace_;
+  const Implementation& candidate_;
+  const Uses uses_;
+  Trace out_;
+};
+
+class ProductFusions {
+ public:
+  ProductFusions(const Trace& trace, const Implementation& candidate, FusionNames& names)
+      : trace_(Conversions(trace, candidate).run()), candidate_(candidate), names_(names), uses_(trace_), graph_(trace_, false) {}
+
+  Trace run() {
+    grown_.region_of.assign(trace_.bound_symbols.size(), -1);
+    for (int line = 0; line < graph_.size(); ++line)
+      if (trace_.bound_symbols[line].implementation == &candidate_) add(line);
+    const std::vector<const Implementation*> implementations = product_implementations(products_);
+    if (implementations.empty()) grown_.clear();
+    for (size_t i = 0; i < grown_.regions.size(); ++i)
+      fusions_.push_back({names_.next(), grown_.regions[i].inputs, grown_.regions[i].results, false, implementations[i]});
+    if (logs(LogChannel::fusions)) explain();
+    return fuser::put_in_fusions(trace_, graph_, grown_, fusions_, candidate_);
+  }
+
+ private:
+  void add(int line) {
+    const BoundSymbol& bound = trace_.bound_symbols[line];
+    fuser::GrownRegion region;
+    Product product;
+    product.is_linear = bound.symbol == &linear_symbol;
+    product.form.left = take_operand(bound.args.read()[0], region);
+    product.form.right = take_operand(bound.args.read()[1], region);
+    if (bound.args.size() > 2 && bound.args.read()[2].is_tensor()) product.form.bias = take_operand(bound.args.read()[2], region);
+    region.lines.push_back(line);
+    const Value& result = bound.outputs.read()[0];
+    const int conversion = conversion_of_result(result);
+    if (conversion >= 0) region.lines.push_back(conversion);
+    region.results = {conversion >= 0 ? trace_.bound_symbols[conversion].outputs.read()[0] : result};
+    product.form.result = region.results[0].tensor().dtype;
+    for (const int inside : region.lines) grown_.region_of[inside] = static_cast<int>(grown_.regions.size());
+    std::ranges::sort(region.lines);
+    grown_.regions.push_back(std::move(region));
+    products_.push_back(product);
+  }
+
+  // Its dtype as it is read.
+  Dtype take_operand(const Value& operand, fuser::GrownRegion& region) const {
+    const int made = uses_.producer(operand.tensor().id);
+    const bool is_converted = made >= 0 && is_conversion(trace_.bound_symbols[made], Dtype::f32, Dtype::bf16) &&
+                              is_given(trace_, uses_, trace_.bound_symbols[made].args.read()[0]) &&
+                              uses_.consumers(operand.tensor().id).size() == 1;
+    if (is_converted) region.lines.push_back(made);
+    region.inputs.push_back(is_converted ? trace_.bound_symbols[made].args.read()[0] : operand);
+    return region.inputs.back().tensor().dtype;
+  }
+
+  // Of a result that is only returned, as f32: who computes with it converts it on the way, from fewer bytes.
+  int conversion_of_result(const Value& result) const {
+    const auto consumers = uses_.consumers(result.tensor().id);
+    if (consumers.size() != 1 || !is_conversion(trace_.bound_symbols[consumers[0]], Dtype::bf16, Dtype::f32)) return -1;
+    const auto is_structural = [&](int line) { return trace_.bound_symbols[line].symbol->traits.structural; };
+    const auto readers = uses_.consumers(trace_.bound_symbols[consumers[0]].outputs.read()[0].tensor().id);
+    return std::ranges::all_of(readers, is_structural) ? consumers[0] : -1;
+  }
+
+  void explain() const {
+    std::string text;
+    for (const fuser::RegionFusion& fusion : fusions_)
+      text += text::cat(fusion.name, " of ", trace_.name, ", a product:\n", fusion.implementation->fusion->text());
+    if (!text.empty()) log(LogChannel::fusions, text);
+  }
+
+  const Trace trace_;
+  const Implementation& candidate_;
+  FusionNames& names_;
+  const Uses uses_;
+  const fuser::LineGraph graph_;
+  fuser::GrownRegions grown_;
+  std::vector<Product> products_;            // by region
+  std::vector<fuser::RegionFusion> fusions_; // by region
+};
+
+}  // namespace
+
+Trace fuse_products(const Trace& trace, const Implementation& candidate, FusionNames& names) {
+  return ProductFusions(trace, candidate, names).run();
+}
+
+}  // namespace fulgurite::products

@@ -1,0 +1,22 @@
+#include "executors/products/products_executor.h"
+
+#include "executors/products/fuse_products.h"
+#include "executors/products/what_pays.h"
+
+namespace fulgurite {
+
+const Executor& products_executor() {
+  static const Executor executor = [] {
+    auto fusing = std::make_shared<Fusing>();
+    fusing->candidate.executor = "products";
+    fusing->supports = products::takes_product;
+    fusing->fuse = [candidate = &fusing->candidate](const Trace& trace, FusionNames& names, bool) {
+      return products::fuse_products(trace, *candidate, names);
+    };
+    fusing->may_pay = products::has_product;
+    return Executor{"products", [](const Symbol&) -> const Implementation* { return nullptr; }, {}, fusing};
+  }();
+  return executor;
+}
+
+}  // namespace fulgurite

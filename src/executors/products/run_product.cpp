@@ -1,0 +1,110 @@
+#include "executors/products/run_product.h"
+
+#include <algorithm>
+
+#include "runtime/parallel_for.h"
+#include "tensor/scratch_memory.h"
+
+namespace fulgurite::products {
+
+namespace {
+
+using kernels::ProductLaunch;
+using kernels::slice_depth;
+
+constexpr int64_t panel_rows = 48, packed_panels = 4, unit_depth = 32;  // as codegen/vector_product.h has them
+constexpr int64_t packed_bytes = 6 << 20;  // of the right operand at a time, so that packing and multiplying it share a cache
+constexpr int64_t block_panels = 8;        // what a block's unrounded sums may take of the second cache
+constexpr int64_t most_slices = packed_bytes / (block_panels * panel_rows * slice_depth * 2);  // of the depth at a time
+constexpr int64_t most_kept_rows = 4096;   // whose sums are kept from one part of the depth to the next
+
+int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t up_to(int64_t a, int64_t unit) { return divide_up(a, unit) * unit; }
+
+// Left rows of a block: enough for what a panel costs to bring in, few enough that several threads have blocks. A function of the sizes.
+int64_t rows_of_block(int64_t rows, int64_t column_blocks) {
+  for (const int64_t wanted : {128, 64})
+    if (divide_up(rows, wanted) * column_blocks >= 6) return wanted;
+  return 32;
+}
+
+char* moved(const void* data, int64_t elements, Dtype dtype) {
+  return const_cast<char*>(static_cast<const char*>(data)) + elements * size_of(dtype);
+}
+
+class Product {
+ public:
+  Product(const codegen::ProductForm& form, const codegen::ProductKernels& kernels, const ProductCall& call)
+      : form_(form), kernels_(kernels), call_(call), slices_(std::max<int64_t>(1, divide_up(call.depth, slice_depth))),
+        slice_(std::max(unit_depth, up_to(divide_up(call.depth, slices_), unit_depth))),
+        slices_at_once_(divide_up(slices_, divide_up(slices_, most_slices))) {}
+
+  // The right rows and the depth that are packed at a time.
+  void run() {
+    const bool is_cut = slices_at_once_ < slices_;
+    const int64_t left_rows = is_cut ? most_kept_rows : std::max<int64_t>(call_.left.rows, 1);
+    const int64_t right_rows = std::max(packed_bytes / (slices_at_once_ * slice_depth * panel_rows * 2), block_panels) * panel_rows;
+    for (int64_t left = 0; left < call_.left.rows; left += left_rows)
+      for (int64_t right = 0; right < call_.right.rows; right += right_rows)
+        multiply(left, std::min(left_rows, call_.left.rows - left), right, std::min(right_rows, call_.right.rows - right));
+  }
+
+ private:
+  void multiply(int64_t left_row, int64_t left_rows, int64_t right_row, int64_t right_rows) const {
+    ProductLaunch launch{};
+    const int64_t panels = divide_up(right_rows, panel_rows);
+    launch.slice = slice_;
+    launch.block_panels = std::min(block_panels, panels);
+    launch.column_blocks = divide_up(panels, launch.block_panels);
+    launch.block_rows = rows_of_block(left_rows, launch.column_blocks);
+    launch.sums_are_kept = slices_at_once_ < slices_;
+    const auto matrix = [&](const ColumnMatrix& of, Dtype dtype) {
+      return kernels::ProductMatrix{moved(of.data, left_row * of.row_stride + right_row, dtype), static_cast<long>(of.row_stride * size_of(dtype))};
+    };
+    kernels::ProductMatrix matrices[2] = {matrix(call_.result, form_.result), {}};
+    if (form_.bias) matrices[1] = matrix(call_.bias, *form_.bias);
+    launch.result_bytes = size_of(form_.result);
+    launch.matrices = matrices;
+    const int64_t blocks = divide_up(left_rows, launch.block_rows) * launch.column_blocks;
+    const int64_t block_sums = launch.block_rows * launch.block_panels * panel_rows * 4;
+    const ScratchMemory packed(panels * panel_rows * slices_at_once_ * slice_depth * 2);
+    const ScratchMemory kept_sums(launch.sums_are_kept ? blocks * block_sums : 0);
+    launch.right_panels = packed.data();
+    launch.sums = kept_sums.data();
+    for (int64_t slice = 0; slice < slices_; slice += slices_at_once_) {
+      const int64_t depth = slice * slice_;
+      launch.slices = std::min(slices_at_once_, slices_ - slice);
+      launch.depth = std::min(call_.depth - depth, launch.slices * slice_);
+      launch.begins = slice == 0;
+      launch.ends = slice + slices_at_once_ >= slices_;
+      launch.left = operand(call_.left, form_.left, left_row, left_rows, depth);
+      launch.right = operand(call_.right, form_.right, right_row, right_rows, depth);
+      parallel_for(launch.slices * divide_up(panels, packed_panels), 1, [&](int64_t begin, int64_t end) { kernels_.pack(launch, begin, end); });
+      parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
+        const ScratchMemory strips(launch.block_rows * launch.slices * slice_depth * 2);
+        const ScratchMemory sums(launch.sums_are_kept ? 0 : block_sums);
+        ProductLaunch mine = launch;
+        mine.left_strips = strips.data();
+        if (!launch.sums_are_kept) mine.sums = sums.data();
+        kernels_.multiply(mine, begin, end);
+      });
+    }
+  }
+
+  static kernels::ProductOperand operand(const DepthMatrix& matrix, Dtype dtype, int64_t row, int64_t rows, int64_t depth) {
+    return {moved(matrix.data, row * matrix.row_stride + depth * matrix.depth_stride, dtype), rows, matrix.row_stride, matrix.depth_stride};
+  }
+
+  const codegen::ProductForm& form_;
+  const codegen::ProductKernels& kernels_;
+  const ProductCall& call_;
+  const int64_t slices_, slice_, slices_at_once_;  // of nearly equal lengths
+};
+
+}  // namespace
+
+void run_product(const codegen::ProductForm& form, const codegen::ProductKernels& kernels, const ProductCall& call) {
+  Product(form, kernels, call).run();
+}
+
+}  // namespace fulgurite::products

@@ -1,0 +1,34 @@
+#include "executors/products/what_pays.h"
+
+#include <algorithm>
+
+#include <fulgurite/symbol.h>
+
+#include "codegen/product_kernel.h"
+#include "ops/symbols.h"
+
+namespace fulgurite::products {
+
+namespace {
+
+// Measured with benchmarks/products.cpp: with fewer rows the right operand's packing is too much of the work, and with a short depth or few
+// columns what is done for each tile.
+bool pays(int64_t rows, int64_t columns, int64_t depth) { return rows >= 1024 && columns >= 128 && depth >= 256; }
+
+}  // namespace
+
+bool takes_product(const BoundSymbol& bound) {
+  const bool is_linear = bound.symbol == &linear_symbol;
+  if (!is_linear && bound.symbol != &matmul_symbol) return false;
+  if (bound.outputs.at(0).tensor().dtype != Dtype::bf16 || !codegen::has_product_instructions()) return false;
+  const Shape &left = bound.args.at(0).tensor().shape, &right = bound.args.at(1).tensor().shape;
+  if (left.size() < 2 || right.size() != 2) return false;
+  if (is_linear && bound.args.size() > 2 && bound.args.at(2).is_tensor() && bound.args.at(2).tensor().shape.size() != 1) return false;
+  int64_t rows = 1;
+  for (size_t d = 0; d + 1 < left.size(); ++d) rows *= left[d].hint();
+  return pays(rows, right[is_linear ? 0 : 1].hint(), left.back().hint());
+}
+
+bool has_product(const Trace& trace) { return std::ranges::any_of(trace.bound_symbols, takes_product); }
+
+}  // namespace fulgurite::products

@@ -1,0 +1,173 @@
+#include "jit/line_checks.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fulgurite/error.h>
+#include <fulgurite/symbol.h>
+
+#include "executors/executor.h"
+#include "ir/print_common.h"
+#include "pipeline/compare_tensors.h"
+#include "pipeline/slice.h"
+#include "support/text.h"
+
+namespace fulgurite::detail {
+
+namespace {
+
+std::string line_text(const Trace& trace, const BoundSymbol& bound) {
+  const std::string text = cpp_lines(slice_of_line(trace, bound)).front();
+  return text.substr(0, text.find("  // "));
+}
+
+// The line, who runs it, and where it stands.
+std::string place_text(const Trace& trace, const BoundSymbol& bound, const std::string& fusion) {
+  std::string out = line_text(trace, bound);
+  if (!fusion.empty()) out += text::cat(" in ", fusion);
+  else if (bound.implementation && !bound.is_fusion()) out += text::cat(" on ", executor_name(*bound.implementation));
+  out += text::cat(" of ", trace.name);
+  for (const ForwardOrigin& origin : bound.forward_origins())
+    if (!origin.result.empty()) {
+      out += text::cat(", for ", origin_text(origin));
+      break;
+    }
+  return out;
+}
+
+/// check_nan: the first line that makes a NaN or an infinity where its arguments have none.
+class CheckNan final : public LineWatch {
+ public:
+  explicit CheckNan(std::string fusion = {}, std::string name = {}) : fusion_(std::move(fusion)), name_(std::move(name)) {}
+
+  void after(const Trace& trace, const BoundSymbol& bound, std::span<const Tensor> arguments, std::span<const Tensor> results) const override {
+    if (bound.symbol->traits.view && !bound.implementation) return;
+    Found made;
+    for (size_t i = 0; i < results.size() && !made.is_bad(); ++i) {
+      made = look(results[i]);
+      made.result = i;
+    }
+    if (!made.is_bad()) return;
+    Found given = numbers_of(bound);
+    for (const Tensor& argument : arguments) {
+      const Found found = look(argument);
+      given.has_nan = given.has_nan || found.has_nan;
+      given.has_infinity = given.has_infinity || found.has_infinity;
+    }
+    // A NaN of infinities is made here; an infinity of infinities or NaNs is not.
+    if (given.has_nan || (given.has_infinity && !made.has_nan)) return;
+    if (bound.is_fusion()) look_inside(trace, bound, arguments);
+    Trace named = trace;
+    if (!name_.empty()) named.name = name_;
+    std::vector<Value> outputs;
+    for_each_output(bound, [&](const Value& value) {
+      if (value.is_tensor()) outputs.push_back(value);
+    });
+    throw UserError(text::cat("check_nan: ", place_text(named, bound, fusion_), " made ", made.value, " at element ",
+                              fulgurite::place_text(results[made.result], made.index), " of ", proxy_name(outputs.at(made.result)),
+                              given.has_infinity ? " from infinities" : " from finite arguments",
+                              bound.is_fusion() ? ", which its lines one by one do not" : ""),
+                    bound.source);
+  }
+
+ private:
+  struct Found {
+    bool has_nan = false, has_infinity = false;
+    size_t result = 0, index = 0;
+    double value = 0;
+    bool is_bad() const { return has_nan || has_infinity; }
+  };
+
+  static Found look(const Tensor& tensor) {
+    Found found;
+    if (!tensor.defined() || !is_floating(tensor.dtype())) return found;
+    const std::vector<double> elements = elements_of(tensor);
+    for (size_t i = 0; i < elements.size(); ++i) {
+      if (std::isfinite(elements[i])) continue;
+      const bool is_first_nan = std::isnan(elements[i]) && !found.has_nan;
+      if (!found.is_bad() || is_first_nan) {
+        found.index = i;
+        found.value = elements[i];
+      }
+      found.has_nan = found.has_nan || std::isnan(elements[i]);
+      found.has_infinity = found.has_infinity || std::isinf(elements[i]);
+    }
+    return found;
+  }
+  static Found numbers_of(const BoundSymbol& bound) {
+    Found found;
+    for_each_argument(bound, [&](const Value& value) {
+      if (!value.is_float()) return;
+      found.has_nan = found.has_nan || std::isnan(value.floating().hint());
+      found.has_infinity = found.has_infinity || std::isinf(value.floating().hint());
+    });
+    return found;
+  }
+
+  // Its lines one by one, each told to a watch of its own.
+  static void look_inside(const Trace& trace, const BoundSymbol& fusion, std::span<const Tensor> arguments) {
+    const Trace opened = executable_slice(slice_of_line(trace, fusion), {"eager"});
+    std::vector<Tensor> results;
+    LineByLine(opened, std::make_shared<CheckNan>(fusion.name(), trace.name)).run(arguments, results);
+  }
+
+  const std::string fusion_, name_;
+};
+
+/// verify_against_eager: every line that another executor runs gives what the eager one gives of the same arguments.
+class VerifyLines final : public LineWatch {
+ public:
+  void after(const Trace& trace, const BoundSymbol& bound, std::span<const Tensor> arguments, std::span<const Tensor> results) const override {
+    if (!bound.implementation || bound.implementation->executor == "eager") return;
+    const Trace slice = slice_of_line(trace, bound);
+    std::vector<Tensor> expected;
+    Program(executable_slice(slice, {"eager"})).run(arguments, expected);
+    const std::vector<Value> made = returned_values(slice);
+    for (size_t i = 0; i < results.size(); ++i) {
+      const auto found = find_difference(results[i], expected[i], allowed_difference(results[i].dtype()));
+      if (!found) continue;
+      const BoundSymbol& line = maker(bound, made[i]);
+      throw UserError(text::cat("verify_against_eager: ", place_text(trace, line, bound.is_fusion() ? bound.name() : ""), ": element ",
+                                fulgurite::place_text(results[i], found->index), " of ", proxy_name(made[i]), " is ", found->actual, ", and ",
+                                found->expected, " on eager"),
+                      line.source.line > 0 ? line.source : bound.source);
+    }
+  }
+
+ private:
+  // In a fusion the line that makes the value.
+  static const BoundSymbol& maker(const BoundSymbol& bound, const Value& value) {
+    if (bound.is_fusion())
+      for (const BoundSymbol& line : bound.subsymbols.read())
+        if (std::ranges::find(line.outputs.read(), value) != line.outputs.read().end()) return line;
+    return bound;
+  }
+};
+
+/// Several, one after another.
+class Watches final : public LineWatch {
+ public:
+  explicit Watches(std::vector<std::shared_ptr<const LineWatch>> all) : all_(std::move(all)) {}
+  void before(const Trace& trace, const BoundSymbol& bound, std::span<const Tensor> arguments) const override {
+    for (const auto& watch : all_) watch->before(trace, bound, arguments);
+  }
+  void after(const Trace& trace, const BoundSymbol& bound, std::span<const Tensor> arguments, std::span<const Tensor> results) const override {
+    for (const auto& watch : all_) watch->after(trace, bound, arguments, results);
+  }
+
+ private:
+  const std::vector<std::shared_ptr<const LineWatch>> all_;
+};
+
+}  // namespace
+
+std::shared_ptr<const LineWatch> make_line_watch(const DebugOptions& options, std::shared_ptr<const LineWatch> other) {
+  std::vector<std::shared_ptr<const LineWatch>> all;
+  if (other) all.push_back(std::move(other));
+  if (options.check_nan) all.push_back(std::make_shared<CheckNan>());
+  if (options.verify_against_eager) all.push_back(std::make_shared<VerifyLines>());
+  if (all.size() < 2) return all.empty() ? nullptr : all.front();
+  return std::make_shared<Watches>(std::move(all));
+}
+
+}  // namespace fulgurite::detail

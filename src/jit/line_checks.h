@@ -1,0 +1,13 @@
+#pragma once
+#include <memory>
+
+#include <fulgurite/jit.h>
+
+#include "pipeline/line_by_line.h"
+
+namespace fulgurite::detail {
+
+/// What DebugOptions wants to be told of each line: null where nothing. With others, which are told too, before.
+std::shared_ptr<const LineWatch> make_line_watch(const DebugOptions&, std::shared_ptr<const LineWatch> other);
+
+}  // namespace fulgurite::detail

@@ -1,0 +1,128 @@
+#include "pipeline/line_by_line.h"
+
+#include <algorithm>
+
+#include <fulgurite/error.h>
+#include <fulgurite/symbol.h>
+
+#include "executors/eager/copy.h"
+#include "ir/trace_values.h"
+#include "ops/symbols.h"
+#include "pipeline/slice.h"
+#include "support/text.h"
+
+namespace fulgurite {
+
+struct LineByLine::Line {
+  const BoundSymbol* bound = nullptr;
+  std::unique_ptr<Program> program;  // null where nothing runs
+  std::vector<int> arguments;        // of the program, by id
+  std::vector<int> results;
+  // Of a write: what is read later and may lie in the memory that it overwrites.
+  std::vector<int> read_later;
+};
+
+namespace {
+
+size_t id_of(const Value& value) { return static_cast<size_t>(value.tensor().id); }
+
+bool is_deletion(const BoundSymbol& bound) { return bound.symbol == &prims_del_symbol || bound.symbol == &prims_clear_collection_symbol; }
+
+bool runs(const BoundSymbol& bound) {
+  return !is_deletion(bound) && bound.symbol != &prims_return_symbol && bound.symbol != &prims_unpack_sequence_symbol;
+}
+
+}  // namespace
+
+LineByLine::LineByLine(Trace trace, std::shared_ptr<const LineWatch> watch) : trace_(std::move(trace)), watch_(std::move(watch)) {
+  const std::span<const BoundSymbol> symbols = trace_.bound_symbols.read();
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    const BoundSymbol& bound = symbols[i];
+    Line& line = lines_.emplace_back();
+    line.bound = &bound;
+    if (!runs(bound)) continue;
+    const Trace slice = slice_of_line(trace_, bound);
+    line.program = std::make_unique<Program>(slice);
+    for (const Value& input : slice.args) line.arguments.push_back(input.tensor().id);
+    for (const Value& result : returned_values(slice)) line.results.push_back(result.tensor().id);
+    if (bound.symbol != &prims_copy__symbol) continue;
+    for (size_t later = i + 1; later < symbols.size(); ++later) {
+      if (!runs(symbols[later])) continue;
+      const auto keep = [&](const Value& value) {
+        if (value.is_tensor()) line.read_later.push_back(value.tensor().id);
+      };
+      if (symbols[later].symbol == &prims_copy__symbol) keep(symbols[later].args.read()[0]);
+      else for_each_argument(symbols[later], keep);
+    }
+  }
+}
+
+LineByLine::~LineByLine() = default;
+
+void LineByLine::run(std::span<const Tensor> inputs, std::vector<Tensor>& results) const {
+  std::vector<Tensor> values;
+  run_lines(values, inputs, false);
+  results.clear();
+  for (const Value& result : returned_values(trace_)) results.push_back(result.is_tensor() ? values[id_of(result)] : Tensor());
+}
+
+std::vector<Tensor> LineByLine::values(std::span<const Tensor> inputs) const {
+  std::vector<Tensor> values;
+  run_lines(values, inputs, true);
+  return values;
+}
+
+void LineByLine::run_lines(std::vector<Tensor>& values, std::span<const Tensor> inputs, bool keeps_all) const {
+  values.resize(static_cast<size_t>(trace_.next_id));
+  const std::vector<Value> expected = input_values(trace_);
+  if (expected.size() != inputs.size())
+    throw UserError(text::cat(trace_.name, " takes ", expected.size(), " inputs, got ", inputs.size()));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!expected[i].is_tensor()) continue;
+    const bool fits = inputs[i].defined() && type_text(inputs[i]) == expected[i].tensor().type_text();
+    if (!fits)
+      throw UserError(text::cat(trace_.name, ": input ", i, ", ", proxy_name(expected[i]), ", is ",
+                                inputs[i].defined() ? type_text(inputs[i]) : "nothing", ", not ", expected[i].tensor().type_text()));
+    values[id_of(expected[i])] = inputs[i];
+  }
+  for (const Line& line : lines_) {
+    if (line.program) {
+      run_line(line, values, keeps_all);
+    } else if (line.bound->symbol == &prims_unpack_sequence_symbol) {
+      std::vector<Value> from, to;
+      for_each_argument(*line.bound, [&](const Value& value) { from.push_back(value); });
+      for_each_output(*line.bound, [&](const Value& value) { to.push_back(value); });
+      for (size_t i = 0; i < to.size(); ++i)
+        if (to[i].is_tensor()) values[id_of(to[i])] = values[id_of(from.at(i))];
+    } else if (!keeps_all && line.bound->symbol == &prims_del_symbol) {
+      for_each_argument(*line.bound, [&](const Value& value) {
+        if (value.is_tensor()) values[id_of(value)] = Tensor();
+      });
+    }
+  }
+}
+
+void LineByLine::run_line(const Line& line, std::vector<Tensor>& values, bool keeps_all) const {
+  std::vector<Tensor> arguments, results;
+  for (const int id : line.arguments) arguments.push_back(values[static_cast<size_t>(id)]);
+  if (line.bound->symbol == &prims_copy__symbol) keep_old_values(line, values, keeps_all);
+  if (watch_) watch_->before(trace_, *line.bound, arguments);
+  line.program->run(arguments, results);
+  for (size_t i = 0; i < results.size(); ++i) values[static_cast<size_t>(line.results[i])] = results[i];
+  if (watch_) watch_->after(trace_, *line.bound, arguments, results);
+}
+
+// Values are functional: what is read later of memory that is about to be overwritten is copied away first.
+void LineByLine::keep_old_values(const Line& line, std::vector<Tensor>& values, bool keeps_all) {
+  const Storage* const written = values[id_of(line.bound->args.read()[1])].impl()->storage.get();
+  const auto keep = [&](Tensor& value) {
+    if (!value.defined() || value.impl()->storage.get() != written) return;
+    const Tensor copy = make_tensor(value.impl()->sizes, value.impl()->dtype);
+    copy_elements(value, copy);
+    value = copy;
+  };
+  if (keeps_all) std::ranges::for_each(values, keep);
+  else for (const int id : line.read_later) keep(values[static_cast<size_t>(id)]);
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,114 @@
+#include <fulgurite/fulgurite.h>
+
+#include "support/test.h"
+
+using namespace fulgurite;
+using namespace fulgurite::test;
+
+namespace {
+
+template <class F>
+std::string error_of(const F& run) {
+  try {
+    run();
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST("check_nan names the first line that makes a NaN of clean arguments, and the user's line") {
+  const auto f = jit(
+      [](Tensor x) {
+        const Tensor shifted = x - 1.0;
+        const Tensor rooted = sqrt(shifted);
+        return rooted * 2.0;
+      },
+      {.executors = {"eager"}, .debug = {.check_nan = true}});
+  f(full({3}, 2.0));
+  const std::string error = error_of([&] { f(zeros({3})); });
+  expect(has(error, "check_nan: auto t1 = sqrt(t0); on eager of computation made nan at element [0] of t1 from finite arguments"), error);
+  expect(has(error, "debug_modes_test.cpp:28"), error);
+}
+
+TEST("check_nan names an infinity, but none that a number brought") {
+  const auto f = jit([](Tensor x) { return exp(x); }, {.executors = {"eager"}, .debug = {.check_nan = true}});
+  const std::string error = error_of([&] { f(full({2}, 1000.0)); });
+  expect(has(error, "made inf at element [0] of t0 from finite arguments"), error);
+  const auto masked = jit([](Tensor x, Tensor m) { return softmax(masked_fill(x, m, -INFINITY), 0); },
+                          {.executors = {"eager"}, .debug = {.check_nan = true}});
+  expect_near(masked(zeros({2}), tensor({true, false})).to_vector<float>(), {0, 1});
+}
+
+TEST("check_nan looks inside fusions") {
+  const auto f = jit(
+      [](Tensor x) {
+        const Tensor shifted = x - 1.0;
+        const Tensor logarithm = log(shifted);
+        return tanh(logarithm * 2.0);
+      },
+      {.executors = {"fuser"}, .debug = {.check_nan = true}});
+  const std::string error = error_of([&] { f(zeros({4, 8})); });
+  expect(has(error, "check_nan: auto t1 = log(t0); in fusion0 of computation made nan at element [0, 0] of t1 from finite arguments"), error);
+  expect(has(error, "debug_modes_test.cpp:51"), error);
+}
+
+TEST("check_nan watches the backward") {
+  const auto f = jit([](Tensor x) { return sum(sqrt(x)); }, {.executors = {"eager"}, .debug = {.associate_forward = true, .check_nan = true}});
+  const Tensor x = zeros({3}).requires_grad_();
+  const Tensor y = f(x);
+  const std::string error = error_of([&] { y.backward(); });
+  expect(has(error, "of backward_fn") && has(error, "for t0: \"torch.sqrt\"") && has(error, "made inf"), error);
+}
+
+TEST("check_nan of a NaN that an argument brought says so of the result") {
+  const auto f = jit([](Tensor x) { return x * 2.0; }, {.debug = {.check_nan = true}});
+  const std::string error = error_of([&] { f(full({2}, NAN)); });
+  expect(has(error, "check_nan: element 0 of result 0 (cpu f32[2]) is NaN"), error);
+}
+
+TEST("verify_against_eager compares every line that another executor runs") {
+  OperatorExecutor faulty("wrong_exp");
+  faulty.register_implementation(*find_symbol("exp"), [](Tensor x) { return exp(x) + 0.5; });
+  register_executor(faulty);
+  const auto f = jit(
+      [](Tensor x) {
+        const Tensor grown = exp(x);
+        return sum(grown * 0.0);
+      },
+      {.executors = {"wrong_exp"}, .debug = {.verify_against_eager = true}});
+  const std::string error = error_of([&] { f(zeros({2})); });
+  expect(has(error, "verify_against_eager: auto t0 = exp(t_0); on wrong_exp of computation: element [0] of t0 is 1.5, and 1.0 on eager"), error);
+  const auto right = jit([](Tensor x) { return tanh(exp(x) + 1.0); }, {.executors = {"fuser"}, .debug = {.verify_against_eager = true}});
+  right(randn({8, 8}));
+}
+
+TEST("callbacks are told of every line of forward and backward") {
+  const auto f = jit([](Tensor x) { return sum(exp(x) * x); }, {.executors = {"eager"}});
+  std::string told;
+  const auto watched = examine::with_callbacks(
+      f, {.before = [&](const BoundSymbol& bound, const std::vector<Tensor>& arguments) { told += bound.name() + "(" + std::to_string(arguments.size()); },
+          .after = [&](const BoundSymbol&, const std::vector<Tensor>& results) { told += ")->" + std::to_string(results.size()) + " "; }});
+  const Tensor x = randn({3}).requires_grad_(), same = x.detach().clone().requires_grad_();
+  watched(x).backward();
+  f(same).backward();
+  expect(told.starts_with("exp(1)->1 mul(2)->1 sum(1)->1 "), told);
+  expect(told.size() > 60, told);
+  expect_equal(x.grad().to_vector<float>(), same.grad().to_vector<float>());
+}
+
+TEST("what is written in place is written line by line too") {
+  const auto update = [](Tensor x, Tensor y) {
+    const Tensor old = x * 2.0;
+    x.add_(y);
+    return old + x;
+  };
+  const auto f = jit(update), watched = examine::with_callbacks(f, {});
+  const Tensor a = ones({3}), b = ones({3}), y = full({3}, 5.0);
+  expect_equal(watched(a, y).to_vector<float>(), f(b, y).to_vector<float>());
+  expect_equal(a.to_vector<float>(), b.to_vector<float>());
+}

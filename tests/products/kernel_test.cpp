@@ -1,0 +1,139 @@
+// The generated product against its definition: odd sizes, any strides, conversions on the way, and the same bits on any number of threads.
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "codegen/product_kernel.h"
+#include "executors/products/run_product.h"
+#include "fuser/fused.h"
+#include "support/test.h"
+#include "tensor/tensor_impl.h"
+
+using namespace fulgurite;
+using namespace fulgurite::test;
+using codegen::ProductForm;
+using codegen::ProductKernels;
+
+namespace {
+
+/// How a matrix of rows along the depth lies in memory.
+enum class Lies { along_depth, along_rows, apart };
+
+Tensor make_matrix(int64_t rows, int64_t depth, Dtype dtype, Lies lies) {
+  const auto made = [&](int64_t a, int64_t b) { return (randn({a, b}) * 0.5).to(dtype); };
+  if (lies == Lies::along_depth) return made(rows, depth);
+  if (lies == Lies::along_rows) return transpose(made(depth, rows), 0, 1);
+  return prims::slice(prims::slice(made(2 * rows, 3 * depth), 1, 0, 3 * depth, 3), 0, 0, 2 * rows, 2);
+}
+
+products::DepthMatrix matrix_of(const Tensor& t) {
+  const TensorImpl& impl = *t.impl();
+  return {impl.data(), impl.sizes[0], impl.strides[0], impl.strides[1]};
+}
+
+Tensor product_of(const ProductForm& form, const Tensor& left, const Tensor& right, const Tensor& bias) {
+  const std::vector<ProductKernels> kernels = codegen::compile_products({&form, 1});
+  const Tensor result = (zeros({left.size(0), right.size(0)}) - 9.0).to(form.result);
+  if (!expect(kernels.size() == 1)) return result;
+  products::ProductCall call{matrix_of(left), matrix_of(right), left.impl()->sizes[1], {}, {result.impl()->data(), right.impl()->sizes[0]}};
+  if (bias.defined()) call.bias = {bias.impl()->data(), 0};
+  products::run_product(form, kernels[0], call);
+  return result;
+}
+
+/// By its definition, of operands that are rounded to bf16.
+std::vector<double> expected_of(const Tensor& left, const Tensor& right, const Tensor& bias) {
+  const auto numbers = [](const Tensor& t) { return t.to(Dtype::bf16).to(Dtype::f64).contiguous().to_vector<double>(); };
+  const std::vector<double> x = numbers(left), y = numbers(right);
+  const std::vector<double> added = bias.defined() ? bias.to(Dtype::f64).to_vector<double>() : std::vector<double>();
+  const auto rows = static_cast<size_t>(left.impl()->sizes[0]), columns = static_cast<size_t>(right.impl()->sizes[0]);
+  const auto depth = static_cast<size_t>(left.impl()->sizes[1]);
+  std::vector<double> out;
+  for (size_t i = 0; i < rows; ++i)
+    for (size_t j = 0; j < columns; ++j) {
+      double sum = bias.defined() ? added[j] : 0;
+      for (size_t d = 0; d < depth; ++d) sum += x[i * depth + d] * y[j * depth + d];
+      out.push_back(sum);
+    }
+  return out;
+}
+
+void expect_product(const ProductForm& form, int64_t rows, int64_t columns, int64_t depth, Lies left_lies, Lies right_lies) {
+  const Tensor left = make_matrix(rows, depth, form.left, left_lies), right = make_matrix(columns, depth, form.right, right_lies);
+  const Tensor bias = form.bias ? randn({columns}).to(*form.bias) : Tensor();
+  const Tensor result = product_of(form, left, right, bias);
+  const std::vector<double> actual = result.to(Dtype::f64).to_vector<double>(), expected = expected_of(left, right, bias);
+  double worst = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const double rounding = form.result == Dtype::bf16 ? std::fabs(expected[i]) / 256 : 0;
+    worst = std::max(worst, (std::fabs(actual[i] - expected[i]) - rounding) / (1e-6 * (1 + static_cast<double>(depth))));
+  }
+  if (!expect(worst <= 1)) std::printf("  of %ld x %ld x %ld: %g times what is allowed\n", rows, columns, depth, worst);
+}
+
+}  // namespace
+
+TEST("products of odd sizes, wherever their operands' numbers lie") {
+  if (!codegen::has_product_instructions()) return;
+  manual_seed(1);
+  const NoGrad no_grad;
+  const ProductForm form;
+  const std::vector<std::array<int64_t, 3>> sizes{{1, 1, 1}, {8, 48, 32}, {7, 130, 200}, {33, 65, 31}, {129, 97, 385}, {16, 16, 0}, {300, 50, 64}};
+  for (const auto& [rows, columns, depth] : sizes)
+    for (const Lies left : {Lies::along_depth, Lies::along_rows, Lies::apart})
+      for (const Lies right : {Lies::along_depth, Lies::along_rows, Lies::apart}) expect_product(form, rows, columns, depth, left, right);
+  expect_product(form, 0, 5, 9, Lies::along_depth, Lies::along_depth);
+  expect_product(form, 5, 0, 9, Lies::along_depth, Lies::along_depth);
+}
+
+TEST("operands of f32 are rounded while they are packed, a bias is added and the result has either dtype") {
+  if (!codegen::has_product_instructions()) return;
+  manual_seed(2);
+  const NoGrad no_grad;
+  for (const Dtype left : {Dtype::bf16, Dtype::f32})
+    for (const Dtype right : {Dtype::bf16, Dtype::f32})
+      for (const Dtype result : {Dtype::bf16, Dtype::f32})
+        for (const std::optional<Dtype> bias : {std::optional<Dtype>(), std::optional(Dtype::bf16), std::optional(Dtype::f32)})
+          for (const Lies lies : {Lies::along_depth, Lies::along_rows})
+            expect_product({left, right, result, bias}, 50, 83, 70, lies, lies == Lies::along_rows ? Lies::along_depth : Lies::along_rows);
+}
+
+TEST("a long depth is multiplied in parts, without rounding in between") {
+  if (!codegen::has_product_instructions()) return;
+  manual_seed(3);
+  const NoGrad no_grad;
+  expect_product({Dtype::bf16, Dtype::f32, Dtype::f32, {}}, 21, 70, 20000, Lies::along_depth, Lies::along_rows);
+  // Small whole numbers have exact sums, which any rounding on the way would change.
+  const Tensor ones = full({5, 20001}, 1.0).to(Dtype::bf16);
+  expect_equal(product_of({Dtype::bf16, Dtype::bf16, Dtype::f32, {}}, ones, ones, {}).to_vector<float>(), std::vector<float>(25, 20001.f));
+}
+
+TEST("numbers that are not finite stay where they are") {
+  if (!codegen::has_product_instructions()) return;
+  const NoGrad no_grad;
+  const float infinity = std::numeric_limits<float>::infinity();
+  const Tensor left = tensor(std::vector<float>{infinity, 1, 2, 3, NAN, 1}).reshape({3, 2}), right = tensor(std::vector<float>{1, 1}).reshape({1, 2});
+  const std::vector<float> result = product_of({Dtype::f32, Dtype::f32, Dtype::f32, {}}, left, right, {}).to_vector<float>();
+  expect_equal(result[0], infinity);
+  expect_equal(result[1], 5.f);
+  expect(std::isnan(result[2]));
+}
+
+TEST("products have the same bits on any number of threads, and rows the same bits in any product") {
+  if (!codegen::has_product_instructions()) return;
+  manual_seed(4);
+  const NoGrad no_grad;
+  const ProductForm form{Dtype::bf16, Dtype::f32, Dtype::f32, {}};
+  const Tensor left = make_matrix(700, 900, Dtype::bf16, Lies::along_depth), right = make_matrix(500, 900, Dtype::f32, Lies::along_depth);
+  const int before = num_threads();
+  set_num_threads(1);
+  const std::vector<float> alone = product_of(form, left, right, {}).to_vector<float>();
+  const std::vector<float> few = product_of(form, narrow(left, 0, 0, 11), right, {}).to_vector<float>();
+  for (const int threads : {2, 3}) {
+    set_num_threads(threads);
+    expect(product_of(form, left, right, {}).to_vector<float>() == alone, "the bits depend on the number of threads");
+  }
+  set_num_threads(before);
+  expect(std::equal(few.begin(), few.end(), alone.begin()), "a row's bits depend on the rows beside it");
+}
