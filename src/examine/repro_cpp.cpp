@@ -60,6 +60,7 @@ struct Target {
 Target target_of(codegen::InstructionSet set) {
   switch (set) {
     case codegen::InstructionSet::avx512:
+    case codegen::InstructionSet::avx512_bf16:
       return {"#pragma GCC target(\"arch=x86-64-v4,prefer-vector-width=512\")\n",
               {"__AVX__", "__AVX2__", "__AVX512F__", "__AVX512BW__", "__AVX512VL__"}};
     case codegen::InstructionSet::avx2: return {"#pragma GCC target(\"arch=x86-64-v3\")\n", {"__AVX__", "__AVX2__"}};
@@ -86,7 +87,7 @@ std::string kernel_section(std::string_view kernel) {
   constexpr std::string_view is_gcc = "#if defined(__GNUC__) && !defined(__clang__)\n";
   return text::cat(is_gcc, "#pragma GCC diagnostic ignored \"-Wpsabi\"\n#pragma GCC push_options\n",
                    "#pragma GCC optimize(\"O2,no-math-errno,no-trapping-math\")\n", target.pragma, defined, "#endif\n\n",
-                   codegen::kernel_header(codegen::uses_wide(kernel), codegen::uses_angles(kernel)), "\n// The kernel.\nnamespace kernel {\n",
+                   codegen::kernel_header(codegen::uses_wide(kernel), codegen::uses_angles(kernel), false), "\n// The kernel.\nnamespace kernel {\n",
                    "using namespace fulgurite::kernels;\n\n", kernel, "\n}  // namespace kernel\n\n", is_gcc, undefined,
                    "#pragma GCC pop_options\n#endif\n\n");
 }
