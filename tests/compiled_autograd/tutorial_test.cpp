@@ -64,7 +64,34 @@ TEST("basic usage, and the captured graph in the log") {
     train(model, x);
   });
   expect(model.linear.weight.grad().defined() && model.linear.bias.grad().defined(), "the parameters have gradients");
-  expect_text(text.substr(0, text.find("#include")) + text.substr(text.find("void compiled_backward")), R"()");
+  expect_text(text.substr(0, text.find("#include")) + text.substr(text.find("void compiled_backward")), R"(
+Cache miss due to new autograd node: GraphRoot (NodeCall 0) with key size 48, previous key sizes=[]
+TRACED GRAPH
+===== Compiled autograd graph =====
+void compiled_backward(Tensor gradient_0, Tensor saved_0, Tensor leaf_0, Tensor leaf_1) {
+  // gradient_0: "cpu f32[]"
+  // saved_0: "cpu f32[10]"
+  // leaf_0: "cpu f32[10, 10]"
+  // leaf_1: "cpu f32[10]"
+
+  // CompiledBackward (NodeCall 1)
+  auto t0 = reshape(gradient_0, {1});  // t0: "cpu f32[1]"
+  auto t1 = expand(t0, {10});  // t1: "cpu f32[10]"
+  auto t2 = reshape(t1, {-1, 10});  // t2: "cpu f32[1, 10]"
+  auto t3 = permute(t2, {1, 0});  // t3: "cpu f32[10, 1]"
+  auto t4 = reshape(saved_0, {-1, 10});  // t4: "cpu f32[1, 10]"
+  auto t5 = matmul(t3, t4);  // t5: "cpu f32[10, 10] [10, 1]"
+  auto t6 = sum(t2, {0});  // t6: "cpu f32[10] [1]"
+
+  // AccumulateGrad (NodeCall 2)
+  compiled_autograd::accumulate_grad_(0, leaf_0, t5);  // engine
+
+  // AccumulateGrad (NodeCall 3)
+  compiled_autograd::accumulate_grad_(1, leaf_1, t6);  // engine
+  compiled_autograd::_exec_final_callbacks_stub(2);  // engine
+  return;
+}
+)");
 }
 
 TEST("forward and backward with options of their own") {
@@ -92,7 +119,9 @@ TEST("a hook is called from inside the graph") {
     const auto scope = compiled_autograd::enable();
     loss.backward();
   });
-  expect_text(lines_with(text, "call_hook(0"), R"()");
+  expect_text(lines_with(text, "call_hook(0"), R"(
+  auto t2 = compiled_autograd::call_hook(0, t1, "tensor_pre_hook");  // t2: "cpu f32[10, 10] [10, 1]", engine
+)");
   expect_near(x.grad().to_vector<float>(), std::vector<float>(100, 11));
 }
 
@@ -109,6 +138,11 @@ TEST("what changes in the graph's structure is captured again, and the log says 
       x.set_grad({});
     }
   });
-  expect_text(lines_with(text, "Cache miss"), R"()");
+  expect_text(lines_with(text, "Cache miss"), R"(
+Cache miss due to new autograd node: GraphRoot (NodeCall 0) with key size 48, previous key sizes=[]
+Cache miss due to new autograd node: SubBackward0 (NodeCall 2) with key size 56, previous key sizes=[]
+Cache miss due to new autograd node: MulBackward0 (NodeCall 2) with key size 88, previous key sizes=[]
+Cache miss due to new autograd node: DivBackward0 (NodeCall 2) with key size 88, previous key sizes=[]
+)");
   expect_equal(compiled_autograd::captures(), int64_t{4});
 }
