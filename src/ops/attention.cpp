@@ -326,7 +326,7 @@ constinit const Symbol prims_scaled_dot_product_attention_backward_symbol{
         "  dscores = weights * (dweights - (weights * dweights).sum(-1, keepdim=True)) * scale\n"
         "  dq, dk, dv = dscores @ k.to(dtype), dscores.transpose(-2, -1) @ q.to(dtype), weights.transpose(-2, -1) @ g\n"
         "  if key_batch != k.shape[:-2]:\n"
-        "    dk, dv = (x.reshape(*key_batch, -1, *x.shape[-2:]).sum(-3) for x in (dk, dv))\n"
+        "    dk, dv = (x.reshape(*key_batch, q.shape[-3] // key_batch[-1], *x.shape[-2:]).sum(-3) for x in (dk, dv))\n"
         "  results = (x.to(q.dtype) for x in (dq, dk, dv))\n"
         "  return tuple(x.transpose(-3, -2) if x.ndim > 3 else x for x in results)\n",
 };
