@@ -1,4 +1,5 @@
 #include <fulgurite/error.h>
+#include <fulgurite/fusion_executor.h>
 
 #include "ir/trace_values.h"
 #include "ops/autocast.h"
