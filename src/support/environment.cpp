@@ -20,7 +20,7 @@ constexpr EnvironmentVariable variables[] = {
     {"FULGURITE_COMPILE_SECONDS", "How long the compiler of generated kernels may take.", "60"},
     {"FULGURITE_CXX", "The compiler of generated kernels: g++ or clang++, as a name or a path.", "g++, else clang++"},
     {"FULGURITE_EXECUTORS", "The executors that functions are compiled for by default, separated by commas; `eager` generates no kernels.",
-     "`onednn,fuser`"},
+     "`products,onednn,fuser`"},
     {"FULGURITE_KERNEL_CACHE", "The folder that keeps compiled kernels.", "`fulgurite` in `XDG_CACHE_HOME` or `~/.cache`"},
     {"FULGURITE_LOGS", "What is told on stderr, separated by commas; `help` lists what there is.", "nothing"},
     {"FULGURITE_NUM_THREADS", "How many threads operators may use.", "the CPUs the process may use"},
