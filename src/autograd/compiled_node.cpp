@@ -11,17 +11,12 @@
 #include "autograd/tensor_autograd.h"
 #include "autograd/traced_node.h"
 #include "ir/trace_values.h"
+#include "tensor/same_memory.h"
 #include "tracing/tracer.h"
 
 namespace fulgurite {
 
 namespace {
-
-bool is_same_memory(const Tensor& a, const Tensor& b) {
-  const TensorImpl &x = *a.impl(), &y = *b.impl();
-  return x.storage == y.storage && x.offset == y.offset && x.sizes == y.sizes && x.strides == y.strides &&
-         x.dtype == y.dtype;
-}
 
 /// Finds out which saved tensors are inputs or outputs of the call.
 class Origins {

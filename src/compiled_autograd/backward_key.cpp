@@ -9,6 +9,7 @@
 #include "autograd/node_hooks.h"
 #include "autograd/traced_node.h"
 #include "executors/executor.h"
+#include "tensor/same_memory.h"
 
 namespace fulgurite {
 
@@ -88,10 +89,7 @@ class KeyWriter {
   struct Memory {
     const Storage* storage;
     const Tensor* tensor;
-    bool operator==(const Memory& other) const {
-      const TensorImpl &a = *tensor->impl(), &b = *other.tensor->impl();
-      return storage == other.storage && a.offset == b.offset && a.sizes == b.sizes && a.strides == b.strides && a.dtype == b.dtype;
-    }
+    bool operator==(const Memory& other) const { return is_same_memory(*tensor, *other.tensor); }
   };
   struct MemoryHash {
     size_t operator()(const Memory& memory) const { return std::hash<const void*>()(memory.storage); }

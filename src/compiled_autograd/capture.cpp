@@ -11,6 +11,7 @@
 #include "autograd/node_hooks.h"
 #include "autograd/traced_node.h"
 #include "ops/dispatch.h"
+#include "tensor/same_memory.h"
 #include "tracing/tracer.h"
 
 namespace fulgurite {
@@ -265,11 +266,6 @@ class Recorder {
 };
 
 }  // namespace
-
-bool is_same_memory(const Tensor& a, const Tensor& b) {
-  const TensorImpl &x = *a.impl(), &y = *b.impl();
-  return x.storage == y.storage && x.offset == y.offset && x.sizes == y.sizes && x.strides == y.strides && x.dtype == y.dtype;
-}
 
 std::vector<Tensor> gather_inputs(const BackwardCall& call, BackwardGraph& graph) {
   std::vector<Tensor> inputs = call.gradients;

@@ -38,7 +38,4 @@ CapturedBackward capture(const BackwardCall&, const BackwardGraph&, const std::v
 /// Why a graph cannot be captured: the node, and what of it; empty where it can.
 std::string why_not_captured(const BackwardCall&, const BackwardGraph&);
 
-/// Whether two tensors are the same elements in the same memory.
-bool is_same_memory(const Tensor& a, const Tensor& b);
-
 }  // namespace fulgurite
