@@ -6,6 +6,7 @@
 #include <fulgurite/error.h>
 #include <fulgurite/extend.h>
 #include <fulgurite/explorer.h>
+#include <fulgurite/supported.h>
 
 #include "cli/commands.h"
 #include "cli/example_models.h"
@@ -83,14 +84,15 @@ void show_profile(const Example& example, const std::string& model, const examin
 
 int examine(const std::vector<std::string>& arguments) {
   std::string model, fusion, executors, page, chrome;
-  bool memory = false, profile = false, as_json = false;
+  bool memory = false, profile = false, supported = false, as_json = false;
   int64_t threads = 0;
   double seconds = 1;
-  Flags flags("fulgurite examine MODEL [--fusion NAME | --memory | --profile | --html FILE | --chrome FILE | --json] [--executors LIST]");
+  Flags flags("fulgurite examine MODEL [--fusion NAME | --memory | --profile | --supported | --html FILE | --chrome FILE | --json] [--executors LIST]");
   flags.positional("MODEL", model, example_models);
   flags.text("fusion", fusion, "this fusion alone, with its kernel");
   flags.toggle("memory", memory, "what is alive after each line, forward and backward");
   flags.toggle("profile", profile, "time, bytes and share of the machine's limit beside each line; tables; what is alive at the peak");
+  flags.toggle("supported", supported, "its operators with who runs them, and everything that is not supported");
   flags.text("html", page, "writes a page to look around in: every stage, cost, kernels, your code; it loads nothing");
   flags.text("chrome", chrome, "writes a profile that Perfetto and chrome://tracing open");
   flags.number("seconds", seconds, 0, 3600, "how long to measure for a profile, about (1)");
@@ -101,6 +103,10 @@ int examine(const std::vector<std::string>& arguments) {
   if (model.empty()) throw WrongUse("a model is missing; see --help");
   if (memory && as_json) throw WrongUse("give one of --memory and --json");
   if (threads > 0) set_num_threads(static_cast<int>(threads));
+  if (supported) {
+    std::cout << examine::supported_body(make_example(model).step);
+    return 0;
+  }
   if (profile || !page.empty() || !chrome.empty()) {
     show_profile(make_example(model, with_executors(executors), true), model, {.seconds = seconds}, {profile, page, chrome});
     return 0;

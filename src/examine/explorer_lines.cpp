@@ -39,9 +39,11 @@ std::string types_of(const BoundSymbol& bound) {
 
 std::string outputs_of(const BoundSymbol& bound) {
   std::string out;
-  for_each_output(bound, [&](const Value& output) {
+  const auto add = [&](const Value& output) {
     if (output.is_proxy() || output.is_collection()) out += text::cat(out.empty() ? "" : " ", identifier(proxy_name(output)));
-  });
+  };
+  // What a collection holds has its names from the line that unpacks it.
+  for (const Value& output : bound.outputs) output.is_collection() ? add(output) : for_each_leaf(output, add);
   return out;
 }
 

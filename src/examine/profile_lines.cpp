@@ -23,11 +23,11 @@ int64_t bytes_of(const SlotLayout& layout) {
   return count;
 }
 
-// What takes some elements of its first argument, as many as it gives.
-bool takes_some_of_first(std::string_view name) {
-  static constexpr std::array<std::string_view, 5> names = {"prims.index_select", "torch.gather", "torch.nn.functional.embedding", "torch.take",
-                                                            "torch.take_along_dim"};
-  return std::ranges::find(names, name) != names.end();
+// Which of its tensors an operator takes only some elements of, as many as it gives; -1: none.
+int table_of(std::string_view name) {
+  static constexpr std::array<std::string_view, 4> names = {"torch.index_select", "torch.gather", "torch.take", "torch.take_along_dim"};
+  if (name == "torch.nn.functional.embedding") return 1;
+  return std::ranges::find(names, name) != names.end() ? 0 : -1;
 }
 
 void count_bytes(const Step& step, const std::vector<SlotLayout>& layouts, Report::Line& line) {
@@ -50,7 +50,7 @@ void count_bytes(const Step& step, const std::vector<SlotLayout>& layouts, Repor
   for (const int operand : step.operands) {
     if (std::ranges::find(seen, operand) != seen.end()) continue;
     const int64_t bytes = bytes_of(layout(operand));
-    line.bytes_read += seen.empty() && takes_some_of_first(line.name) ? std::min(bytes, written) : bytes;
+    line.bytes_read += static_cast<int>(seen.size()) == table_of(line.name) ? std::min(bytes, written) : bytes;
     seen.push_back(operand);
   }
 }

@@ -84,10 +84,8 @@ function inspectLine(stage, place) {
     const colon = type.indexOf(': ');
     return h('tr', {}, h('td', {}, h('code', {}, type.slice(0, colon))), h('td', {}, h('code', {}, type.slice(colon + 2))));
   })));
-  if (line.kind === Kind.call) {
-    const who = line.executor || (stage.isLast ? 'nobody: it gives another name to memory' : 'nobody yet');
-    out.push(h('p.legend', {}, h('span', {}, h('i', {style: `--shade:${shadeOf(line.executor)}`}), `run by ${who}`)));
-  }
+  if (line.kind === Kind.call && (line.executor || stage.isLast))
+    out.push(h('p.legend', {}, h('span', {}, h('i', {style: `--shade:${shadeOf(line.executor)}`}), line.executor ? `run by ${line.executor}` : 'another name for memory')));
   if (status[place]) {
     const was = before.has(place) && lines[before.get(place)];
     out.push(h('h2', {}, 'What this pass did'));
@@ -96,6 +94,11 @@ function inspectLine(stage, place) {
     else out.push(...(was.text !== line.text ? beforeAfter(was.text, line.text) : beforeAfter(was.types, line.types)));
   }
   out.push(...costSection(stage, place));
+  if (line.inside.length)
+    out.push(h('h2', {}, 'Consists of'), h('.kernel', {}, line.inside.map(([depth, id], i) => h('div', {}, h('span', {}, i + 1), code('  '.repeat(depth - 1) + lines[id].text, stage, lines[id].names)))));
+  out.push(...kernelSection(line));
+  const sources = [...new Set([line.source, ...line.inside.map(([, id]) => lines[id].source)])].filter(source => source >= 0);
+  if (sources.length) out.push(h('h2', {}, line.backward ? 'Differentiated from your code' : 'Your code'), sources.slice(0, 4).map(source => excerpt(source, sources.length > 1 ? 2 : 4)));
   const made = stage.argumentsOf(place).map(name => [name, stage.definitions.get(name)]).filter(([, at]) => at !== place);
   if (made.length && line.kind !== Kind.deletion) out.push(h('h2', {}, 'Takes'), jumps(made.map(([name, at]) => jump(stage, at, name))));
   const users = [...new Set(line.names.flatMap(name => stage.uses.get(name) || []))].filter(at => at !== place);
@@ -105,11 +108,6 @@ function inspectLine(stage, place) {
     out.push(h('h2', {}, stage.group.isBackward ? 'Serves in the forward' : 'Served in the backward by'));
     out.push(jumps(others.map(([other, at, why]) => jump(other, at, why))));
   }
-  const sources = [...new Set([line.source, ...line.inside.map(([, id]) => lines[id].source)])].filter(source => source >= 0);
-  if (sources.length) out.push(h('h2', {}, line.backward ? 'Differentiated from your code' : 'Your code'), sources.slice(0, 4).map(source => excerpt(source, sources.length > 1 ? 2 : 4)));
-  if (line.inside.length)
-    out.push(h('h2', {}, 'Consists of'), h('.kernel', {}, line.inside.map(([depth, id], i) => h('div', {}, h('span', {}, i + 1), code('  '.repeat(depth - 1) + lines[id].text, stage, lines[id].names)))));
-  out.push(...kernelSection(line));
   return out;
 }
 

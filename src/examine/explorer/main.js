@@ -10,7 +10,7 @@ function drawRail() {
     return button;
   })]));
   // What each pass changed is looked up when there is time.
-  const waiting = [...stages], later = window.requestIdleCallback || (work => setTimeout(work, 30));
+  const waiting = [...stages], later = work => setTimeout(work, 5);
   const countNext = () => {
     const stage = waiting.shift();
     if (!stage) return;

@@ -4,6 +4,24 @@ const strip = document.getElementById('strip'), canvas = strip.querySelector('ca
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const colourOf = executor => colour(shadeOf(executor).slice(4, -1));
 
+/// Bytes alive while the lines run.
+function drawMemory(pen, stage, whole, {left, right, floor, room}) {
+  const most = Math.max(1, ...stage.group.alive), path = new Path2D();
+  let at = left;
+  path.moveTo(left, floor);
+  stage.ids.forEach((_, place) => {
+    const cost = stage.cost(place), alive = stage.alive(place);
+    if (cost) at += (right - left) * cost[0] / whole;
+    if (alive !== undefined) path.lineTo(at, floor - room * alive / most);
+  });
+  path.lineTo(right, floor);
+  pen.fillStyle = colour('--memory-ground');
+  pen.fill(path);
+  pen.strokeStyle = colour('--memory');
+  pen.lineWidth = 1;
+  pen.stroke(path);
+}
+
 /// As run: a bar for each line, as wide as it took long, as high as it uses the machine, with memory behind. Before: where the pass changed something.
 function drawStrip() {
   const {stage} = view, width = strip.clientWidth, height = strip.clientHeight, scale = window.devicePixelRatio || 1;
@@ -15,11 +33,10 @@ function drawStrip() {
   strip.bars = [];
   if (stage.isLast && stage.group.cost) {
     const whole = stage.group.cost.reduce((sum, cost) => sum + (cost ? cost[0] : 0), 0);
+    drawMemory(pen, stage, whole, {left, right, floor, room});
     let at = left;
-    const memory = [];
     stage.ids.forEach((id, place) => {
-      const cost = stage.cost(place), alive = stage.alive(place), line = lines[id];
-      if (alive !== undefined) memory.push([at, alive]);
+      const cost = stage.cost(place), line = lines[id];
       if (!cost) return;
       const wide = (right - left) * cost[0] / whole, high = Math.max(2, Math.min(1, cost[4] || 0.05) * room);
       pen.fillStyle = colourOf(line.executor);
@@ -32,14 +49,8 @@ function drawStrip() {
       strip.bars.push([at, at + wide, place]);
       at += wide;
     });
-    const most = Math.max(1, ...memory.map(([, bytes]) => bytes));
-    pen.globalAlpha = 0.9;
-    pen.strokeStyle = colour('--memory');
-    pen.lineWidth = 1.2;
-    pen.beginPath();
-    memory.forEach(([x, bytes], i) => i ? pen.lineTo(x, floor - room * bytes / most) : pen.moveTo(x, floor - room * bytes / most));
-    pen.stroke();
-    stripText.textContent = `${timeText(whole)}: width is time, height the share of the machine's limit, the line memory`;
+    pen.globalAlpha = 1;
+    stripText.textContent = `${timeText(whole)}: width is time, height the share of the machine's limit; behind it memory`;
   } else {
     const {status, gone, counts} = stage.changes, wide = (right - left) / Math.max(1, stage.ids.length);
     stage.ids.forEach((id, place) => {

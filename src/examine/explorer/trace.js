@@ -72,12 +72,12 @@ function rowElement(row, stage) {
   if (row.kind === 'head') {
     number('');
     blank();
-    element.append(h('span.fold'), h('span', {}, h('span.function', {}, row.text), h('span.type', {}, `${plural(stage.ids.length, 'line')}`)));
+    element.append(h('span.dot'), h('span.fold'), h('span', {}, h('span.function', {}, row.text), h('span.type', {}, `${plural(stage.ids.length, 'line')}`)));
   } else if (row.kind === 'folded') {
     element.classList.add('folded');
     number('');
     blank();
-    element.append(h('span.fold', {}, row.open ? '▾' : '▸'), row.text);
+    element.append(h('span.dot'), h('span.fold', {}, row.open ? '▾' : '▸'), row.text);
     element.dataset.fold = row.key;
   } else if (row.kind === 'source') {
     element.classList.add('source');
@@ -99,6 +99,7 @@ function rowElement(row, stage) {
     if (isLine && row.place === view.place) element.classList.add('selected');
     if (isLine && view.found.has(row.place)) element.classList.add('found');
     if (isLine && view.linked.has(row.place)) element.classList.add('linked');
+    element.append(h('span.dot', {style: `--shade:${isLine && line.executor ? shadeOf(line.executor) : 'transparent'}`}));
     element.append(h('span.fold', row.foldable ? {'data-fold': 'line ' + row.place} : {}, row.foldable ? (row.open ? '▾' : '▸') : ''));
     const text = line.text.replace(/\s*\n\s*/g, ' ');
     element.append(code('  '.repeat(row.depth || 0) + (text.length > 400 ? text.slice(0, 400) + ' …' : text), stage, line.names));
