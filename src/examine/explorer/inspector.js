@@ -73,14 +73,14 @@ function kernelSection(line) {
   if (!kernel) return [];
   const rows = (tensors, what) => tensors.map(([tensor, type, strides, offset, shares]) => h('tr', {}, h('td', {}, h('code', {}, tensor)), h('td', {}, h('code', {}, type.replace(/^cpu /, ''))),
     h('td', {}, h('code', {}, `[${strides.join(', ')}]${offset ? ' + ' + offset : ''}`)), h('td', {}, shares ? 'shares with ' + shares : what)));
-  return [h('h2', {}, 'Kernel ', h('small', {}, 'tensors as they lay in the last call: type, strides')), h('table', {}, rows(kernel.inputs, ''), rows(kernel.outputs, 'made')),
+  return [h('h2', {}, 'Kernel ', h('small', {}, 'tensors as they lay in the last call: type, strides')), h('table.tight', {}, rows(kernel.inputs, ''), rows(kernel.outputs, 'made')),
           kernel.source ? h('div', {style: 'margin-top:10px'}, kernelText(kernel.source)) : ''];
 }
 
 function inspectLine(stage, place) {
   const line = stage.line(place), out = [], {status, before} = stage.changes;
   out.push(h('p.statement', {}, code(line.text, stage, line.names)));
-  if (line.types) out.push(h('table', {style: 'margin-top:8px'}, line.types.split('\n').map(type => {
+  if (line.types) out.push(h('table.tight', {style: 'margin-top:8px'}, line.types.split('\n').map(type => {
     const colon = type.indexOf(': ');
     return h('tr', {}, h('td', {}, h('code', {}, type.slice(0, colon))), h('td', {}, h('code', {}, type.slice(colon + 2))));
   })));
@@ -94,11 +94,11 @@ function inspectLine(stage, place) {
     else out.push(...(was.text !== line.text ? beforeAfter(was.text, line.text) : beforeAfter(was.types, line.types)));
   }
   out.push(...costSection(stage, place));
+  const sources = [...new Set([line.source, ...line.inside.map(([, id]) => lines[id].source)])].filter(source => source >= 0);
+  if (sources.length) out.push(h('h2', {}, line.backward ? 'Differentiated from your code' : 'Your code'), sources.slice(0, 3).map(source => excerpt(source, sources.length > 1 ? 1 : 3)));
   if (line.inside.length)
     out.push(h('h2', {}, 'Consists of'), h('.kernel', {}, line.inside.map(([depth, id], i) => h('div', {}, h('span', {}, i + 1), code('  '.repeat(depth - 1) + lines[id].text, stage, lines[id].names)))));
   out.push(...kernelSection(line));
-  const sources = [...new Set([line.source, ...line.inside.map(([, id]) => lines[id].source)])].filter(source => source >= 0);
-  if (sources.length) out.push(h('h2', {}, line.backward ? 'Differentiated from your code' : 'Your code'), sources.slice(0, 4).map(source => excerpt(source, sources.length > 1 ? 2 : 4)));
   const made = stage.argumentsOf(place).map(name => [name, stage.definitions.get(name)]).filter(([, at]) => at !== place);
   if (made.length && line.kind !== Kind.deletion) out.push(h('h2', {}, 'Takes'), jumps(made.map(([name, at]) => jump(stage, at, name))));
   const users = [...new Set(line.names.flatMap(name => stage.uses.get(name) || []))].filter(at => at !== place);
