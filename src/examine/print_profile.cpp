@@ -50,6 +50,7 @@ void print_lines(std::ostream& out, const Report::Part& part) {
       out << std::string(27, ' ') << "// " << texts.text(line.source) << '\n';
     }
     if (!line.is_statement || line.microseconds == 0) out << std::string(25, ' ');
+    else if (line.bytes_read + line.bytes_written == 0) out << time_text(line.microseconds) << std::string(17, ' ');
     else
       out << time_text(line.microseconds) << ' ' << bytes_text(line.bytes_read + line.bytes_written) << ' '
           << formatted("%4.0f %%", 100 * line.share_of_limit);

@@ -194,6 +194,7 @@ document.getElementById('theme').addEventListener('click', keys.t);
 function setTheme(theme) {
   root.dataset.theme = theme;
   root.style.colorScheme = theme;
+  palette.clear();
   if (view.stage) drawStrip();
 }
 

@@ -1,7 +1,11 @@
 // The strip above the trace, and memory over time.
 
 const strip = document.getElementById('strip'), canvas = strip.querySelector('canvas'), stripText = document.getElementById('strip-text');
-const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const palette = new Map();  // of the theme
+function colour(name) {
+  if (!palette.has(name)) palette.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+  return palette.get(name);
+}
 const colourOf = executor => colour(shadeOf(executor).slice(4, -1));
 
 /// Bytes alive while the lines run.

@@ -4,7 +4,7 @@ const rowHeight = 21, mostGone = 6, mostArguments = 6;
 const pane = document.getElementById('trace'), sheet = document.getElementById('sheet');
 
 /// What is looked at. Only main.js changes it, through show() and select().
-const view = {stage: null, place: -1, rows: [], found: new Set(), query: '', linked: new Set(), first: -1, last: -1, slowest: 1};
+const view = {stage: null, place: -1, rows: [], found: new Set(), query: '', linked: new Set(), first: -1, last: -1, elements: new Map(), slowest: 1};
 
 /// The rows of a stage: {kind, place, id, depth, …}.
 function rowsOf(stage, unfolded = false) {
@@ -129,13 +129,21 @@ function paint(force = false) {
   }
   view.first = first;
   view.last = last;
-  const elements = [];
+  const kept = new Map();
+  for (const [i, element] of view.elements) {
+    if (!force && i >= first && i < last) kept.set(i, element);
+    else element.remove();
+  }
+  const made = [];
   for (let i = first; i < last; ++i) {
+    if (kept.has(i)) continue;
     const element = rowElement(view.rows[i], view.stage);
     element.style.top = i * rowHeight + 'px';
-    elements.push(element);
+    kept.set(i, element);
+    made.push(element);
   }
-  sheet.replaceChildren(...elements);
+  sheet.append(...made);
+  view.elements = kept;
 }
 
 /// After the rows changed: what was in sight stays there.
@@ -161,7 +169,6 @@ function reveal(place, always = false) {
   const top = view.rowOf.get(place) * rowHeight;
   if (always || top < pane.scrollTop + rowHeight || top > pane.scrollTop + pane.clientHeight - 3 * rowHeight)
     pane.scrollTop = Math.max(0, top - pane.clientHeight * 0.4);
-  paint(true);
 }
 
 // All places where the value under the pointer stands are lit, by one rule.
