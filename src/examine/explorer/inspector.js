@@ -115,7 +115,7 @@ function inspectLine(stage, place) {
 function costTable(rows, most) {
   const whole = given.profile.lines, largest = rows.length ? rows[0][2] : 1;
   return h('table', {}, rows.slice(0, most).map(([name, count, us]) =>
-    h('tr', {}, h('td', {style: 'width:100%'}, h('code', {}, name.replace(/^torch\.(nn\.functional\.)?/, '')), bar(us / largest, 'var(--fuser)')), h('td.quantity', {}, count > 1 ? '×' + count : ''),
+    h('tr', {}, h('td', {style: 'width:100%', title: name}, h('code.clamped', {}, name.replace(/^torch\.(nn\.functional\.)?/, '')), bar(us / largest, 'var(--fuser)')), h('td.quantity', {}, count > 1 ? '×' + count : ''),
       h('td.quantity', {}, timeText(us)), h('td.quantity', {}, percent(us / whole)))));
 }
 

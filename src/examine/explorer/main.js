@@ -63,7 +63,8 @@ function select(place, centre = false) {
 
 function say() {
   const {stage} = view, parts = [`${stage.group.name}: ${stage.title}`, plural(stage.ids.length, 'line')];
-  if (stage.ms >= 0.05) parts.push(`the pass took ${timeText(1000 * stage.ms)}`);
+  if (view.query) parts.push(`${view.found.size} with “${view.query}”`);
+  else if (stage.ms >= 0.05) parts.push(`the pass took ${timeText(1000 * stage.ms)}`);
   document.getElementById('summary').textContent = parts.join('  ·  ');
 }
 
@@ -115,7 +116,9 @@ function find(query) {
 
 search.addEventListener('input', () => {
   find(search.value);
-  stripText.textContent = view.query ? plural(view.found.size, 'line') + ' found' : '';
+  say();
+  const next = [...view.found].find(place => place >= view.place) ?? [...view.found][0];
+  if (next !== undefined) reveal(next);
   paint(true);
 });
 search.addEventListener('keydown', event => {
@@ -123,6 +126,7 @@ search.addEventListener('keydown', event => {
   else if (event.key === 'Escape') {
     search.value = '';
     find('');
+    say();
     pane.focus();
     paint(true);
   } else return;
