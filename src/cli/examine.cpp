@@ -110,7 +110,7 @@ int examine(const std::vector<std::string>& arguments) {
   flags.toggle("supported", supported, "its operators with who runs them, and everything that is not supported");
   flags.text("html", page, "writes a page to look around in: every stage, cost, kernels, your code; it loads nothing");
   flags.text("chrome", chrome, "writes a profile that Perfetto and chrome://tracing open");
-  flags.number("seconds", seconds, 0, 3600, "how long to measure for a profile, about (1)");
+  flags.number("seconds", seconds, 0, 3600, "how long to measure for a profile, about");
   flags.integer("threads", threads, 0, 1024, "threads; 0: the CPUs there are");
   flags.text("executors", executors, "who runs it, separated by commas; the default list otherwise, with everything fused that can be");
   flags.toggle("json", as_json, "one JSON object: fusions, or with --profile the tables, times in microseconds");

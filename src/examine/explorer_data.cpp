@@ -124,6 +124,7 @@ class Data {
     for (size_t i = 0; i < programs.size() && i < options_.profile->parts.size(); ++i) {
       if (programs[i].get() != &program) continue;
       const Report::Part& part = options_.profile->parts[i];
+      if (part.runs == 0) break;
       return text::cat(", \"runs\": ", part.runs, ", \"cost\": ", array(part.lines, [](const Report::Line& l) {
                          if (l.microseconds == 0) return std::string("0");
                          return text::cat("[", json::number(l.microseconds), ",", l.bytes_read, ",", l.bytes_written, ",", l.operations, ",",

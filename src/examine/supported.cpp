@@ -78,6 +78,7 @@ class Watch final : public Interpreter, public UnknownCalls {
   }
 
   std::string executor_of(const Symbol& symbol, Arguments arguments) const {
+    if (symbol.traits.view) return "view";
     for (const Executor* executor : executors_) {
       if (executor->fusing) continue;
       const Implementation* const implementation = executor->find(symbol);
@@ -87,7 +88,6 @@ class Watch final : public Interpreter, public UnknownCalls {
       }
     }
     if (as_user_operator(symbol)) return "its own";
-    if (symbol.traits.view) return "view";
     return symbol.decompose ? "decomposed" : "nobody";
   }
 

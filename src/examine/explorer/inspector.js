@@ -113,16 +113,16 @@ function inspectLine(stage, place) {
 
 /// A table of what took how long.
 function costTable(rows, most) {
-  const whole = given.profile.lines, largest = rows.length ? rows[0][2] : 1;
+  const whole = given.profile.lines, longest = rows.length ? rows[0][2] : 1;
   return h('table', {}, rows.slice(0, most).map(([name, count, us]) =>
-    h('tr', {}, h('td', {style: 'width:100%', title: name}, h('code.clamped', {}, name.replace(/^torch\.(nn\.functional\.)?/, '')), bar(us / largest, 'var(--fuser)')), h('td.quantity', {}, count > 1 ? '×' + count : ''),
+    h('tr', {}, h('td', {style: 'width:100%', title: name}, h('code.clamped', {}, name.replace(/^torch\.(nn\.functional\.)?/, '')), bar(us / longest, 'var(--fuser)')), h('td.quantity', {}, count > 1 ? '×' + count : ''),
       h('td.quantity', {}, timeText(us)), h('td.quantity', {}, percent(us / whole)))));
 }
 
 function peakTable(group, most) {
-  const at = group.lives.filter(([, , , first, last]) => first <= group.peak && last >= group.peak).sort((a, b) => b[2] - a[2]), largest = at.length ? at[0][2] : 1;
+  const at = group.lives.filter(([, , , first, last]) => first <= group.peak && last >= group.peak).sort((a, b) => b[2] - a[2]), biggest = at.length ? at[0][2] : 1;
   return h('table', {}, at.slice(0, most).map(([name, type, bytes, first]) => {
-    const row = h('tr', {style: 'cursor:pointer'}, h('td', {style: 'width:100%'}, h('code', {}, `${name}  ${type.replace(/^cpu /, '')}`), bar(bytes / largest, 'var(--memory)')),
+    const row = h('tr', {style: 'cursor:pointer'}, h('td', {style: 'width:100%'}, h('code', {}, `${name}  ${type.replace(/^cpu /, '')}`), bar(bytes / biggest, 'var(--memory)')),
                   h('td.quantity', {}, first < 0 ? 'input' : ''), h('td.quantity', {}, bytesText(bytes)));
     row.addEventListener('click', () => show(group.last, group.last.definitions.get(name)));
     return row;
@@ -134,7 +134,7 @@ function overview(most = 12) {
   out.push(h('p.lead', {}, 'Pick a stage on the left to see what its pass changed, a line to see where it comes from and what it costs.'));
   const figures = [figure(stages.length, 'stages'), figure(Object.keys(given.kernels).length, 'fused kernels')];
   if (profile) figures.unshift(figure(timeText(profile.step), `a step, ${percent(profile.lines / profile.step)} of it in lines`));
-  run.forEach(group => figures.push(figure(bytesText(Math.max(group.inputs, ...group.alive)), `${group.name}: alive at the peak`)));
+  run.forEach(group => figures.push(figure(bytesText(Math.max(group.inputs, largest(group.alive))), `${group.name}: alive at the peak`)));
   out.push(h('.figures', {}, figures));
   if (profile) {
     out.push(h('h2', {}, 'Time by operator'), costTable(profile.operators, most), h('h2', {}, 'Time by line of your code'), costTable(profile.sources, most));

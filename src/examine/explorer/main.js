@@ -38,7 +38,7 @@ function show(stage, place = -1) {
     view.stage = stage;
     stage.button.classList.add('current');
     stage.button.scrollIntoView({block: 'nearest'});
-    view.slowest = Math.max(1e-9, ...(stage.isLast && stage.group.cost || []).map(cost => cost ? cost[0] : 0));
+    view.slowest = Math.max(1e-9, largest((stage.isLast && stage.group.cost || []).map(cost => cost ? cost[0] : 0)));
     view.place = -1;
     find(view.query);
     layOut();

@@ -10,7 +10,7 @@ const colourOf = executor => colour(shadeOf(executor).slice(4, -1));
 
 /// Bytes alive while the lines run.
 function drawMemory(pen, stage, whole, {left, right, floor, room}) {
-  const most = Math.max(1, ...stage.group.alive), path = new Path2D();
+  const most = Math.max(1, largest(stage.group.alive)), path = new Path2D();
   let at = left;
   path.moveTo(left, floor);
   stage.ids.forEach((_, place) => {
@@ -80,7 +80,7 @@ function drawStrip() {
 const placeInStrip = x => (strip.bars.find(([from, to]) => x >= from && x < to) || [])[2];
 
 function memoryPicture(group) {
-  const width = 400, height = 110, most = Math.max(1, group.inputs, ...group.alive), count = group.alive.length;
+  const width = 400, height = 110, most = Math.max(1, group.inputs, largest(group.alive)), count = group.alive.length;
   const x = i => (width * (i + 1)) / count, y = bytes => height - (height - 14) * bytes / most;
   const space = 'http://www.w3.org/2000/svg', make = (tag, attributes, text) => {
     const element = document.createElementNS(space, tag);
