@@ -5,7 +5,6 @@
 #include <fulgurite/fulgurite.h>
 #include <fulgurite/profile.h>
 
-#include "runtime/parallel_for.h"
 #include "support/context.h"
 
 namespace fulgurite::examine {
@@ -28,14 +27,20 @@ double least_seconds(double patience, Call&& call) {
   return least;
 }
 
-double product_operations(Dtype dtype, int64_t size) {
+// Of larger and larger matrices, until one takes some milliseconds.
+double product_operations(Dtype dtype) {
   const NoGrad no_grad;
-  const Tensor a = ones({size, size}).to(dtype), b = ones({size, size}).to(dtype);
   const std::vector<std::string> all = all_executors();
   const bool has_library = std::ranges::find(all, "onednn") != all.end();
   const auto product = jit([](Tensor x, Tensor y) { return matmul(x, y); }, {.executors = {has_library ? "onednn" : "eager"}});
-  const double count = 2.0 * static_cast<double>(size * size * size);
-  return count / least_seconds(0.02, [&] { product(a, b); });
+  double most = 0;
+  for (int64_t size = 256; size <= 1024; size *= 2) {
+    const Tensor a = ones({size, size}).to(dtype), b = ones({size, size}).to(dtype);
+    const double seconds = least_seconds(0.02, [&] { product(a, b); });
+    most = std::max(most, 2.0 * static_cast<double>(size * size * size) / seconds);
+    if (seconds > 0.01) break;
+  }
+  return most;
 }
 
 MachineLimits measure(int threads) {
@@ -47,8 +52,8 @@ MachineLimits measure(int threads) {
     const Tensor from = zeros({bytes / 8}), to = zeros({bytes / 8});
     limits.bandwidths.push_back({bytes, static_cast<double>(bytes) / least_seconds(0.01, [&] { Tensor(to).copy_(from); })});
   }
-  limits.f32_operations = product_operations(Dtype::f32, 768);
-  limits.bf16_operations = std::max(limits.f32_operations, product_operations(Dtype::bf16, 1024));
+  limits.f32_operations = product_operations(Dtype::f32);
+  limits.bf16_operations = std::max(limits.f32_operations, product_operations(Dtype::bf16));
   return limits;
 }
 
