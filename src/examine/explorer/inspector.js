@@ -132,7 +132,7 @@ function peakTable(group, most) {
 function overview(most = 12) {
   const out = [], profile = given.profile, run = groups.filter(group => group.alive);
   out.push(h('p.lead', {}, 'Pick a stage on the left to see what its pass changed, a line to see where it comes from and what it costs.'));
-  const figures = [figure(stages.length, 'stages'), figure(Object.keys(given.kernels).length, 'fused kernels')];
+  const figures = [figure(stages.length, 'stages'), figure(Object.keys(given.kernels).length, Object.keys(given.kernels).length === 1 ? 'fused kernel' : 'fused kernels')];
   if (profile) figures.unshift(figure(timeText(profile.step), `a step, ${percent(profile.lines / profile.step)} of it in lines`));
   run.forEach(group => figures.push(figure(bytesText(Math.max(group.inputs, largest(group.alive))), `${group.name}: alive at the peak`)));
   out.push(h('.figures', {}, figures));

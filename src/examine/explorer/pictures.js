@@ -15,8 +15,10 @@ function drawMemory(pen, stage, whole, {left, right, floor, room}) {
   path.moveTo(left, floor);
   stage.ids.forEach((_, place) => {
     const cost = stage.cost(place), alive = stage.alive(place);
-    if (cost) at += (right - left) * cost[0] / whole;
     if (alive !== undefined) path.lineTo(at, floor - room * alive / most);
+    if (!cost) return;
+    at += (right - left) * cost[0] / whole;
+    path.lineTo(at, floor - room * alive / most);
   });
   path.lineTo(right, floor);
   pen.fillStyle = colour('--memory-ground');
@@ -90,7 +92,7 @@ function memoryPicture(group) {
   };
   const picture = make('svg', {viewBox: `0 0 ${width} ${height + 14}`, class: 'picture', role: 'img', 'aria-label': `Memory: ${bytesText(most)} at the peak`});
   let path = `M0 ${y(group.inputs).toFixed(1)}`;
-  group.alive.forEach((bytes, i) => path += `L${x(i).toFixed(1)} ${y(bytes).toFixed(1)}`);
+  group.alive.forEach((bytes, i) => path += `V${y(bytes).toFixed(1)}H${x(i).toFixed(1)}`);
   picture.append(make('path', {d: `${path}L${width} ${height}L0 ${height}Z`, style: 'fill:var(--memory-ground)'}), make('path', {d: path, style: 'fill:none;stroke:var(--memory);stroke-width:1.4'}));
   picture.append(make('line', {x1: 0, x2: width, y1: y(group.inputs), y2: y(group.inputs), style: 'stroke:var(--faint);stroke-dasharray:2 3'}),
                  make('text', {x: 0, y: height + 12}, `inputs ${bytesText(group.inputs)}`));
