@@ -68,8 +68,9 @@ void print_fusion(const Jitted& f, const std::string& name) {
 std::string rows_json(const std::vector<examine::Report::Row>& rows) {
   std::string out;
   for (const examine::Report::Row& row : rows)
-    out += (out.empty() ? "" : ", ") + ("{\"name\": " + json::quote(row.name)) + ", \"count\": " + std::to_string(row.count) + ", \"microseconds\": " +
-           json::number(row.microseconds) + ", \"bytes\": " + std::to_string(row.bytes) + ", \"operations\": " + std::to_string(row.operations) + "}";
+    out += (out.empty() ? "" : ", ") + ("{\"name\": " + json::quote(row.name)) + ", \"count\": " + std::to_string(row.count) +
+           ", \"microseconds\": " + json::number(row.microseconds) + ", \"bytes\": " + std::to_string(row.bytes) +
+           ", \"operations\": " + std::to_string(row.operations) + "}";
   return "[" + out + "]";
 }
 
@@ -102,7 +103,9 @@ int examine(const std::vector<std::string>& arguments) {
   bool memory = false, profile = false, supported = false, as_json = false;
   int64_t threads = 0;
   double seconds = 1;
-  Flags flags("fulgurite examine MODEL [--fusion NAME | --memory | --profile | --supported | --html FILE | --chrome FILE] [--executors LIST] [--json]");
+  Flags flags(
+      "fulgurite examine MODEL [--fusion NAME | --memory | --supported | --profile | --html FILE | --chrome FILE] "
+      "[--executors LIST] [--json]");
   flags.positional("MODEL", model, example_models);
   flags.text("fusion", fusion, "this fusion alone, with its kernel");
   flags.toggle("memory", memory, "what is alive after each line, forward and backward");

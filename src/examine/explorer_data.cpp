@@ -29,7 +29,8 @@ std::string numbers(const Shape& shape) {
 std::string tensors_json(const std::vector<FusionInput>& tensors) {
   return array(tensors, [](const FusionInput& t) {
     const std::string type = text::cat(t.device.name(), " ", name(t.dtype), t.shape.text());
-    return text::cat("[", json::quote(t.name), ", ", json::quote(type), ", ", numbers(t.strides), ", ", t.offset, ", ", json::quote(t.shares_with), "]");
+    return text::cat("[", json::quote(t.name), ", ", json::quote(type), ", ", numbers(t.strides), ", ", t.offset, ", ",
+                     json::quote(t.shares_with), "]");
   });
 }
 
@@ -51,8 +52,8 @@ class Data {
     if (title.empty()) title = title_;
     const std::string files = lines_.files();
     return text::cat("{\"title\": ", json::quote(title), ", \"library\": \"fulgurite ", FULGURITE_VERSION, "\",\n\"files\": ", files,
-                     ",\n\"sources\": ", lines_.sources(), ",\n\"lines\": ", lines_.lines(), ",\n\"groups\": [", groups_, "],\n\"kernels\": {", kernels_,
-                     "},\n\"profile\": ", options_.profile ? profile() : std::string("null"), "}");
+                     ",\n\"sources\": ", lines_.sources(), ",\n\"lines\": ", lines_.lines(), ",\n\"groups\": [", groups_,
+                     "],\n\"kernels\": {", kernels_, "},\n\"profile\": ", options_.profile ? profile() : std::string("null"), "}");
   }
 
  private:
@@ -95,12 +96,13 @@ class Data {
   std::string as_run(const Trace& trace, const Program& program) {
     const MemoryReport report = memory(trace);
     const auto arguments = static_cast<int>(ExplorerLines::arguments_of(trace));
-    std::string out = text::cat(", \"arguments\": ", arguments, ", \"alive\": ", array(report.lines, [](const MemoryReport::Line& l) { return text::cat(l.bytes); }),
-                                ", \"inputs\": ", report.input_bytes, ", \"peak\": ", report.peak_line, ", \"lives\": ",
-                                array(lifetimes(trace), [](const Lifetime& life) {
-                                  return text::cat("[", json::quote(identifier(life.name)), ", ", json::quote(life.type), ", ", life.bytes, ", ", life.first,
-                                                   ", ", life.last, "]");
-                                }));
+    const std::string alive = array(report.lines, [](const MemoryReport::Line& line) { return text::cat(line.bytes); });
+    const std::string lives = array(lifetimes(trace), [](const Lifetime& life) {
+      const std::string name = json::quote(identifier(life.name)), type = json::quote(life.type);
+      return text::cat("[", name, ", ", type, ", ", life.bytes, ", ", life.first, ", ", life.last, "]");
+    });
+    std::string out = text::cat(", \"arguments\": ", arguments, ", \"alive\": ", alive, ", \"inputs\": ", report.input_bytes, ", \"peak\": ",
+                                report.peak_line, ", \"lives\": ", lives);
     if (!program.is_made()) return out;
     out += text::cat(", \"arena\": ", program.planned_bytes());
     add_kernels(program);
@@ -142,12 +144,14 @@ class Data {
   std::string profile() const {
     const Report& report = *options_.profile;
     const MachineLimits& limits = report.limits;
+    const std::string bandwidths = array(limits.bandwidths, [](const MachineLimits::Bandwidth& b) {
+      return text::cat("[", b.bytes, ", ", json::number(b.bytes_per_second), "]");
+    });
     return text::cat("{\"step\": ", json::number(report.step), ", \"plain\": ", json::number(report.plain_step), ", \"lines\": ",
-                     json::number(report.in_lines()), ", \"steps\": ", report.steps, ", \"operators\": ", rows(report.by_operator()), ", \"sources\": ",
-                     rows(report.by_user_line()), ", \"threads\": ", limits.threads, ", \"f32\": ", json::number(limits.f32_operations), ", \"bf16\": ",
-                     json::number(limits.bf16_operations), ", \"bandwidths\": ", array(limits.bandwidths, [](const MachineLimits::Bandwidth& b) {
-                       return text::cat("[", b.bytes, ", ", json::number(b.bytes_per_second), "]");
-                     }), "}");
+                     json::number(report.in_lines()), ", \"steps\": ", report.steps, ",\n\"operators\": ", rows(report.by_operator()),
+                     ",\n\"sources\": ", rows(report.by_user_line()), ",\n\"threads\": ", limits.threads, ", \"f32\": ",
+                     json::number(limits.f32_operations), ", \"bf16\": ", json::number(limits.bf16_operations), ", \"bandwidths\": ",
+                     bandwidths, "}");
   }
 
   const Jitted& f_;

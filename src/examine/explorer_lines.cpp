@@ -51,7 +51,8 @@ std::string origins_json(const BoundSymbol& bound) {
   static constexpr std::string_view parts[] = {"", "accumulation", "zeros", "unbroadcast", "cast", "copy", "recomputation", "node"};
   std::string out;
   for (const ForwardOrigin& origin : bound.forward_origins())
-    out += text::cat(out.empty() ? "" : ", ", "[", json::quote(identifier(origin.result)), ", ", json::quote(parts[static_cast<int>(origin.part)]), "]");
+    out += text::cat(out.empty() ? "" : ", ", "[", json::quote(identifier(origin.result)), ", ",
+                     json::quote(parts[static_cast<int>(origin.part)]), "]");
   return "[" + out + "]";
 }
 
@@ -90,7 +91,8 @@ std::string ExplorerLines::sublines(const BoundSymbol& bound) {
       printed << alone;
       std::string line = printed.str();
       while (!line.empty() && line.back() == '\n') line.pop_back();
-      const int id = add_line(line_json(Kind::call, statement_in(line), types_of(inside), outputs_of(inside), "", add_source(inside.source), "[]", "[]", false));
+      const int source = add_source(inside.source);
+      const int id = add_line(line_json(Kind::call, statement_in(line), types_of(inside), outputs_of(inside), "", source, "[]", "[]", false));
       out += text::cat(out.empty() ? "" : ", ", "[", depth, ", ", id, "]");
       self(self, inside, depth + 1);
     }
@@ -114,9 +116,9 @@ std::string ExplorerLines::add(const Trace& trace) {
   const auto append = [&](int id) { out += text::cat(out.empty() ? "" : ",", id); };
   for (const Value& arg : trace.args) {
     if (!arg.is_proxy() && !arg.is_collection()) continue;
-    const std::string name = identifier(proxy_name(arg)), type = quoted_type(arg, false);
-    append(add_line(line_json(Kind::argument, name, text::cat(name, ": ", std::string_view(type).substr(1, type.size() - 2)), name, "", -1, "[]", "[]",
-                              false)));
+    const std::string name = identifier(proxy_name(arg)), quoted = quoted_type(arg, false);
+    const std::string type = text::cat(name, ": ", std::string_view(quoted).substr(1, quoted.size() - 2));
+    append(add_line(line_json(Kind::argument, name, type, name, "", -1, "[]", "[]", false)));
   }
   const std::vector<std::string> texts = cpp_lines(trace);
   size_t i = 0;

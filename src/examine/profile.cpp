@@ -171,7 +171,7 @@ Report profile_step(const Jitted& f, const std::function<void()>& step, const Pr
     plain_totals.push_back(StepClock::now() - begin);
   }
   if (std::ranges::all_of(timed.back().runs, [](const auto& runs) { return runs.empty(); }))
-    throw UserError("profile: the step did not run what the function's last call ran; it has to call the function, with arguments like the last ones");
+    throw UserError("profile: the step did not run what the function's last call ran; it has to call the function, with arguments like those");
 
   const auto middle = timed.begin() + static_cast<std::ptrdiff_t>(timed.size() / 2);
   std::ranges::nth_element(timed, middle, {}, &TimedStep::nanoseconds);

@@ -33,8 +33,9 @@ class Watch final : public Interpreter, public UnknownCalls {
       results.clear();
       const bool runs = runs_without_gradient(symbol, arguments, at, results);
       if (runs) operators_[place].has_gradient = false;
-      found_.push_back({runs ? Supported::Kind::no_gradient : Supported::Kind::refused, text::cat(call_text(symbol, arguments), ": ", error.complaint()),
-                        runs ? "detach() its arguments, or register a gradient rule" : "", at});
+      const std::string what = text::cat(call_text(symbol, arguments), ": ", error.complaint());
+      if (runs) found_.push_back({Supported::Kind::no_gradient, what, "detach() its arguments, or register a gradient rule", at});
+      else found_.push_back({Supported::Kind::refused, what, "", at});
       if (!runs && !stand_in(symbol, arguments, results)) throw;
     }
   }
@@ -46,7 +47,8 @@ class Watch final : public Interpreter, public UnknownCalls {
     throw UserError(text::cat("there is no operator '", name, "'"), at);
   }
   void demand_value(const Tensor&, const char* what, SourceLocation at) override {
-    found_.push_back({Supported::Kind::graph_break, text::cat(what, " of a tensor"), "where() and other operators keep the function in one piece", at});
+    found_.push_back({Supported::Kind::graph_break, text::cat(what, " of a tensor"),
+                      "where() and other operators keep the function in one piece", at});
   }
   Tensor current(const Tensor& tensor, SourceLocation) override { return tensor; }
 
@@ -60,7 +62,8 @@ class Watch final : public Interpreter, public UnknownCalls {
   /// What ended the function.
   void note_end(const std::string& what) {
     if (found_.empty() || found_.back().kind == Supported::Kind::graph_break) found_.push_back({Supported::Kind::refused, what, "", {}});
-    found_.back().instead += text::cat(found_.back().instead.empty() ? "" : "; ", "nothing stands for its result: what comes after it was not looked at");
+    std::string& instead = found_.back().instead;
+    instead += text::cat(instead.empty() ? "" : "; ", "nothing stands for its result: what comes after it was not looked at");
   }
   Supported take() { return {std::move(operators_), std::move(found_)}; }
 
@@ -154,7 +157,8 @@ std::ostream& operator<<(std::ostream& out, const Supported& supported) {
   out << supported.operators.size() << " operators in " << calls << " calls\n";
   SourceLines texts;
   for (const Supported::Operator& op : supported.operators)
-    out << "  " << op.name << ": " << op.calls << (op.calls == 1 ? " call, " : " calls, ") << op.executor << (op.has_gradient ? "" : ", no gradient") << '\n';
+    out << "  " << op.name << ": " << op.calls << (op.calls == 1 ? " call, " : " calls, ") << op.executor
+        << (op.has_gradient ? "\n" : ", no gradient\n");
   if (supported.problems.empty()) return out << "all of it is supported\n";
   out << supported.problems.size() << (supported.problems.size() == 1 ? " problem\n" : " problems\n");
   for (const Supported::Problem& problem : supported.problems) {

@@ -134,7 +134,8 @@ TEST("pieces of a function with graph breaks have groups of their own; with symb
   const auto g = jit(chain, {.cache = Cache::symbolic_values});
   g(randn({3, 4}), randn({3, 4}));
   const json::Node symbolic = data_of(examine::html(g));
-  expect_equal(group(symbolic, "forward").at("stages", Kind::array).items.back().at("title", Kind::string).string, std::string("As run for these sizes"));
+  const json::Node& last = group(symbolic, "forward").at("stages", Kind::array).items.back();
+  expect_equal(last.at("title", Kind::string).string, std::string("As run for these sizes"));
 }
 
 TEST("write_html writes the page, and says where it cannot") {

@@ -182,7 +182,7 @@ TEST("functions that are not timed as they are say so") {
   const auto g = jit(two_layers);
   g(a.x, a.w, a.v);
   expect_error([&] { examine::profile_step(g, [] {}, quick); },
-                           "profile: the step did not run what the function's last call ran; it has to call the function, with arguments like the last ones");
+                           "the step did not run what the function's last call ran; it has to call the function, with arguments like those");
 }
 
 TEST("limits of the machine are measured once") {

@@ -149,6 +149,7 @@ function amountText(value, units, base) {
 }
 const bytesText = bytes => amountText(bytes, ['B', 'KiB', 'MiB', 'GiB', 'TiB'], 1024);
 const operationsText = count => amountText(count, ['FLOP', 'kFLOP', 'MFLOP', 'GFLOP', 'TFLOP'], 1000);
+const rateText = (rate, unit) => amountText(rate, ['', 'k', 'M', 'G', 'T'].map(prefix => prefix + unit), 1000);
 const largest = list => list.reduce((most, value) => Math.max(most, value), 0);
 const percent = part => (100 * part).toFixed(part < 0.0995 ? 1 : 0) + ' %';
 const plural = (count, word) => `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`;

@@ -4,7 +4,8 @@ const rail = document.getElementById('rail'), search = document.getElementById('
 
 function drawRail() {
   rail.replaceChildren(...groups.flatMap(group => [h('h2', {}, group.name), ...group.stages.map(stage => {
-    const button = h('button.stage' + (stage.isLast ? '.last' : ''), {title: stage.title}, stage.title, h('span.counts', {}, plural(stage.ids.length, 'line')));
+    const counts = h('span.counts', {}, plural(stage.ids.length, 'line'));
+    const button = h('button.stage' + (stage.isLast ? '.last' : ''), {title: stage.title}, stage.title, counts);
     button.addEventListener('click', () => show(stage));
     stage.button = button;
     return button;
@@ -48,10 +49,13 @@ function show(stage, place = -1) {
   select(place, true);
 }
 
+/// The lines that use what a line makes.
+const usersOf = place => view.stage.line(place).names.flatMap(name => view.stage.uses.get(name) || []).sort((a, b) => a - b);
+
 function select(place, centre = false) {
   const {stage} = view;
   view.place = place;
-  view.linked = new Set(place < 0 ? [] : stage.argumentsOf(place).map(name => stage.definitions.get(name)).concat(stage.line(place).names.flatMap(name => stage.uses.get(name) || [])));
+  view.linked = new Set(place < 0 ? [] : stage.argumentsOf(place).map(name => stage.definitions.get(name)).concat(usersOf(place)));
   if (place >= 0) reveal(place, centre && !view.rowOf.has(place));
   paint(true);
   inspector.replaceChildren(...(place < 0 ? overview() : inspectLine(stage, place)).flat().filter(Boolean));
@@ -98,9 +102,11 @@ function other() {
   if (found.length) show(found[0][0], found[0][1]);
 }
 function slowest() {
-  if (!view.stage.isLast || !view.stage.group.cost) show((view.stage.group.cost ? view.stage.group : groups.find(group => group.cost) || view.stage.group).last);
-  if (!view.stage.group.cost) return;
-  const order = view.stage.ids.map((_, place) => place).filter(place => view.stage.cost(place)).sort((a, b) => view.stage.cost(b)[0] - view.stage.cost(a)[0]);
+  const measured = view.stage.group.cost ? view.stage.group : groups.find(group => group.cost);
+  if (!measured) return;
+  if (view.stage !== measured.last) show(measured.last);
+  const {stage} = view, places = stage.ids.map((_, place) => place).filter(place => stage.cost(place));
+  const order = places.sort((a, b) => stage.cost(b)[0] - stage.cost(a)[0]);
   const at = order.indexOf(view.place);
   select(order[at < 0 ? 0 : (at + 1) % order.length], true);
 }
@@ -109,8 +115,8 @@ function find(query) {
   view.query = query.trim().toLowerCase();
   view.found = new Set();
   if (view.query) view.stage.ids.forEach((id, place) => {
-    const line = lines[id];
-    if ([line.text, line.types, line.executor, line.source >= 0 ? sourceText(line.source) : ''].some(text => text.toLowerCase().includes(view.query))) view.found.add(place);
+    const line = lines[id], texts = [line.text, line.types, line.executor, line.source >= 0 ? sourceText(line.source) : ''];
+    if (texts.some(text => text.toLowerCase().includes(view.query))) view.found.add(place);
   });
 }
 
@@ -133,14 +139,15 @@ search.addEventListener('keydown', event => {
   event.preventDefault();
 });
 
+const first = () => select(lineRows()[0].place), last = () => select(lineRows().pop().place);
 const keys = {
   j: () => step(1), k: () => step(-1), ArrowDown: () => step(1), ArrowUp: () => step(-1), PageDown: () => step(20), PageUp: () => step(-20),
-  g: () => select(lineRows()[0].place), G: () => select(lineRows().pop().place), Home: () => select(lineRows()[0].place), End: () => select(lineRows().pop().place),
+  g: first, G: last, Home: first, End: last,
   '[': () => stepStage(-1), ']': () => stepStage(1), n: () => stepTo(changedPlaces()), p: () => stepTo(changedPlaces(), -1),
   ArrowRight: () => toggle(true), ArrowLeft: () => toggle(false),
   Enter: () => view.found.size ? stepTo([...view.found]) : toggle(!view.stage.folds.get('line ' + view.place)),
-  d: () => { const made = view.place >= 0 ? view.stage.argumentsOf(view.place) : []; if (made.length) select(view.stage.definitions.get(made[0]), true); },
-  u: () => { if (view.place >= 0) stepTo(view.stage.line(view.place).names.flatMap(name => view.stage.uses.get(name) || []).sort((a, b) => a - b)); },
+  d: () => view.place >= 0 && stepTo(view.stage.argumentsOf(view.place).slice(0, 1).map(name => view.stage.definitions.get(name))),
+  u: () => view.place >= 0 && stepTo(usersOf(view.place)),
   f: other, h: slowest, o: () => select(-1), Escape: () => select(-1), t: () => setTheme(root.dataset.theme === 'dark' ? 'light' : 'dark'),
   '/': () => search.focus(), '?': () => document.getElementById('keys').showModal(),
 };
@@ -184,7 +191,8 @@ strip.addEventListener('click', event => {
 });
 strip.addEventListener('mousemove', event => {
   const place = placeInStrip(event.offsetX);
-  strip.title = place === undefined ? '' : view.stage.text(place).slice(0, 200) + (view.stage.cost(place) ? '\n' + timeText(view.stage.cost(place)[0]) : '');
+  const cost = place === undefined ? null : view.stage.cost(place);
+  strip.title = place === undefined ? '' : view.stage.text(place).slice(0, 200) + (cost ? '\n' + timeText(cost[0]) : '');
 });
 pane.addEventListener('scroll', () => paint());
 window.addEventListener('resize', () => {
@@ -226,10 +234,10 @@ document.getElementById('title').textContent = given.title;
 drawRail();
 function showAddress() {
   const parts = decodeURIComponent(location.hash.slice(1)).split('.'), stage = stages.find(s => s.key === parts.slice(0, 2).join('.'));
-  const first = (groups.find(group => group.cost) || groups.find(group => group.name.startsWith('forward')) || groups[0]).last;
+  const asRun = (groups.find(group => group.cost) || groups.find(group => group.name.startsWith('forward')) || groups[0]).last;
   if (stage) countChanges(stage);
   const place = Number(parts[2]);
-  show(stage || first, stage && parts[2] !== undefined && place < stage.ids.length ? place : -1);
+  show(stage || asRun, stage && parts[2] !== undefined && place < stage.ids.length ? place : -1);
 }
 showAddress();
 window.addEventListener('hashchange', showAddress);

@@ -14,7 +14,8 @@ function rowsOf(stage, unfolded = false) {
     const ids = gone.get(anchor);
     if (!ids) return;
     const key = 'gone ' + anchor, open = isOpen(key, ids.length <= mostGone);
-    if (ids.length > mostGone) rows.push({kind: 'folded', key, open, status: 'gone', text: `${plural(ids.length, 'line')} ${open ? 'that the pass took away' : 'gone'}`});
+    const text = `${plural(ids.length, 'line')} ${open ? 'that the pass took away' : 'gone'}`;
+    if (ids.length > mostGone) rows.push({kind: 'folded', key, open, status: 'gone', text});
     if (open) ids.forEach(id => rows.push({kind: 'gone', id, status: 'gone'}));
   };
   const count = stage.ids.findIndex(id => lines[id].kind !== Kind.argument), some = count < 0 ? stage.ids.length : count;
@@ -33,8 +34,9 @@ function rowsOf(stage, unfolded = false) {
       source = line.source;
       rows.push({kind: 'source', source});
     }
-    rows.push({kind: 'line', id, place, status: status[place], foldable: line.inside.length > 0, open: line.inside.length > 0 && isOpen('line ' + place, false)});
-    if (line.inside.length && isOpen('line ' + place, false)) line.inside.forEach(([depth, inner]) => rows.push({kind: 'inside', id: inner, depth, place}));
+    const foldable = line.inside.length > 0, open = foldable && isOpen('line ' + place, false);
+    rows.push({kind: 'line', id, place, status: status[place], foldable, open});
+    if (open) line.inside.forEach(([depth, inner]) => rows.push({kind: 'inside', id: inner, depth, place}));
     addGone(place);
   });
   return rows;
@@ -72,7 +74,8 @@ function rowElement(row, stage) {
   if (row.kind === 'head') {
     number('');
     blank();
-    element.append(h('span.dot'), h('span.fold'), h('span', {}, h('span.function', {}, row.text), h('span.type', {}, `${plural(stage.ids.length, 'line')}`)));
+    const said = [h('span.function', {}, row.text), h('span.type', {}, plural(stage.ids.length, 'line'))];
+    element.append(h('span.dot'), h('span.fold'), h('span', {}, said));
   } else if (row.kind === 'folded') {
     element.classList.add('folded');
     number('');
@@ -89,9 +92,8 @@ function rowElement(row, stage) {
     const isLine = row.kind === 'line';
     number(isLine ? row.place : '');
     if (hasCost) {
-      const cost = isLine && stage.cost(row.place);
-      element.append(cost ? h('span.time', {style: `--part:${Math.min(100, 100 * cost[0] / view.slowest)}%; --shade:${shadeOf(line.executor)}`}, timeText(cost[0]))
-                          : h('span.time'));
+      const cost = isLine && stage.cost(row.place), part = cost ? Math.min(100, 100 * cost[0] / view.slowest) : 0;
+      element.append(cost ? h('span.time', {style: `--part:${part}%; --shade:${shadeOf(line.executor)}`}, timeText(cost[0])) : h('span.time'));
     }
     if (row.kind === 'inside') element.classList.add('inside');
     if (isLine && line.backward && !stage.group.isBackward) element.classList.add('backward');
@@ -107,7 +109,8 @@ function rowElement(row, stage) {
       const types = line.types.split('\n').map(type => type.slice(type.indexOf(': ') + 2).replace(/^cpu /, '')).join(', ');
       element.append(h('span.type', {}, types.length > 120 ? types.slice(0, 120) + ' …' : types));
     }
-    if (isLine && line.executor && line.executor !== 'eager') element.append(h('span.who', {style: `--shade:${shadeOf(line.executor)}`}, line.executor));
+    if (isLine && line.executor && line.executor !== 'eager')
+      element.append(h('span.who', {style: `--shade:${shadeOf(line.executor)}`}, line.executor));
     if (isLine) element.dataset.place = row.place;
     else if (row.place !== undefined) element.dataset.place = row.place;
     if (isLine) {
@@ -124,8 +127,8 @@ function paint(force = false) {
   const first = Math.max(0, Math.floor(pane.scrollTop / rowHeight) - around);
   const last = Math.min(view.rows.length, Math.ceil((pane.scrollTop + pane.clientHeight) / rowHeight) + around);
   if (!force && first >= view.first && last <= view.last && view.last - view.first < last - first + 4 * around) {
-    const slack = around / 2;
-    if ((first === 0 || pane.scrollTop / rowHeight - view.first > slack) && (last === view.rows.length || view.last - (pane.scrollTop + pane.clientHeight) / rowHeight > slack)) return;
+    const above = pane.scrollTop / rowHeight - view.first, below = view.last - (pane.scrollTop + pane.clientHeight) / rowHeight;
+    if ((first === 0 || above > around / 2) && (last === view.rows.length || below > around / 2)) return;
   }
   view.first = first;
   view.last = last;
@@ -174,5 +177,6 @@ function reveal(place, always = false) {
 // All places where the value under the pointer stands are lit, by one rule.
 const lit = document.head.appendChild(document.createElement('style'));
 function light(name) {
-  lit.textContent = name ? `[data-value="${CSS.escape(name)}"] { background: var(--lit); } .made[data-value="${CSS.escape(name)}"] { outline: 1px solid var(--accent); }` : '';
+  const value = `[data-value="${CSS.escape(name || '')}"]`;
+  lit.textContent = name ? `${value} { background: var(--lit); } .made${value} { outline: 1px solid var(--accent); }` : '';
 }
