@@ -34,6 +34,18 @@ endforeach()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/kernel_header_text.cpp.in ${PROJECT_BINARY_DIR}/kernel_header_text.cpp @ONLY)
 list(APPEND fulgurite_sources ${PROJECT_BINARY_DIR}/kernel_header_text.cpp)
 
+# The page of the explorer, as text.
+set(explorer_definitions "")
+foreach(part page.html style.css data.js trace.js inspector.js pictures.js main.js)
+  set(file ${PROJECT_SOURCE_DIR}/src/examine/explorer/${part})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  file(READ ${file} content)
+  string(REPLACE "." "_" name ${part})
+  string(APPEND explorer_definitions "extern const std::string_view ${name};\nconst std::string_view ${name} = R\"explorer(${content})explorer\";\n\n")
+endforeach()
+configure_file(${PROJECT_SOURCE_DIR}/cmake/explorer_text.cpp.in ${PROJECT_BINARY_DIR}/explorer_text.cpp @ONLY)
+list(APPEND fulgurite_sources ${PROJECT_BINARY_DIR}/explorer_text.cpp)
+
 add_library(fulgurite_objects OBJECT ${fulgurite_sources})
 target_include_directories(fulgurite_objects
   PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>

@@ -18,6 +18,7 @@
 #include <fulgurite/compiled_autograd.h>
 #include <fulgurite/counters.h>
 #include <fulgurite/examine.h>
+#include <fulgurite/explorer.h>
 #include <fulgurite/extend.h>
 #include <fulgurite/fusion_executor.h>
 #include <fulgurite/grad_scaler.h>
@@ -25,3 +26,5 @@
 #include <fulgurite/jit.h>
 #include <fulgurite/nn.h>
 #include <fulgurite/optim.h>
+#include <fulgurite/profile.h>
+#include <fulgurite/supported.h>

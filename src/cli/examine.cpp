@@ -5,7 +5,8 @@
 
 #include <fulgurite/error.h>
 #include <fulgurite/extend.h>
-#include <fulgurite/examine.h>
+#include <fulgurite/explorer.h>
+#include <fulgurite/supported.h>
 
 #include "cli/commands.h"
 #include "cli/example_models.h"
@@ -64,20 +65,72 @@ void print_fusion(const Jitted& f, const std::string& name) {
   for (std::string line; std::getline(source, line);) std::cout << "  " << line << '\n';
 }
 
+std::string rows_json(const std::vector<examine::Report::Row>& rows) {
+  std::string out;
+  for (const examine::Report::Row& row : rows)
+    out += (out.empty() ? "" : ", ") + ("{\"name\": " + json::quote(row.name)) + ", \"count\": " + std::to_string(row.count) +
+           ", \"microseconds\": " + json::number(row.microseconds) + ", \"bytes\": " + std::to_string(row.bytes) +
+           ", \"operations\": " + std::to_string(row.operations) + "}";
+  return "[" + out + "]";
+}
+
+void print_json(const examine::Report& report) {
+  std::printf("{\"step\": %s, \"plain_step\": %s, \"in_lines\": %s, \"operators\": %s, \"sources\": %s}\n", json::number(report.step).c_str(),
+              json::number(report.plain_step).c_str(), json::number(report.in_lines()).c_str(), rows_json(report.by_operator()).c_str(),
+              rows_json(report.by_user_line()).c_str());
+}
+
+// Where a profile goes: to stdout, into a page, into a file of trace events.
+struct ProfileOutputs {
+  bool prints = false, prints_json = false;
+  std::string page, chrome;
+};
+
+void show_profile(const Example& example, const std::string& model, const examine::ProfileOptions& options, const ProfileOutputs& outputs) {
+  const examine::Report report = examine::profile_step(example.function, example.step, options);
+  if (outputs.prints_json) print_json(report);
+  else if (outputs.prints) std::cout << report;
+  if (!outputs.page.empty()) examine::write_html(example.function, outputs.page, {.title = model, .profile = &report});
+  if (outputs.chrome.empty()) return;
+  std::ofstream file(outputs.chrome, std::ios::binary);
+  if (!(file << report.chrome_trace()) || !file.flush()) throw UserError("cannot write " + outputs.chrome);
+}
+
 }  // namespace
 
 int examine(const std::vector<std::string>& arguments) {
-  std::string model, fusion, executors;
-  bool memory = false, as_json = false;
-  Flags flags("fulgurite examine MODEL [--fusion NAME] [--memory] [--executors LIST] [--json]");
+  std::string model, fusion, executors, page, chrome;
+  bool memory = false, profile = false, supported = false, as_json = false;
+  int64_t threads = 0;
+  double seconds = 1;
+  Flags flags(
+      "fulgurite examine MODEL [--fusion NAME | --memory | --supported | --profile | --html FILE | --chrome FILE] "
+      "[--executors LIST] [--json]");
   flags.positional("MODEL", model, example_models);
   flags.text("fusion", fusion, "this fusion alone, with its kernel");
   flags.toggle("memory", memory, "what is alive after each line, forward and backward");
-  flags.text("executors", executors, "who runs it, separated by commas; the default list otherwise");
-  flags.toggle("json", as_json, "one JSON object");
+  flags.toggle("profile", profile, "time, bytes and share of the machine's limit beside each line; tables; what is alive at the peak");
+  flags.toggle("supported", supported, "its operators with who runs them, and everything that is not supported");
+  flags.text("html", page, "writes a page to look around in: every stage, cost, kernels, your code; it loads nothing");
+  flags.text("chrome", chrome, "writes a profile that Perfetto and chrome://tracing open");
+  flags.number("seconds", seconds, 0, 3600, "how long to measure for a profile, about");
+  flags.integer("threads", threads, 0, 1024, "threads; 0: the CPUs there are");
+  flags.text("executors", executors, "who runs it, separated by commas; the default list otherwise, with everything fused that can be");
+  flags.toggle("json", as_json, "one JSON object: fusions, or with --profile the tables, times in microseconds");
   if (!flags.parse(arguments)) return 0;
   if (model.empty()) throw WrongUse("a model is missing; see --help");
-  if (memory && as_json) throw WrongUse("give one of --memory and --json");
+  const bool measures = profile || !page.empty() || !chrome.empty();
+  if (memory + supported + measures + !fusion.empty() > 1) throw WrongUse("give one of --fusion, --memory, --supported and a profile");
+  if (as_json && (memory || supported)) throw WrongUse("--json goes with neither --memory nor --supported");
+  if (threads > 0) set_num_threads(static_cast<int>(threads));
+  if (supported) {
+    std::cout << examine::supported_body(make_example(model).step);
+    return 0;
+  }
+  if (measures) {
+    show_profile(make_example(model, with_executors(executors), true), model, {.seconds = seconds}, {profile, profile && as_json, page, chrome});
+    return 0;
+  }
   const Jitted f = run_example(model, with_executors(executors), true);
   const std::vector<std::string> names = fusion.empty() ? examine::fusion_names(f) : std::vector<std::string>{fusion};
   if (as_json) {

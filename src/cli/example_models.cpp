@@ -11,11 +11,12 @@ namespace fulgurite::cli {
 namespace {
 
 template <class F, class... A>
-Jitted call_once(F callable, const JitOptions& options, bool runs_backward, const A&... arguments) {
+Example example(F callable, const JitOptions& options, bool runs_backward, const A&... arguments) {
   const auto f = jit(std::move(callable), options);
-  const Tensor result = f(arguments...);
-  if (runs_backward) sum(result).backward();
-  return f;
+  return {f, [f, runs_backward, arguments...] {
+            const Tensor result = f(arguments...);
+            if (runs_backward) sum(result).backward();
+          }};
 }
 
 struct LinearModel {
@@ -30,17 +31,20 @@ struct MlpModel {
 
 }  // namespace
 
-Jitted run_example(const std::string& name, const JitOptions& options, bool runs_backward) {
-  const auto called = [&](auto callable, const auto&... arguments) { return call_once(std::move(callable), options, runs_backward, arguments...); };
+Example make_example(const std::string& name, const JitOptions& options, bool runs_backward) {
+  const auto called = [&](auto callable, const auto&... arguments) { return example(std::move(callable), options, runs_backward, arguments...); };
+  const auto gpt = [&](const models::GptOptions& sizes, int64_t batch) {
+    const auto loss = [](models::Gpt model, Tensor tokens, Tensor targets) { return model.loss(tokens, targets); };
+    const models::Gpt model = models::make_gpt(sizes);
+    const Tensor tokens = randint(0, sizes.vocabulary, {batch, sizes.block}), targets = randint(0, sizes.vocabulary, {batch, sizes.block});
+    return called(loss, model, tokens, targets);
+  };
   manual_seed(1337);
   if (name == "linear") return called(LinearModel{}, randn({10, 100}));
   if (name == "mlp") return called(MlpModel{}, randn({16, 64}));
-  if (name == "gpt") {
-    const models::Gpt model = models::make_gpt({.vocabulary = 65, .layers = 2, .heads = 4, .width = 64, .block = 32});
-    const auto loss = [](models::Gpt gpt, Tensor tokens, Tensor targets) { return gpt.loss(tokens, targets); };
-    const Tensor tokens = randint(0, 65, {2, 32}), targets = randint(0, 65, {2, 32});
-    return called(loss, model, tokens, targets);
-  }
+  if (name == "gpt") return gpt({.vocabulary = 65, .layers = 2, .heads = 4, .width = 64, .block = 32}, 2);
+  if (name == "gpt6l") return gpt({.vocabulary = 65, .layers = 6, .heads = 6, .width = 384, .block = 256, .bias = true, .tanh_gelu = true}, 8);
+  if (name == "gpt12l") return gpt({.vocabulary = 65, .layers = 12, .heads = 6, .width = 192, .block = 128, .bias = true, .tanh_gelu = true}, 4);
   if (name == "llama") {
     const models::Llama model = models::make_llama({.vocabulary = 65, .layers = 2, .heads = 4, .key_value_heads = 2, .width = 64,
                                                     .hidden = 172, .block = 32});
@@ -53,7 +57,13 @@ Jitted run_example(const std::string& name, const JitOptions& options, bool runs
     const auto loss = [](models::Convnet convnet, Tensor images, Tensor classes) { return convnet.loss(images, classes); };
     return called(loss, model, randn({4, 1, 16, 16}), randint(0, 10, {4}));
   }
-  throw UserError("there is no example model " + name + "; there are linear, mlp, gpt, llama and convnet");
+  throw UserError("there is no example model " + name + "; there are linear, mlp, gpt, gpt6l, gpt12l, llama and convnet");
+}
+
+Jitted run_example(const std::string& name, const JitOptions& options, bool runs_backward) {
+  const Example example = make_example(name, options, runs_backward);
+  example.step();
+  return example.function;
 }
 
 }  // namespace fulgurite::cli

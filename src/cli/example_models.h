@@ -1,13 +1,22 @@
 #pragma once
+#include <functional>
 #include <string>
 
 #include <fulgurite/jit.h>
 
 namespace fulgurite::cli {
 
-inline constexpr const char* example_models = "linear, mlp, gpt, llama or convnet";
+inline constexpr const char* example_models = "linear, mlp, gpt, gpt6l, gpt12l, llama or convnet";
 
-/// An example model, jitted and called once; with `runs_backward` also the backward of its result's sum. Throws UserError for an unknown name.
+/// An example model, jitted, and a call of it.
+struct Example {
+  Jitted function;
+  std::function<void()> step;  // with its backward, where that was asked for
+};
+/// Throws UserError for an unknown name. gpt6l and gpt12l are of a size that is worth measuring.
+Example make_example(const std::string& name, const JitOptions& = {}, bool runs_backward = false);
+
+/// The model, called once; with `runs_backward` also the backward of its result's sum.
 Jitted run_example(const std::string& name, const JitOptions& = {}, bool runs_backward = false);
 
 }  // namespace fulgurite::cli

@@ -22,7 +22,7 @@ int trace(const std::vector<std::string>& arguments) {
   std::string model, stage, line;
   bool backward = false, python = false, cpp = false, associate = false;
   Flags flags("fulgurite trace MODEL [--stage NAME] [--backward] [--python | --cpp] [--associate] [--forward NAME]");
-  flags.positional("MODEL", model, "linear, mlp, gpt, llama or convnet");
+  flags.positional("MODEL", model, example_models);
   flags.text("stage", stage, "the stage to print: a name or number that --stage list shows; the last one otherwise");
   flags.toggle("backward", backward, "the backward too");
   flags.toggle("python", python, "the Python form");

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include <fulgurite/examine.h>
+#include <fulgurite/profile.h>
 #include <fulgurite/symbol.h>
 
 #include "examine/written_inputs.h"
@@ -84,6 +84,11 @@ class Walk {
  public:
   explicit Walk(const Trace& trace) : trace_(trace), uses_(trace), storages_(trace), is_alive_(trace.next_id, false) {}
 
+  std::vector<Lifetime> lifetimes() {
+    run();
+    return std::move(lifetimes_);
+  }
+
   MemoryReport run() {
     take_inputs();
     report_.input_bytes = report_.peak_bytes = alive_;
@@ -112,10 +117,11 @@ class Walk {
 
   void step(int i, const std::string& text) {
     const BoundSymbol& bound = trace_.bound_symbols[i];
+    line_ = i;
     storages_.make(bound);
     for_each_output(bound, [&](const Value& output) { begin(output); });
     if (is_deletion(bound))
-      for (const Value& value : bound.args) end(value);
+      for (const Value& value : bound.args) end(value, i - 1);
     report_.lines.push_back({std::string(bound.symbol->qualified_name()), text.substr(0, text.find("  // ")), alive_});
     if (alive_ > report_.peak_bytes) {
       report_.peak_bytes = alive_;
@@ -123,7 +129,7 @@ class Walk {
     }
     if (has_deletions_) return;
     const auto end_if_over = [&](const Value& value) {
-      if (value.is_tensor() && uses_.last_use(value.tensor().id) <= i) end(value);
+      if (value.is_tensor() && uses_.last_use(value.tensor().id) <= i) end(value, i);
     };
     const bool is_last = i + 1 == static_cast<int>(trace_.bound_symbols.size());
     if (is_last) return;
@@ -136,13 +142,20 @@ class Walk {
     if (!value.is_tensor() || is_alive_[value.tensor().id]) return;
     is_alive_[value.tensor().id] = true;
     const Storage* storage = storages_.of(value);
-    if (++names_[storage] == 1) alive_ += storage->bytes;
+    if (++names_[storage] > 1) return;
+    alive_ += storage->bytes;
+    const TensorProxy& proxy = value.tensor();
+    lifetime_of_[storage] = lifetimes_.size();
+    const int end = static_cast<int>(trace_.bound_symbols.size()) - 1;
+    lifetimes_.push_back({proxy.name, proxy.type_text(), storage->bytes, line_, end});
   }
-  void end(const Value& value) {
+  void end(const Value& value, int last) {
     if (!value.is_tensor() || !is_alive_[value.tensor().id]) return;
     is_alive_[value.tensor().id] = false;
     const Storage* storage = storages_.of(value);
-    if (--names_[storage] == 0) alive_ -= storage->bytes;
+    if (--names_[storage] > 0) return;
+    alive_ -= storage->bytes;
+    lifetimes_[lifetime_of_.at(storage)].last = last;
   }
 
   int64_t total(const std::vector<Value>& values) {
@@ -210,7 +223,10 @@ class Walk {
   Storages storages_;
   std::vector<char> is_alive_;                     // by proxy id
   std::unordered_map<const Storage*, int> names_;  // how many names each storage has
+  std::vector<Lifetime> lifetimes_;
+  std::unordered_map<const Storage*, size_t> lifetime_of_;  // places in lifetimes_
   std::vector<Value> inputs_;
+  int line_ = -1;  // -1: before the first
   int64_t alive_ = 0;
   bool has_deletions_ = false;
   MemoryReport report_;
@@ -219,5 +235,6 @@ class Walk {
 }  // namespace
 
 MemoryReport memory(const Trace& trace) { return Walk(trace).run(); }
+std::vector<Lifetime> lifetimes(const Trace& trace) { return Walk(trace).lifetimes(); }
 
 }  // namespace fulgurite::examine

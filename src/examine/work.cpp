@@ -30,6 +30,12 @@ int64_t last_size(const Value& value) {
   return shape.empty() ? 1 : shape.back().hint();
 }
 
+// Each element of a convolution's result is a sum of so many products: the weight's elements for one channel.
+int64_t products_of_convolution(const Value& weight) {
+  const TensorProxy& proxy = weight.tensor();
+  return proxy.shape.empty() || proxy.shape[0].hint() == 0 ? 1 : elements(proxy) / proxy.shape[0].hint();
+}
+
 }  // namespace
 
 int64_t operation_count(const BoundSymbol& bound) {
@@ -49,7 +55,13 @@ int64_t operation_count(const BoundSymbol& bound) {
   });
   if (!is_floating_work || bound.symbol == &prims_copy__symbol) return 0;
   // Two operations for each element of what is summed over.
-  if (bound.symbol->qualified_name() == "torch.matmul") return 2 * results * last_size(bound.args.read()[0]);
+  const std::string_view name = bound.symbol->qualified_name();
+  if (name == "torch.matmul" || name == "torch.nn.functional.linear") return 2 * results * last_size(bound.args.read()[0]);
+  if (name == "prims.convolution") {
+    const bool transposed = bound.args.read()[6].boolean().hint();
+    return 2 * (transposed ? elements(bound.args.read()[0].tensor()) : results) * products_of_convolution(bound.args.read()[1]);
+  }
+  if (name == "prims.convolution_weight") return 2 * elements(bound.args.read()[0].tensor()) * products_of_convolution(bound.outputs.read()[0]);
   return traits.reduction ? most_elements_of_arguments(bound) : results;
 }
 

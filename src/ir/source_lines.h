@@ -13,9 +13,10 @@ class SourceLines {
   /// "mlp.cpp:5: auto hidden = gelu(matmul(x, w1));". The text is left out when the file is gone, or newer than the program: then
   /// the line may have moved.
   std::string text(SourceLocation);
+  /// All lines of a file; none when it is gone, or newer than the program.
+  const std::vector<std::string>& lines_of(const std::string& path);
 
  private:
-  const std::vector<std::string>& lines_of(const std::string& path);
   std::map<std::string, std::vector<std::string>> files_;
 };
 

@@ -7,6 +7,7 @@
 #include "ops/in_place.h"
 #include "ops/pooling_calls.h"
 #include "ops/symbols.h"
+#include "ops/unknown_calls.h"
 
 namespace fulgurite {
 
@@ -45,7 +46,8 @@ std::string_view last_part(std::string_view name) {
   return dot == std::string_view::npos ? name : name.substr(dot + 1);
 }
 
-[[noreturn]] void unknown_operator(std::string_view name, SourceLocation at) {
+/// Operators that may have been meant: three at most, the likeliest first.
+std::vector<std::string_view> similar_operators(std::string_view name) {
   const std::string_view wanted = last_part(name);
   std::vector<std::pair<size_t, std::string_view>> close;
   for (const Symbol* symbol : symbols()) {
@@ -55,12 +57,16 @@ std::string_view last_part(std::string_view name) {
   }
   std::sort(close.begin(), close.end());
   if (close.size() > 3) close.resize(3);
+  std::vector<std::string_view> names;
+  for (const auto& [distance, similar] : close) names.push_back(similar);
+  return names;
+}
+
+Value unknown_operator(std::string_view name, const std::vector<Value>& args, SourceLocation at) {
+  const std::vector<std::string_view> similar = similar_operators(name);
+  if (auto* const told = dynamic_cast<UnknownCalls*>(innermost_interpreter())) return told->unknown_call(name, args, similar, at);
   std::string message = text::cat("there is no operator '", name, "'");
-  if (!close.empty())
-    message += text::cat("; did you mean ",
-                         text::join(
-                             close, [](const auto& c) { return c.second; }, " or "),
-                         "?");
+  if (!similar.empty()) message += text::cat("; did you mean ", text::join(similar, [](std::string_view s) { return s; }, " or "), "?");
   throw UserError(message, at);
 }
 
@@ -123,7 +129,7 @@ Value call(std::string_view op, const std::vector<Value>& given, const std::map<
     in_place = symbol && (symbol->traits.pointwise || symbol->traits.has_in_place_form);
     if (!in_place) symbol = nullptr;
   }
-  if (!symbol) unknown_operator(op, at);
+  if (!symbol) return unknown_operator(op, given, at);
 
   std::vector<Value> args = given;
   std::map<std::string, Value> kwargs = named;

@@ -52,7 +52,12 @@ void Frame::run(std::span<const Tensor> inputs) {
   if (lends_arena_) arena_->data = allocate(static_cast<size_t>(arena_->bytes));
   size_t i = 0;
   try {
-    for (; i < steps_.size(); ++i) run_step(plan_.steps[i], steps_[i]);
+    if (clock_) [[unlikely]] {
+      StepClock::Run& timed = clock_->begin(steps_.size());
+      for (; i < steps_.size(); ++i, timed.note()) run_step(plan_.steps[i], steps_[i]);
+    } else {
+      for (; i < steps_.size(); ++i) run_step(plan_.steps[i], steps_[i]);
+    }
   } catch (const UnplacedError& error) {
     if (plan_.steps[i].kind != Step::Kind::kernel) throw;
     const BoundSymbol& bound = *plan_.steps[i].bound;
@@ -68,6 +73,7 @@ void Frame::lend_arena() {
 
 void Frame::release() {
   lend_arena();
+  clock_.reset();
   for (const int slot : transient_) slots_[slot] = Tensor();
   for (const int slot : borrowing_) slots_[slot].impl()->storage = StorageRef();
   for (FrameStep& step : steps_) step.arguments.release();

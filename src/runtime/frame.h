@@ -1,10 +1,12 @@
 #pragma once
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "runtime/execution_plan.h"
 #include "runtime/program.h"
 #include "runtime/step_arguments.h"
+#include "runtime/step_clock.h"
 
 namespace fulgurite {
 
@@ -19,6 +21,8 @@ class Frame {
   Frame& operator=(const Frame&) = delete;
 
   void run(std::span<const Tensor> inputs);
+  /// Tells it of the steps until the release.
+  void time_steps(std::shared_ptr<StepClock> clock) { clock_ = std::move(clock); }
   /// The results of the run, undefined where they are None. To be taken before the release.
   template <class List>
   void take_results(List& results) const {
@@ -68,6 +72,7 @@ class Frame {
   std::vector<InputView> input_views_;
   std::vector<InputRecord> input_records_;
   std::vector<int> transient_;  // slots whose tensors are new in each run
+  std::shared_ptr<StepClock> clock_;
   std::vector<int> borrowing_;  // slots whose tensors stay, over memory of one run
 };
 

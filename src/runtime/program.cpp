@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "runtime/frame.h"
+#include "runtime/step_clock.h"
 
 namespace fulgurite {
 
@@ -25,17 +26,22 @@ struct Program::Impl {
   mutable std::mutex mutex;  // guards what follows
   mutable std::vector<std::unique_ptr<Frame>> free_frames;
   mutable std::vector<InputRecord> last_inputs;
+  mutable std::shared_ptr<StepClock> clock;
 
   std::unique_ptr<Frame> take_frame() const {
+    std::unique_ptr<Frame> frame;
+    std::shared_ptr<StepClock> timed_by;
     {
       const std::lock_guard lock(mutex);
       if (!free_frames.empty()) {
-        std::unique_ptr<Frame> frame = std::move(free_frames.back());
+        frame = std::move(free_frames.back());
         free_frames.pop_back();
-        return frame;
       }
+      if (clock) [[unlikely]] timed_by = clock;
     }
-    return std::make_unique<Frame>(plan);
+    if (!frame) frame = std::make_unique<Frame>(plan);
+    if (timed_by && timed_by->is_of_this_thread()) [[unlikely]] frame->time_steps(std::move(timed_by));
+    return frame;
   }
   void give_back(std::unique_ptr<Frame> frame) const {
     frame->release();
@@ -112,6 +118,14 @@ std::vector<InputRecord> Program::last_inputs() const {
   const Impl& made = impl();
   const std::lock_guard lock(made.mutex);
   return made.last_inputs;
+}
+
+bool Program::runs_otherwise() const { return impl().runner != nullptr; }
+
+void Program::time_steps(std::shared_ptr<StepClock> clock) const {
+  const Impl& made = impl();
+  const std::lock_guard lock(made.mutex);
+  made.clock = std::move(clock);
 }
 
 int64_t Program::planned_bytes() const { return impl().plan.arena_bytes; }

@@ -15,6 +15,7 @@
 namespace fulgurite {
 
 struct ExecutionPlan;
+class StepClock;
 
 /// How an input of the last call looked.
 struct InputRecord {
@@ -74,6 +75,10 @@ class Program {
   bool is_made() const;
   const ExecutionPlan& plan() const;
   std::vector<InputRecord> last_inputs() const;
+  /// Runs that begin from now on tell it when each step is done; null: nobody.
+  void time_steps(std::shared_ptr<StepClock>) const;
+  /// Another runner has its place: no step of it is run.
+  bool runs_otherwise() const;
   /// Bytes of the memory plan.
   int64_t planned_bytes() const;
   ProgramBytes bytes() const;

@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -49,6 +50,9 @@ class DrawScope {
 };
 
 class BackwardInterceptor;
+namespace examine {
+struct MachineLimits;
+}
 
 /// The state of the process that is no folder's own. Every part is thread-safe. The allocator (tensor/allocator.h) and the list of
 /// executors (executors/executor.h) keep theirs behind their own functions.
@@ -61,6 +65,9 @@ struct Context {
   std::atomic<BackwardInterceptor*> interceptor{nullptr};  // of backwards on threads that have none of their own; lives as long as the process
   std::atomic<bool> has_warned_of_cycles{false};  // of gradients with histories, in the leaves that they are of
   std::atomic<uint32_t> log_channels{0};  // those of support/log.h that are on, as bits
+
+  std::mutex measuring;  // of what follows
+  std::shared_ptr<const examine::MachineLimits> limits;  // of the machine, measured when they are first asked for
 
   Context();
 };

@@ -107,6 +107,8 @@ def test_conformance(cli):
 
 def test_examine(cli):
     cli.bad("examine", status=2, message="a model is missing")
+    cli.bad("examine", "mlp", "--memory", "--profile", status=2, message="give one of --fusion, --memory, --supported and a profile")
+    cli.bad("examine", "mlp", "--html", "/nowhere/page.html", status=1, message="write_html: cannot write /nowhere/page.html")
     cli.bad("examine", "mlp", "--fusion", "fusion99", status=1, message="the function has no fusion")
     cli.bad("repro", "mlp", status=2, message="give one of --fusion, and --first with --last")
     cli.bad("repro", "mlp", "--first", "5", "--last", "2", status=1, message="lines [5, 2)")

@@ -200,11 +200,24 @@ def test_examine(cli):
     expect_equal(fusion["inputs"][0]["device"], "cpu", "an input's device")
     expect("void fusion0(" in cli.good("examine", "mlp", "--fusion", "fusion0"), "a fusion's kernel")
     expect("saved for backward" in cli.good("examine", "mlp", "--memory"), "the memory")
+    expect("all of it is supported" in cli.good("examine", "mlp", "--supported"), "what is supported")
     path = cli.new_path()
     expect_equal(cli.good("repro", "mlp", "--fusion", "fusion0", "--out", str(path)), "", "what repro --out prints")
     expect(path.read_text().startswith("// g++ "), "a repro program's first line")
     expect(cli.good("repro", "mlp", "--first", "0", "--last", "2", "--python").startswith("# python3 lines_0_2.py"), "a repro for PyTorch")
     expect("first call" in cli.good("explain", "mlp"), "explain")
+
+
+def test_profile(cli):
+    page, chrome = cli.new_path(), cli.new_path()
+    text = cli.good("examine", "mlp", "--profile", "--seconds", "0.01", "--html", str(page), "--chrome", str(chrome))
+    expect("by operator" in text and "by line of the program" in text, "the tables of a profile")
+    events = json.loads(chrome.read_text())["traceEvents"]
+    expect(any(event["name"] == "torch.matmul" and event["dur"] > 0 for event in events), "a span of a product")
+    expect(page.read_text().startswith("<!doctype html>"), "the page")
+    found = json.loads(cli.good("examine", "mlp", "--profile", "--json", "--seconds", "0.01"))
+    expect(0 < found["in_lines"] <= found["step"], "times of a profile as JSON")
+    expect(found["operators"][0]["count"] > 0 and found["sources"], "tables of a profile as JSON")
 
 
 def test_trace(cli):

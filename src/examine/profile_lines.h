@@ -1,0 +1,23 @@
+#pragma once
+#include <vector>
+
+#include <fulgurite/profile.h>
+
+#include "runtime/program.h"
+
+namespace fulgurite::examine {
+
+/// The lines of a program's trace without their times, and for each step of its plan the line that it belongs to.
+struct DescribedProgram {
+  Report::Part part;
+  std::vector<int> line_of_step;
+};
+DescribedProgram describe(const Program&);
+
+/// What a line does: its operator, or of a fusion what is in it.
+std::string operation_text(const BoundSymbol&);
+
+/// Microseconds that the machine takes at best to move so many bytes and do so many operations.
+double least_microseconds(const Report::Line&, const MachineLimits&, bool is_bf16);
+
+}  // namespace fulgurite::examine
