@@ -6,6 +6,7 @@
 
 #include "ir/print_common.h"
 #include "ir/uses.h"
+#include "ir/without_numbers.h"
 #include "ops/rules.h"
 #include "ops/symbols.h"
 #include "tensor/tensor_impl.h"
@@ -211,6 +212,10 @@ class Walk {
 
 }  // namespace
 
-MemoryReport memory(const Trace& trace) { return Walk(trace).run(); }
+MemoryReport memory(const Trace& trace) {
+  if (!has_numbers(trace)) return Walk(trace).run();
+  NumberValues recorded;  // symbols have the values of the call that was recorded
+  return Walk(without_numbers(trace, recorded)).run();
+}
 
 }  // namespace fulgurite::examine

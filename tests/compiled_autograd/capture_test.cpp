@@ -123,16 +123,17 @@ inline std::tuple<> _exec_final_callbacks_stub(const Arg& hooks) {
 }
 }
 
-void compiled_backward(Tensor gradient_0, Tensor leaf_0) {
+void compiled_backward(Tensor gradient_0, Tensor leaf_0, Int size_0) {
   // gradient_0: "cpu f32[]"
-  // leaf_0: "cpu f32[2, 2]"
+  // leaf_0: "cpu f32[size_0=2, size_0=2]"
+  // size_0: "int 2"
 
   // SumBackward0 (NodeCall 1)
   auto t0 = reshape(gradient_0, {1, 1});  // t0: "cpu f32[1, 1]"
-  auto t1 = expand(t0, {2, 2});  // t1: "cpu f32[2, 2]"
+  auto t1 = expand(t0, {size_0, size_0});  // t1: "cpu f32[size_0=2, size_0=2]"
 
   // AccumulateGrad (NodeCall 2)
-  auto t2 = compiled_autograd::call_hook(0, t1, "tensor_pre_hook");  // t2: "cpu f32[2, 2]", engine
+  auto t2 = compiled_autograd::call_hook(0, t1, "tensor_pre_hook");  // t2: "cpu f32[size_0=2, size_0=2]", engine
   compiled_autograd::accumulate_grad_(1, leaf_0, t2);  // engine
   compiled_autograd::_exec_final_callbacks_stub(2);  // engine
   return;

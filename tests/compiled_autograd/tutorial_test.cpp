@@ -3,12 +3,12 @@
 
 #include <fulgurite/fulgurite.h>
 
-#include "support/context.h"
-#include "support/log.h"
-#include "support/stderr_text.h"
+#include "compiled_autograd/log_text.h"
 #include "support/test.h"
 
 using namespace fulgurite;
+using test::lines_with;
+using test::told;
 
 namespace {
 
@@ -16,36 +16,6 @@ struct Model {
   nn::Linear linear{10, 10};
   Tensor operator()(Tensor x) const { return linear(x); }
 };
-
-/// What `run` says on a channel, without the channel's name and the text of source files.
-std::string told(LogChannel channel, const std::function<void()>& run) {
-  const uint32_t before = context().log_channels.exchange(uint32_t{1} << static_cast<int>(channel));
-  std::string out;
-  std::string text = test::stderr_text(run);
-  context().log_channels = before;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = text.find('\n', at);
-    std::string line = text.substr(at, end - at);
-    at = end + 1;
-    if (const size_t name = line.find("] "); name != std::string::npos) line = line.substr(name + 2);
-    if (const size_t source = line.find(", tutorial_test.cpp"); source != std::string::npos) line.resize(source);
-    while (line.ends_with(' ')) line.pop_back();
-    out += line + "\n";
-  }
-  return out;
-}
-
-/// The lines of a text that hold a part.
-std::string lines_with(const std::string& text, std::string_view part) {
-  std::string out;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = text.find('\n', at);
-    const std::string line = text.substr(at, end - at);
-    if (line.find(part) != std::string::npos) out += line + "\n";
-    at = end + 1;
-  }
-  return out;
-}
 
 }  // namespace
 
@@ -65,7 +35,7 @@ TEST("basic usage, and the captured graph in the log") {
   });
   expect(model.linear.weight.grad().defined() && model.linear.bias.grad().defined(), "the parameters have gradients");
   expect_text(text.substr(0, text.find("#include")) + text.substr(text.find("void compiled_backward")), R"(
-Cache miss due to new autograd node: GraphRoot (NodeCall 0) with key size 48, previous key sizes=[]
+Cache miss due to new autograd node: GraphRoot (NodeCall 0) with key size 56, previous key sizes=[]
 TRACED GRAPH
 ===== Compiled autograd graph =====
 void compiled_backward(Tensor gradient_0, Tensor saved_0, Tensor leaf_0, Tensor leaf_1) {
@@ -75,19 +45,19 @@ void compiled_backward(Tensor gradient_0, Tensor saved_0, Tensor leaf_0, Tensor 
   // leaf_1: "cpu f32[10]"
 
   // CompiledBackward (NodeCall 1)
-  auto t0 = reshape(gradient_0, {1});  // t0: "cpu f32[1]"
-  auto t1 = expand(t0, {10});  // t1: "cpu f32[10]"
-  auto t2 = reshape(t1, {-1, 10});  // t2: "cpu f32[1, 10]"
-  auto t3 = permute(t2, {1, 0});  // t3: "cpu f32[10, 1]"
-  auto t4 = reshape(saved_0, {-1, 10});  // t4: "cpu f32[1, 10]"
-  auto t5 = matmul(t3, t4);  // t5: "cpu f32[10, 10] [10, 1]"
-  auto t6 = sum(t2, {0});  // t6: "cpu f32[10] [1]"
+  auto aot0_t3 = reshape(gradient_0, {1});  // aot0_t3: "cpu f32[1]"
+  auto aot0_t4 = expand(aot0_t3, {10});  // aot0_t4: "cpu f32[10]"
+  auto aot0_t5 = reshape(aot0_t4, {-1, 10});  // aot0_t5: "cpu f32[1, 10]"
+  auto aot0_t6 = permute(aot0_t5, {1, 0});  // aot0_t6: "cpu f32[10, 1]"
+  auto aot0_t7 = reshape(saved_0, {-1, 10});  // aot0_t7: "cpu f32[1, 10]"
+  auto aot0_t8 = matmul(aot0_t6, aot0_t7);  // aot0_t8: "cpu f32[10, 10] [10, 1]"
+  auto aot0_t9 = sum(aot0_t5, {0});  // aot0_t9: "cpu f32[10] [1]"
 
   // AccumulateGrad (NodeCall 2)
-  compiled_autograd::accumulate_grad_(0, leaf_0, t5);  // engine
+  compiled_autograd::accumulate_grad_(0, leaf_0, aot0_t8);  // engine
 
   // AccumulateGrad (NodeCall 3)
-  compiled_autograd::accumulate_grad_(1, leaf_1, t6);  // engine
+  compiled_autograd::accumulate_grad_(1, leaf_1, aot0_t9);  // engine
   compiled_autograd::_exec_final_callbacks_stub(2);  // engine
   return;
 }
@@ -120,7 +90,7 @@ TEST("a hook is called from inside the graph") {
     loss.backward();
   });
   expect_text(lines_with(text, "call_hook(0"), R"(
-  auto t2 = compiled_autograd::call_hook(0, t1, "tensor_pre_hook");  // t2: "cpu f32[10, 10] [10, 1]", engine
+  auto t2 = compiled_autograd::call_hook(0, aot0_t3, "tensor_pre_hook");  // t2: "cpu f32[10, 10] [10, 1]", engine
 )");
   expect_near(x.grad().to_vector<float>(), std::vector<float>(100, 11));
 }
@@ -139,10 +109,10 @@ TEST("what changes in the graph's structure is captured again, and the log says 
     }
   });
   expect_text(lines_with(text, "Cache miss"), R"(
-Cache miss due to new autograd node: GraphRoot (NodeCall 0) with key size 48, previous key sizes=[]
-Cache miss due to new autograd node: SubBackward0 (NodeCall 2) with key size 56, previous key sizes=[]
-Cache miss due to new autograd node: MulBackward0 (NodeCall 2) with key size 88, previous key sizes=[]
-Cache miss due to new autograd node: DivBackward0 (NodeCall 2) with key size 88, previous key sizes=[]
+Cache miss due to new autograd node: GraphRoot (NodeCall 0) with key size 56, previous key sizes=[]
+Cache miss due to new autograd node: SubBackward0 (NodeCall 2) with key size 120, previous key sizes=[]
+Cache miss due to new autograd node: MulBackward0 (NodeCall 2) with key size 128, previous key sizes=[]
+Cache miss due to new autograd node: DivBackward0 (NodeCall 2) with key size 136, previous key sizes=[]
 )");
   expect_equal(compiled_autograd::captures(), int64_t{4});
 }
