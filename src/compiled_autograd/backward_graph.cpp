@@ -18,6 +18,7 @@ class Walk {
       for (const Edge& input : call.inputs) least_topological_nr_ = std::min(least_topological_nr_, input.node->topological_nr());
     }
     found_.reserve(64);
+    edges_.reserve(128);
     for (const Edge& root : call.roots) find_or_add(*root.node);
     // Nodes are appended as they are found, so that the list is its own queue.
     for (size_t at = 0; at < found_.size(); ++at) {

@@ -259,9 +259,11 @@ class Recorder {
     const Tensor& leaf = *graph_.calls[static_cast<size_t>(place)].node->accumulates_into();
     const size_t hooks = post_accumulate_hooks(leaf).size();
     if (!gradients[0].defined() && hooks == 0) return;
-    const Value variable = tracer_.value_of(add_argument({true, static_cast<size_t>(place)}, leaf, sizes_.of_calls[static_cast<size_t>(place)], "leaf"));
+    const size_t first_size = sizes_.of_calls[static_cast<size_t>(place)];
+    const Value variable = tracer_.value_of(add_argument({true, static_cast<size_t>(place)}, leaf, first_size, "leaf"));
     if (gradients[0].defined())
-      line({.kind = Effect::Kind::accumulate_grad, .call = place, .of_outputs = places_of(gradients)}, {variable, tracer_.value_of(gradients[0].value)}, {});
+      line({.kind = Effect::Kind::accumulate_grad, .call = place, .of_outputs = places_of(gradients)},
+           {variable, tracer_.value_of(gradients[0].value)}, {});
     for (size_t hook = 0; hook < hooks; ++hook)
       line({.kind = Effect::Kind::post_accumulate_hook, .call = place, .hook = hook}, {variable}, {}, {{"hook_type", Value("post_acc_grad_hook")}});
   }

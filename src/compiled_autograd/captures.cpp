@@ -32,7 +32,8 @@ std::shared_ptr<const CompiledBackward> Captures::find(const BackwardKey& key) {
   for (auto at = begin; at != end; ++at) {
     if (!(at->second->key == key)) continue;
     at->second->last_use = ++uses_;
-    return last_ = at->second;
+    if (last_ != at->second) last_ = at->second;
+    return at->second;
   }
   return nullptr;
 }

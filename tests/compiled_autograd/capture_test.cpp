@@ -200,28 +200,6 @@ TEST("what is not captured runs in the engine, or is an error") {
                "compiled autograd: the backward cannot be captured whole (fullgraph): the gradients are to be differentiated again");
 }
 
-TEST("graph breaks in a forward leave one graph of its backward") {
-  const auto f = jit([](Tensor x) {
-    const Tensor once = x + 10;
-    graph_break();
-    const Tensor twice = once + 10;
-    graph_break();
-    return sum(twice);
-  });
-  const Tensor x = randn({10, 10}).requires_grad_();
-  counters().clear();
-  const Tensor loss = f(x);
-  loss.backward({}, {.retain_graph = true});
-  expect_equal(counters()["unique_graphs"], int64_t{3});
-  counters().clear();
-  {
-    const auto scope = compiled_autograd::enable();
-    loss.backward();
-  }
-  expect_equal(counters()["unique_graphs"], int64_t{1});
-  expect_near(values(x.grad()), std::vector<float>(100, 2));
-}
-
 TEST("a jitted function whose option asks for it captures the backward inside") {
   compiled_autograd::reset();
   const Tensor weight = randn({10, 10}).requires_grad_(), bias = zeros({10}).requires_grad_();

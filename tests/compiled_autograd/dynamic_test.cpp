@@ -1,9 +1,6 @@
 // One capture for many sizes: what its symbols are, when it serves, and what is captured again.
-#include <functional>
-
 #include <fulgurite/fulgurite.h>
 
-#include "compiled_autograd/log_text.h"
 #include "support/test.h"
 
 using namespace fulgurite;
@@ -152,23 +149,4 @@ TEST("custom functions, hooks and views have sizes that are symbols") {
     expect_near(values(x.grad()), std::vector<float>(static_cast<size_t>(n) * 3, 7));
   }
   expect_equal(compiled_autograd::captures(), int64_t{1});
-}
-
-TEST("with sizes that are constants at first, the log says which ones change") {
-  compiled_autograd::reset();
-  const std::string text = test::told(LogChannel::compiled_autograd_verbose, [] {
-    const auto scope = compiled_autograd::enable({.dynamic = false});
-    for (const int64_t n : {10, 100, 10}) {
-      const Tensor x = randn({n, n}).requires_grad_();
-      sum(x).backward();
-    }
-  });
-  expect_text(test::lines_with(text, "Cache miss"), R"(
-Cache miss due to new autograd node: GraphRoot (NodeCall 0) with key size 56, previous key sizes=[]
-Cache miss due to changed shapes: marking size idx 0 of SumBackward0 (NodeCall 1) as dynamic, from 10 to 100
-Cache miss due to changed shapes: marking size idx 1 of SumBackward0 (NodeCall 1) as dynamic, from 10 to 100
-Cache miss due to changed shapes: marking size idx 2 of AccumulateGrad (NodeCall 2) as dynamic, from 10 to 100
-Cache miss due to changed shapes: marking size idx 3 of AccumulateGrad (NodeCall 2) as dynamic, from 10 to 100
-)");
-  expect_equal(compiled_autograd::captures(), int64_t{2});
 }

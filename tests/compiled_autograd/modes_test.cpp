@@ -1,5 +1,5 @@
-// The checks of tests/autograd/reference_checks_test.cpp, numbered alike, each with the engine and captured: equal values, orders of hooks and errors,
-// and how many captures there are.
+// The checks of tests/autograd/reference_checks_test.cpp, numbered alike, each with the engine and captured: equal values, orders of hooks
+// and errors, and how many captures there are.
 #include <functional>
 #include <stdexcept>
 

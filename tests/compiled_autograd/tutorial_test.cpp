@@ -79,6 +79,25 @@ TEST("forward and backward with options of their own") {
   expect_equal(compiled_autograd::captures(), int64_t{2});  // executors are part of what is captured
 }
 
+TEST("graph breaks in the forward leave one backward") {
+  const auto f = jit([](Tensor x) {
+    const Tensor once = x + 10;
+    graph_break();
+    const Tensor twice = once + 10;
+    graph_break();
+    return sum(twice);
+  });
+  const Tensor x = randn({10, 10}).requires_grad_();
+  counters().clear();
+  const Tensor loss = f(x);
+  loss.backward({}, {.retain_graph = true});
+  expect_equal(counters()["unique_graphs"], int64_t{3});
+  counters().clear();
+  const auto scope = compiled_autograd::enable();
+  loss.backward();
+  expect_equal(counters()["unique_graphs"], int64_t{1});
+}
+
 TEST("a hook is called from inside the graph") {
   compiled_autograd::reset();
   const Tensor x = randn({10, 10}).requires_grad_();
@@ -108,11 +127,50 @@ TEST("what changes in the graph's structure is captured again, and the log says 
       x.set_grad({});
     }
   });
-  expect_text(lines_with(text, "Cache miss"), R"(
+  expect_text(lines_with(text, "Cache miss") + lines_with(text, "what differs"), R"(
 Cache miss due to new autograd node: GraphRoot (NodeCall 0) with key size 56, previous key sizes=[]
 Cache miss due to new autograd node: SubBackward0 (NodeCall 2) with key size 120, previous key sizes=[]
 Cache miss due to new autograd node: MulBackward0 (NodeCall 2) with key size 128, previous key sizes=[]
 Cache miss due to new autograd node: DivBackward0 (NodeCall 2) with key size 136, previous key sizes=[]
 )");
   expect_equal(compiled_autograd::captures(), int64_t{4});
+}
+
+TEST("with sizes that are constants at first, the log says which ones change") {
+  compiled_autograd::reset();
+  const std::string text = told(LogChannel::compiled_autograd_verbose, [] {
+    const auto scope = compiled_autograd::enable({.dynamic = false});
+    for (const int64_t n : {10, 100, 10}) {
+      const Tensor x = randn({n, n}).requires_grad_();
+      sum(x).backward();
+    }
+  });
+  expect_text(lines_with(text, "Cache miss"), R"(
+Cache miss due to new autograd node: GraphRoot (NodeCall 0) with key size 56, previous key sizes=[]
+Cache miss due to changed shapes: marking size idx 0 of SumBackward0 (NodeCall 1) as dynamic, from 10 to 100
+Cache miss due to changed shapes: marking size idx 1 of SumBackward0 (NodeCall 1) as dynamic, from 10 to 100
+Cache miss due to changed shapes: marking size idx 2 of AccumulateGrad (NodeCall 2) as dynamic, from 10 to 100
+Cache miss due to changed shapes: marking size idx 3 of AccumulateGrad (NodeCall 2) as dynamic, from 10 to 100
+)");
+  expect_equal(compiled_autograd::captures(), int64_t{2});
+}
+
+TEST("the log says which field of a node differs, from what to what") {
+  compiled_autograd::reset();
+  const std::string text = told(LogChannel::compiled_autograd_verbose, [] {
+    const auto scope = compiled_autograd::enable();
+    const auto run = [](bool hooks, Dtype dtype, double power, bool keeps_gradient) {
+      const Tensor x = full({3}, 2.0, {.dtype = dtype, .requires_grad = true});
+      if (hooks) x.register_hook([](const Tensor& gradient) { return gradient; });
+      if (keeps_gradient) x.set_grad(zeros_like(x));
+      sum(pow(x, power)).backward();
+    };
+    run(false, Dtype::f32, 3, false);
+    run(true, Dtype::f32, 3, false);
+    run(false, Dtype::f32, 3, true);
+    run(false, Dtype::f32, 2, false);
+    run(false, Dtype::f64, 3, false);
+  });
+  expect_text(lines_with(text, "Cache miss") + lines_with(text, "what differs"), R"(
+)");
 }
