@@ -1,6 +1,8 @@
 #include "compiled_autograd/explain_miss.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 
 #include <fulgurite/dtype.h>
 
@@ -58,8 +60,11 @@ std::string value_text(const StructureOfBackward& one, KeyField field, uint64_t 
     case KeyField::operation:
     case KeyField::options:
     case KeyField::function: return "one";
-    case KeyField::needed:
     case KeyField::argument:
+      // Numbers of both kinds are words; those that are no small integers are floating.
+      if (std::abs(static_cast<double>(static_cast<int64_t>(word))) > 1e15) return text::cat(std::bit_cast<double>(word));
+      return text::cat(static_cast<int64_t>(word));
+    case KeyField::needed:
     case KeyField::call_count:
     case KeyField::asked_count: break;
   }

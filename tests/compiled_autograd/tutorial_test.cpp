@@ -132,6 +132,9 @@ Cache miss due to new autograd node: GraphRoot (NodeCall 0) with key size 56, pr
 Cache miss due to new autograd node: SubBackward0 (NodeCall 2) with key size 120, previous key sizes=[]
 Cache miss due to new autograd node: MulBackward0 (NodeCall 2) with key size 128, previous key sizes=[]
 Cache miss due to new autograd node: DivBackward0 (NodeCall 2) with key size 136, previous key sizes=[]
+  what differs: the node was AddBackward0
+  what differs: the node was SubBackward0
+  what differs: the node was MulBackward0
 )");
   expect_equal(compiled_autograd::captures(), int64_t{4});
 }
@@ -172,5 +175,14 @@ TEST("the log says which field of a node differs, from what to what") {
     run(false, Dtype::f64, 3, false);
   });
   expect_text(lines_with(text, "Cache miss") + lines_with(text, "what differs"), R"(
+Cache miss due to new autograd node: GraphRoot (NodeCall 0) with key size 56, previous key sizes=[]
+Cache miss due to new autograd node: AccumulateGrad (NodeCall 3) with key size 32, previous key sizes=[32]
+Cache miss due to new autograd node: AccumulateGrad (NodeCall 3) with key size 32, previous key sizes=[32, 32]
+Cache miss due to new autograd node: PowBackward0 (NodeCall 2) with key size 112, previous key sizes=[112, 112, 112]
+Cache miss due to new autograd node: GraphRoot (NodeCall 0) with key size 56, previous key sizes=[56, 56, 56, 56]
+  what differs: the leaf, from without a gradient, 0 hooks and 0 hooks after it to without a gradient, 1 hook and 0 hooks after it
+  what differs: the leaf, from without a gradient, 1 hook and 0 hooks after it to with a gradient, 0 hooks and 0 hooks after it
+  what differs: a constant among the operator's arguments, from 3 to 2
+  what differs: the type of a tensor, from f32 of 0 dimensions to f64 of 0 dimensions
 )");
 }
