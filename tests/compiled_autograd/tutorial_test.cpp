@@ -182,7 +182,7 @@ Cache miss due to new autograd node: PowBackward0 (NodeCall 2) with key size 112
 Cache miss due to new autograd node: GraphRoot (NodeCall 0) with key size 56, previous key sizes=[56, 56, 56, 56]
   what differs: the leaf, from without a gradient, 0 hooks and 0 hooks after it to without a gradient, 1 hook and 0 hooks after it
   what differs: the leaf, from without a gradient, 1 hook and 0 hooks after it to with a gradient, 0 hooks and 0 hooks after it
-  what differs: a constant among the operator's arguments, from 3 to 2
+  what differs: a constant among the operator's arguments, from 3.0 to 2.0
   what differs: the type of a tensor, from f32 of 0 dimensions to f64 of 0 dimensions
 )");
 }
