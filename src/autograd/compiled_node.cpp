@@ -57,7 +57,10 @@ class CompiledNode final : public TracedNode {
                std::shared_ptr<const Program> backward, std::string name, std::shared_ptr<const Program> forward)
       : backward_(std::move(backward)), forward_(std::move(forward)), name_(std::move(name)) {
     add_to_hash(reinterpret_cast<uintptr_t>(backward_.get()));
-    for (const Tensor& input : inputs) add_edge(gradient_edge(input));
+    for (const Tensor& input : inputs) {
+      if (input.defined() && input.impl()->base) bring_history_up_to_date(input);
+      add_edge(gradient_edge(input));
+    }
     for (const Tensor& output : outputs) {
       outputs_.push_back(output.defined() ? TensorType{output.shape(), output.dtype(), output.device()} : TensorType());
     }

@@ -234,3 +234,19 @@ TEST("parameters accumulate in PyTorch's order, in both modes") {
       },
       "1.bias 1.weight 0.bias 0.weight ", 1);
 }
+
+TEST("a jitted function that is given a view of what was written since leads to the write, in both modes") {
+  const auto doubled = jit([](Tensor t) { return t * 2; });
+  expect_same(
+      [&] {
+        const Tensor x = leaf({1, 2});
+        const Tensor base = x * 3;
+        const Tensor view = base(Slice(0, 1));
+        base.mul_(5);
+        std::string seen;
+        base.register_hook([&](Tensor gradient) { seen = text_of(gradient); });
+        sum(doubled(view)).backward();
+        return seen + text_of(x.grad());
+      },
+      "2.000000 0.000000 30.000000 0.000000 ", 1);
+}
