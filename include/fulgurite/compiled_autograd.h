@@ -15,7 +15,7 @@ namespace compiled_autograd {
 struct Options {
   /// A backward that cannot be captured is an error; otherwise it runs in the eager engine.
   bool fullgraph = false;
-  /// Whether one capture may serve other sizes. So far each set of sizes is captured on its own.
+  /// Sizes are symbols of a capture from the start, so that it serves others; else each is one once it has changed.
   bool dynamic = true;
   /// Who runs the captured trace, first to last; empty: the default executors.
   std::vector<std::string> executors = {};

@@ -109,14 +109,43 @@ CallKey call_key(const Symbol& symbol, Arguments arguments) {
   return key;
 }
 
+bool names_sizes(std::string_view parameter) {
+  return parameter == "shape" || parameter == "size" || parameter == "sizes" || parameter == "output_size";
+}
+
+CallStructure call_structure(const Symbol& symbol, Arguments arguments) {
+  CallStructure out;
+  for (const Tensor* tensor : tensors_of(arguments))
+    if (tensor->defined()) out.sizes.insert(out.sizes.end(), tensor->impl()->sizes.begin(), tensor->impl()->sizes.end());
+  Words words;
+  words.push_back(reinterpret_cast<uintptr_t>(&symbol));
+  words.push_back(static_cast<uint64_t>(default_dtype()));
+  words.push_back(executors_version());
+  const auto parameters = symbol.signature.params();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const bool is_sizes = i < parameters.size() && names_sizes(parameters[i].name) && arguments[i].kind() == Argument::Kind::integers;
+    if (!is_sizes) {
+      add(words, arguments[i], false);
+      continue;
+    }
+    words.push_back(arguments[i].integers().size());
+    for (const Int size : arguments[i].integers()) {
+      const bool is_size = size.hint() >= 0;  // -1: as the others leave it
+      words.push_back(is_size ? 0 : static_cast<uint64_t>(size.hint()));
+      if (is_size) out.sizes.push_back(size.hint());
+    }
+  }
+  out.words.assign(words.begin(), words.end());
+  return out;
+}
+
 uint64_t call_structure_hash(const Symbol& symbol, Arguments arguments) {
   Words words;
   words.push_back(reinterpret_cast<uintptr_t>(&symbol));
   const auto parameters = symbol.signature.params();
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string_view name = i < parameters.size() ? parameters[i].name : std::string_view();
-    const bool is_sizes = name == "shape" || name == "size" || name == "sizes" || name == "output_size";
-    if (is_sizes && arguments[i].kind() == Argument::Kind::integers) words.push_back(arguments[i].integers().size());
+    if (names_sizes(name) && arguments[i].kind() == Argument::Kind::integers) words.push_back(arguments[i].integers().size());
     else add(words, arguments[i], false);
   }
   return hash_of(words);

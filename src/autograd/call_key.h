@@ -1,5 +1,7 @@
 #pragma once
 #include <cstdint>
+#include <string_view>
+#include <vector>
 
 #include "ops/argument.h"
 #include "support/small_vector.h"
@@ -18,6 +20,14 @@ struct CallKey {
 CallKey call_key(const Symbol&, Arguments);
 /// Of the same without sizes: those of tensors, and arguments that are sizes.
 uint64_t call_structure_hash(const Symbol&, Arguments);
+/// What is left of a call's key without sizes, and these: those of its tensors, then those among its arguments.
+struct CallStructure {
+  std::vector<uint64_t> words;
+  std::vector<int64_t> sizes;
+};
+CallStructure call_structure(const Symbol&, Arguments);
+/// Whether an argument of this name is a list of sizes.
+bool names_sizes(std::string_view parameter);
 
 /// The tensors of a call in order: arguments, then the items of lists where they stand.
 SmallVector<const Tensor*, 6> tensors_of(Arguments);

@@ -57,7 +57,10 @@ class CompiledNode final : public TracedNode {
                std::shared_ptr<const Program> backward, std::string name, std::shared_ptr<const Program> forward)
       : backward_(std::move(backward)), forward_(std::move(forward)), name_(std::move(name)) {
     add_to_hash(reinterpret_cast<uintptr_t>(backward_.get()));
-    for (const Tensor& input : inputs) add_edge(gradient_edge(input));
+    for (const Tensor& input : inputs) {
+      if (input.defined() && input.impl()->base) bring_history_up_to_date(input);
+      add_edge(gradient_edge(input));
+    }
     for (const Tensor& output : outputs) {
       outputs_.push_back(output.defined() ? TensorType{output.shape(), output.dtype(), output.device()} : TensorType());
     }
@@ -85,13 +88,15 @@ class CompiledNode final : public TracedNode {
     if (is_released_) throw_already_freed(name_);
     for (const SavedTensor& one : saved_) saved.push_back(one.elements(name_));
   }
-  std::vector<Tensor> record(std::span<const Tensor> saved, std::vector<Tensor> gradients, uint64_t) override {
+  std::vector<Tensor> record(std::span<const Tensor> saved, std::vector<Tensor> gradients, uint64_t, std::span<const Int>) override {
     fill_gradients(gradients, [](const TensorType& type) { return zeros(type.shape, {.dtype = type.dtype, .device = type.device}); });
     std::vector<Tensor> arguments(saved.begin(), saved.end());
     arguments.insert(arguments.end(), gradients.begin(), gradients.end());
     return evaluate(backward_->recordable(), arguments);
   }
-  std::shared_ptr<const void> formula() const override { return backward_; }
+  const void* formula() const override { return backward_.get(); }
+  std::shared_ptr<const void> share_formula() const override { return backward_; }
+  const Trace* jitted_backward() const override { return name_ == jitted_node_name ? &backward_->recordable() : nullptr; }
 
   std::vector<Tensor> apply(std::vector<Tensor> gradients, const NodeRun& run) override {
     if (is_released_) throw_already_freed(name_);

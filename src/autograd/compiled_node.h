@@ -11,6 +11,9 @@
 
 namespace fulgurite {
 
+/// The name of nodes that hold the backward of a jitted function.
+inline constexpr const char* jitted_node_name = "CompiledBackward";
+
 /// Makes `outputs` the results of a differentiable call on `inputs` whose backward is compiled: they require grad and
 /// share one node.
 ///

@@ -28,6 +28,8 @@ std::string node_name_of(std::string_view name) {
   return out + "Backward0";
 }
 
+bool is_number_symbol(const Value& value) { return value.is_proxy() && !value.is_tensor(); }
+
 int place_of(const std::vector<Value>& values, const Value& value) {
   const int id = proxy_id(value);
   for (size_t i = 0; i < values.size(); ++i)
@@ -50,7 +52,7 @@ Trace only_needed_gradients(const Trace& joint, uint64_t needed, const std::vect
   for (auto& [name, value] : results) {
     if (name != "output") continue;
     std::vector<Value> gradients = value.list();
-    for (size_t i = 0; i < gradients.size(); ++i)
+    for (size_t i = 0; i < places.size(); ++i)
       if (places[i] < 64 && (needed >> places[i] & 1) == 0) gradients[i] = Value();
     value = Value(std::move(gradients));
   }
@@ -64,7 +66,8 @@ EagerFunction::EagerFunction(const Symbol& symbol, Arguments arguments, SourceLo
     : symbol_(&symbol),
       node_name_(node_name_of(symbol.name())),
       structure_hash_(call_structure_hash(symbol, arguments)),
-      gives_last_first_(&symbol == &linear_symbol) {
+      gives_last_first_(&symbol == &linear_symbol),
+      structure_(call_structure(symbol, arguments)) {
   options_.executors = default_executors();
   if (options_.executors.empty()) options_.executors = {"eager"};
   // One operator's inputs and results are alive anyhow, and what runs at once is not to run twice.
@@ -90,7 +93,10 @@ EagerFunction::EagerFunction(const Symbol& symbol, Arguments arguments, SourceLo
   if (!tracer.captures().empty())
     throw InternalError(text::cat(symbol.qualified_name(), ": its decomposition uses a tensor that is no argument"));
 
-  const bool is_rule_an_executors = ExecutorRules(resolve_executors(options_.executors)).find(symbol, arguments) != nullptr;
+  choose_saved(ExecutorRules(resolve_executors(options_.executors)).find(symbol, arguments) != nullptr);
+}
+
+void EagerFunction::choose_saved(bool is_rule_an_executors) {
   if (outputs_.size() == 1 || is_rule_an_executors) {
     const uint64_t all = !chooses_outputs() ? ~uint64_t{0} : (~uint64_t{0} >> (64 - outputs_.size()));
     Backward& first = *(backwards_[{all, differentiable_}] = make_backward(all, differentiable_));
@@ -151,7 +157,8 @@ std::unique_ptr<EagerFunction::Backward> EagerFunction::make_backward(uint64_t o
     out->saved.push_back(static_cast<int>(slot));
   }
   const std::vector<Value> expected = input_values(out->trace());
-  for (size_t i = saved.size(); i < expected.size(); ++i) out->reads.push_back(!expected[i].is_none());
+  for (size_t i = saved.size(); i < expected.size(); ++i)
+    if (!is_number_symbol(expected[i])) out->reads.push_back(!expected[i].is_none());
   if (out->reads.size() != chosen.size())
     throw InternalError(
         text::cat(node_name_, " takes ", out->reads.size(), " cotangents for ", chosen.size(), " results"));

@@ -2,6 +2,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,8 +53,17 @@ class EagerFunction {
   uint64_t structure_hash() const { return structure_hash_; }
   /// Whether the node hands on its last gradient first.
   bool gives_last_first() const { return gives_last_first_; }
+  /// What calls of other sizes that are differentiated alike have in common, and the sizes.
+  const CallStructure& structure() const { return structure_; }
+  /// The same call recorded with symbols for sizes: `sizes` stand for structure().sizes, one symbol for all that are one there. Null where
+  /// it cannot be recorded so.
+  EagerFunction* with_symbols(std::span<const Int> sizes);
+  /// The symbols that stand for a function's own, by NumberProxy::input.
+  static std::vector<Int> symbols_of(std::span<const Int> sizes);
 
  private:
+  EagerFunction(const EagerFunction& concrete, std::span<const Int> sizes);
+  void choose_saved(bool is_rule_an_executors);
   std::unique_ptr<Backward> make_backward(uint64_t outputs_with_cotangent, uint64_t needed);
   bool runs_alone(const Backward&) const;
   const Symbol* symbol_;
@@ -67,6 +77,13 @@ class EagerFunction {
   uint64_t structure_hash_ = 0;
   bool gives_last_first_ = false;
   const Backward* forward_program_ = nullptr;
+  CallStructure structure_;
+  struct Symbolic {
+    std::vector<int> pattern;                 // for each size, which of the symbols it is; -1: none
+    std::unique_ptr<EagerFunction> function;  // null: it cannot be recorded so
+  };
+  std::mutex symbolic_mutex_;
+  std::vector<Symbolic> symbolic_;  // guarded by symbolic_mutex_
   std::mutex mutex_;
   std::map<std::pair<uint64_t, uint64_t>, std::unique_ptr<Backward>> backwards_;  // guarded by mutex_; entries never change
 };

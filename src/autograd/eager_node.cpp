@@ -1,5 +1,8 @@
 #include "autograd/eager_node.h"
 
+#include <algorithm>
+
+#include "tracing/evaluate.h"
 #include "tracing/tracer.h"
 
 namespace fulgurite {
@@ -50,7 +53,41 @@ std::vector<Tensor> EagerNode::by_edge(std::vector<Tensor> results) const {
   return spread;
 }
 
-std::vector<Tensor> EagerNode::record(std::span<const Tensor> saved, std::vector<Tensor> gradients, uint64_t needed) {
+bool EagerNode::append_structure(std::vector<uint64_t>& words, std::vector<int64_t>& sizes) const {
+  const CallStructure& structure = function_->structure();
+  words.insert(words.end(), structure.words.begin(), structure.words.end());
+  sizes.insert(sizes.end(), structure.sizes.begin(), structure.sizes.end());
+  return true;
+}
+
+std::optional<std::vector<Tensor>> EagerNode::record_with_symbols(std::span<const Tensor> saved, const std::vector<Tensor>& gradients,
+                                                                  uint64_t needed, std::span<const Int> sizes) {
+  EagerFunction* const function = function_->with_symbols(sizes);
+  if (function == nullptr) return std::nullopt;
+  uint64_t given = 0;
+  for (size_t i = 0; i < gradients.size(); ++i) given |= uint64_t{gradients[i].defined()} << i;
+  const EagerFunction::Backward& backward = function->backward(given, needed);
+  std::vector<Tensor> arguments;
+  const std::vector<EagerFunction::Source>& there = function_->saves();
+  for (const int place : backward.saved) {
+    const auto is_it = [&, wanted = function->saves()[static_cast<size_t>(place)]](const EagerFunction::Source& source) {
+      return source.origin == wanted.origin && source.index == wanted.index;
+    };
+    const auto at = std::ranges::find_if(there, is_it);
+    if (at == there.end()) return std::nullopt;
+    arguments.push_back(saved[static_cast<size_t>(at - there.begin())]);
+  }
+  size_t cotangent = 0;
+  for (const Tensor& gradient : gradients)
+    if (gradient.defined()) arguments.push_back(backward.reads[cotangent++] ? gradient : Tensor());
+  std::vector<Tensor> results = evaluate(backward.trace(), arguments, EagerFunction::symbols_of(sizes));
+  results.resize(function_->input_places().size());  // numbers have no gradient
+  return by_edge(std::move(results));
+}
+
+std::vector<Tensor> EagerNode::record(std::span<const Tensor> saved, std::vector<Tensor> gradients, uint64_t needed, std::span<const Int> sizes) {
+  if (std::ranges::any_of(sizes, [](Int size) { return size.is_symbolic(); }))
+    if (auto results = record_with_symbols(saved, gradients, needed, sizes)) return std::move(*results);
   const EagerFunction::Backward& backward = choose_backward(gradients, needed);
   std::vector<Tensor> arguments;
   for (const int place : backward.saved) arguments.push_back(saved[static_cast<size_t>(place)]);

@@ -1,4 +1,6 @@
 #pragma once
+#include <optional>
+
 #include "autograd/eager_function.h"
 #include "autograd/tensor_autograd.h"
 #include "autograd/traced_node.h"
@@ -15,8 +17,10 @@ class EagerNode final : public TracedNode {
   std::vector<Tensor> apply(std::vector<Tensor> gradients, const NodeRun& run) override;
   void release_saved() override;
   void append_saved(std::vector<Tensor>& saved) const override;
-  std::vector<Tensor> record(std::span<const Tensor> saved, std::vector<Tensor> gradients, uint64_t needed) override;
-  std::shared_ptr<const void> formula() const override { return function_; }
+  std::vector<Tensor> record(std::span<const Tensor> saved, std::vector<Tensor> gradients, uint64_t needed, std::span<const Int> sizes) override;
+  const void* formula() const override { return function_.get(); }
+  std::shared_ptr<const void> share_formula() const override { return function_; }
+  bool append_structure(std::vector<uint64_t>& words, std::vector<int64_t>& sizes) const override;
   bool gives_last_first() const override { return function_->gives_last_first(); }
   /// Of y.mul_(x): the node of y * x keeps y as it was before the write.
   void keep_elements_of(const Storage&);
@@ -24,6 +28,9 @@ class EagerNode final : public TracedNode {
  private:
   /// Fills in zeros for gradients that are missing; gives the backward for those there are.
   const EagerFunction::Backward& choose_backward(std::vector<Tensor>& gradients, uint64_t needed);
+  /// The same with symbols for sizes; nothing where that cannot be recorded.
+  std::optional<std::vector<Tensor>> record_with_symbols(std::span<const Tensor> saved, const std::vector<Tensor>& gradients, uint64_t needed,
+                                                         std::span<const Int> sizes);
   /// Of the gradients that a backward gives, one for each edge.
   std::vector<Tensor> by_edge(std::vector<Tensor> results) const;
   std::shared_ptr<EagerFunction> function_;

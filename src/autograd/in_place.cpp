@@ -97,8 +97,12 @@ class CopyNode final : public TracedNode {
   size_t output_count() const override { return 1; }
   std::vector<Tensor> apply(std::vector<Tensor> gradients, const NodeRun&) override { return gradients; }
   void append_saved(std::vector<Tensor>&) const override {}
-  std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, uint64_t) override { return gradients; }
+  std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, uint64_t, std::span<const Int>) override { return gradients; }
   void append_key(std::vector<uint64_t>& key) const override { key.push_back(1); }
+  bool append_structure(std::vector<uint64_t>& words, std::vector<int64_t>&) const override {
+    append_key(words);
+    return true;
+  }
 };
 
 /// A view made again after a write: the gradient belongs in its region of the base.
@@ -118,7 +122,7 @@ class RegionNode final : public TracedNode {
     return {whole};
   }
   void append_saved(std::vector<Tensor>&) const override {}
-  std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, uint64_t) override {
+  std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, uint64_t, std::span<const Int>) override {
     return {region_.recorded_sum_up(gradients[0])};
   }
   void append_key(std::vector<uint64_t>& key) const override {
@@ -158,7 +162,7 @@ class WriteRegionNode final : public TracedNode {
     return {whole, of_source};
   }
   void append_saved(std::vector<Tensor>&) const override {}
-  std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, uint64_t) override {
+  std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, uint64_t, std::span<const Int>) override {
     const auto [whole, of_source] = region_.recorded_parts(gradients[0]);
     return {whole, of_source};
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <fulgurite/autograd.h>
+#include <fulgurite/trace.h>
 
 namespace fulgurite {
 
@@ -14,11 +15,21 @@ class TracedNode : public Node {
   /// Appends what it saved: the tensors that its backward reads beside the gradients, in order; undefined for none. An error where they were
   /// freed, or written since.
   virtual void append_saved(std::vector<Tensor>& saved) const = 0;
-  /// Records the backward in the innermost tracer. `saved` stand for what append_saved() gave; `needed` as in NodeRun.
-  virtual std::vector<Tensor> record(std::span<const Tensor> saved, std::vector<Tensor> gradients, uint64_t needed) = 0;
+  /// Records the backward in the innermost tracer. `saved` stand for what append_saved() gave; `needed` as in NodeRun. `sizes` are what
+  /// append_structure() gave, of which some may be symbols; none: as they are.
+  virtual std::vector<Tensor> record(std::span<const Tensor> saved, std::vector<Tensor> gradients, uint64_t needed, std::span<const Int> sizes) = 0;
   /// Nodes of one formula and one key record the same.
-  virtual std::shared_ptr<const void> formula() const { return nullptr; }
+  virtual const void* formula() const { return nullptr; }
+  virtual std::shared_ptr<const void> share_formula() const { return nullptr; }
   virtual void append_key(std::vector<uint64_t>&) const {}
+  /// Nodes of one structure record the same for the same sizes. False where its sizes are constants, in the structure.
+  virtual bool append_structure(std::vector<uint64_t>& words, std::vector<int64_t>&) const {
+    words.push_back(reinterpret_cast<uintptr_t>(formula()));
+    append_key(words);
+    return false;
+  }
+  /// The trace of the backward, of a jitted function's.
+  virtual const Trace* jitted_backward() const { return nullptr; }
 };
 
 }  // namespace fulgurite

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <queue>
-#include <unordered_map>
+
+#include "support/pointer_map.h"
 
 namespace fulgurite {
 
@@ -16,77 +17,88 @@ class Walk {
       least_topological_nr_ = ~uint64_t{0};
       for (const Edge& input : call.inputs) least_topological_nr_ = std::min(least_topological_nr_, input.node->topological_nr());
     }
+    found_.reserve(64);
+    edges_.reserve(128);
     for (const Edge& root : call.roots) find_or_add(*root.node);
     // Nodes are appended as they are found, so that the list is its own queue.
-    for (size_t at = 0; at < nodes_.size(); ++at)
-      for (const Edge& edge : nodes_[at]->next_edges())
-        if (is_reached(edge)) {
-          const size_t place = find_or_add(*edge.node);
-          ++waits_for_[place];
-        }
+    for (size_t at = 0; at < found_.size(); ++at) {
+      found_[at].first_edge = edges_.size();
+      for (const Edge& edge : found_[at].node->next_edges()) {
+        const int place = is_reached(edge) ? static_cast<int>(find_or_add(*edge.node)) : -1;
+        if (place >= 0) ++found_[static_cast<size_t>(place)].waits_for;
+        edges_.push_back(place);
+      }
+    }
     put_in_order();
   }
 
   size_t size() const { return order_.size(); }
-  Node& node(size_t turn) const { return *nodes_[order_[turn]]; }
-  /// Its turn; -1 where the backward does not reach it.
-  int turn_of(const Edge& edge) const { return is_reached(edge) ? turn_of(*edge.node) : -1; }
+  Node& node(size_t turn) const { return *found_[order_[turn]].node; }
+  /// Whose turn it is that an edge of a turn's node leads to; -1 where the backward does not reach it.
+  int next(size_t turn, size_t edge) const {
+    const int place = edges_[found_[order_[turn]].first_edge + edge];
+    return place < 0 ? -1 : found_[static_cast<size_t>(place)].turn;
+  }
   int turn_of(const Node& node) const {
-    const auto found = places_.find(&node);
-    return found == places_.end() ? -1 : turns_[found->second];
+    const int64_t place = places_.find(&node);
+    return place < 0 ? -1 : found_[static_cast<size_t>(place)].turn;
   }
 
  private:
+  struct Found {
+    Node* node;
+    int waits_for = 0;
+    int turn = -1;
+    bool is_queued = false;
+    size_t first_edge = 0;  // in edges_
+  };
+  struct Ready {
+    uint64_t sequence_nr;
+    size_t place;
+    bool operator<(const Ready& other) const { return sequence_nr < other.sequence_nr; }
+  };
+
   bool is_reached(const Edge& edge) const { return edge.node && edge.node->topological_nr() >= least_topological_nr_; }
 
-  size_t find_or_add(Node& node) {
-    const auto [at, is_new] = places_.try_emplace(&node, nodes_.size());
-    if (is_new) {
-      nodes_.push_back(&node);
-      waits_for_.push_back(0);
-    }
-    return at->second;
+  uint32_t find_or_add(Node& node) {
+    const auto [place, is_new] = places_.try_emplace(&node, static_cast<uint32_t>(found_.size()));
+    if (is_new) found_.push_back({.node = &node});
+    return place;
+  }
+
+  void make_ready(size_t place) {
+    Found& one = found_[place];
+    if (one.waits_for != 0 || one.is_queued) return;
+    one.is_queued = true;
+    ready_.push({one.node->sequence_nr(), place});
   }
 
   void put_in_order() {
-    struct Ready {
-      uint64_t sequence_nr;
-      size_t place;
-      bool operator<(const Ready& other) const { return sequence_nr < other.sequence_nr; }
-    };
-    std::priority_queue<Ready> ready;
-    std::vector<char> is_queued(nodes_.size());
-    turns_.assign(nodes_.size(), -1);
-    const auto make_ready = [&](size_t place) {
-      if (waits_for_[place] != 0 || is_queued[place]) return;
-      is_queued[place] = true;
-      ready.push({nodes_[place]->sequence_nr(), place});
-    };
-    for (const Edge& root : call_.roots) make_ready(places_.at(root.node.get()));
-    while (!ready.empty()) {
-      const size_t place = ready.top().place;
-      ready.pop();
-      turns_[place] = static_cast<int>(order_.size());
+    order_.reserve(found_.size());
+    for (const Edge& root : call_.roots) make_ready(static_cast<size_t>(places_.find(root.node.get())));
+    while (!ready_.empty()) {
+      const size_t place = ready_.top().place;
+      ready_.pop();
+      found_[place].turn = static_cast<int>(order_.size());
       order_.push_back(place);
-      const std::vector<Edge>& edges = nodes_[place]->next_edges();
-      const bool last_first = nodes_[place]->gives_last_first();
-      for (size_t k = 0; k < edges.size(); ++k) {
-        const Edge& edge = edges[last_first ? edges.size() - 1 - k : k];
-        if (!is_reached(edge)) continue;
-        const size_t next = places_.at(edge.node.get());
-        --waits_for_[next];
-        make_ready(next);
+      const size_t count = found_[place].node->next_edges().size();
+      const bool last_first = found_[place].node->gives_last_first();
+      for (size_t k = 0; k < count; ++k) {
+        const int next = edges_[found_[place].first_edge + (last_first ? count - 1 - k : k)];
+        if (next < 0) continue;
+        --found_[static_cast<size_t>(next)].waits_for;
+        make_ready(static_cast<size_t>(next));
       }
     }
   }
 
   const BackwardCall& call_;
   uint64_t least_topological_nr_ = 0;  // nodes closer to the leaves than any input lead to none
-  std::vector<Node*> nodes_;
-  std::vector<int> waits_for_;
-  std::unordered_map<const Node*, size_t> places_;
+  std::vector<Found> found_;
+  std::vector<int> edges_;  // of all nodes, in the order found: where each leads; -1: nowhere that is reached
+  PointerMap places_;
+  std::priority_queue<Ready> ready_;
   std::vector<size_t> order_;  // places by turn
-  std::vector<int> turns_;     // turns by place
 };
 
 }  // namespace
@@ -97,7 +109,10 @@ BackwardGraph::BackwardGraph(const BackwardCall& call) {
   for (size_t turn = 0; turn < walk.size(); ++turn) {
     NodeCall& one = calls[turn];
     one.node = &walk.node(turn);
-    for (const Edge& edge : one.node->next_edges()) one.targets.push_back({walk.turn_of(edge), edge.output});
+    one.leaf = one.node->accumulates_into();
+    if (one.leaf == nullptr) one.traced = dynamic_cast<TracedNode*>(one.node);
+    const std::vector<Edge>& edges = one.node->next_edges();
+    for (size_t i = 0; i < edges.size(); ++i) one.targets.push_back({walk.next(turn, i), edges[i].output});
   }
   for (const Edge& root : call.roots) roots.push_back({walk.turn_of(*root.node), root.output});
   if (call.inputs.empty()) return;

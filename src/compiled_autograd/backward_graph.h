@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "autograd/engine.h"
+#include "autograd/traced_node.h"
 #include "support/small_vector.h"
 
 namespace fulgurite {
@@ -19,6 +20,8 @@ struct NodeCall {
     size_t input;  // of BackwardCall::inputs
   };
   Node* node = nullptr;
+  const Tensor* leaf = nullptr;  // into whose gradient it adds; null for any other node
+  TracedNode* traced = nullptr;  // the node, if its backward is a trace
   SmallVector<Target, 3> targets;  // one for each edge
   SmallVector<Asked, 1> asked;
   bool is_needed = true;   // leads to an input, or none is asked for

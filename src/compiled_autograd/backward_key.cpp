@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <functional>
-#include <unordered_map>
 
 #include "autograd/accumulate_grad.h"
 #include "autograd/function_node.h"
 #include "autograd/node_hooks.h"
 #include "autograd/traced_node.h"
 #include "executors/executor.h"
+#include "support/pointer_map.h"
 #include "tensor/same_memory.h"
 
 namespace fulgurite {
@@ -17,15 +17,20 @@ namespace {
 
 class KeyWriter {
  public:
-  KeyWriter(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs) : call_(call), graph_(graph), inputs_(inputs) {}
+  /// With a structure, sizes go there instead of into the key.
+  KeyWriter(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs, BackwardStructure* structure)
+      : call_(call), graph_(graph), inputs_(inputs), structure_(structure), storages_(inputs.size()) {}
 
-  BackwardKey write(const std::vector<std::string>& executors) {
-    add(executors_version());
-    for (const std::string& name : executors) add(std::hash<std::string>()(name));
-    add(graph_.calls.size());
-    add(call_.inputs.size());
+  BackwardKey write(const compiled_autograd::Options& options) {
+    key_.words.reserve(20 * graph_.calls.size() + 32);
+    known_.reserve(inputs_.size());
+    add(executors_version(), KeyField::options);
+    add(options.dynamic, KeyField::options);
+    for (const std::string& name : options.executors) add(std::hash<std::string>()(name), KeyField::options);
+    add(graph_.calls.size(), KeyField::call_count);
+    add(call_.inputs.size(), KeyField::asked_count);
     for (const NodeCall::Target& root : graph_.roots) {
-      add(root);
+      add(root, KeyField::root);
       add_input();
     }
     end_part();
@@ -35,86 +40,145 @@ class KeyWriter {
   }
 
  private:
-  void add(uint64_t word) { key_.words.push_back(word); }
-  void add(const NodeCall::Target& target) { add(static_cast<uint64_t>(target.call + 1) << 32 | static_cast<uint32_t>(target.output)); }
-  void end_part() { key_.ends.push_back(key_.words.size()); }
+  void add(uint64_t word, KeyField field) {
+    key_.words.push_back(word);
+    if (structure_) structure_->fields.push_back(field);
+  }
+  void add(const NodeCall::Target& target, KeyField field) {
+    add(static_cast<uint64_t>(target.call + 1) << 32 | static_cast<uint32_t>(target.output), field);
+  }
+  void end_part() {
+    if (structure_) structure_->ends.push_back(key_.words.size());
+  }
+
+  void add_size(int64_t size) {
+    if (!structure_) return key_.words.push_back(static_cast<uint64_t>(size));
+    structure_->sizes.values.push_back(size);
+    structure_->sizes.calls.push_back(place_);
+  }
 
   void add_type(const Tensor& tensor) {
     const TensorImpl& impl = *tensor.impl();
-    add(static_cast<uint64_t>(impl.dtype) << 32 | impl.sizes.size());
-    for (const int64_t size : impl.sizes) add(static_cast<uint64_t>(size));
+    add(static_cast<uint64_t>(impl.dtype) << 32 | impl.sizes.size(), KeyField::type);
+    for (const int64_t size : impl.sizes) add_size(size);
   }
 
   // The next gathered tensor: its type, and which one it is.
   void add_input() {
     const Tensor& tensor = inputs_[next_input_++];
-    if (!tensor.defined()) return add(0);
-    const auto [at, is_new] = known_.try_emplace(Memory{tensor.impl()->storage.get(), &tensor}, known_.size() + 1);
-    add(at->second);
-    if (is_new) add_type(tensor);
+    if (structure_) structure_->sizes.of_inputs.push_back(structure_->sizes.values.size());
+    if (!tensor.defined()) return add(0, KeyField::tensor);
+    const size_t known = known_.size();
+    const size_t number = number_of(tensor);
+    add(number, KeyField::tensor);
+    if (known_.size() > known) add_type(tensor);
+  }
+
+  // Those with one storage are a list, the newest first.
+  size_t number_of(const Tensor& tensor) {
+    const auto next = static_cast<uint32_t>(known_.size());
+    const auto [newest, is_new] = storages_.try_emplace(tensor.impl()->storage.get(), next);
+    for (uint32_t at = is_new ? none : newest; at != none; at = known_[at].before)
+      if (is_same_memory(*known_[at].tensor, tensor)) return at + 1;
+    known_.push_back({&tensor, is_new ? none : newest});
+    if (!is_new) storages_.set(tensor.impl()->storage.get(), next);
+    return next + 1;
   }
 
   void add_hooks(const Node& node) {
-    for (size_t output = 0; output < node.output_count(); ++output)
-      add(hooks_of_output(node, output).size() << 32 | count_retaining(node, output));
     const Node::Hooks* const hooks = node.existing_hooks();
-    add(static_cast<uint64_t>(hooks && !hooks->before.empty()) << 1 | static_cast<uint64_t>(hooks && !hooks->after.empty()));
+    for (size_t output = 0; output < node.output_count(); ++output)
+      add(hooks ? hooks->outputs[output].hooks.snapshot().size() << 32 | count_retaining(node, output) : 0, KeyField::hooks);
+    add(static_cast<uint64_t>(hooks && !hooks->before.empty()) << 1 | static_cast<uint64_t>(hooks && !hooks->after.empty()), KeyField::node_hooks);
   }
 
   void add(const NodeCall& one) {
+    ++place_;
     Node& node = *one.node;
-    add(static_cast<uint64_t>(one.is_needed));
-    add(one.needed);
-    for (const NodeCall::Target& target : one.targets) add(target);
-    for (const NodeCall::Asked& asked : one.asked) add(asked.input << 32 | static_cast<uint32_t>(asked.output));
-    add_hooks(node);
-    if (const Tensor* const leaf = node.accumulates_into()) {
-      add_type(*leaf);
-      add(static_cast<uint64_t>(gradient_of(*leaf).defined()) | static_cast<uint64_t>(post_accumulate_hooks(*leaf).size()) << 8);
-    } else if (const auto* const traced = dynamic_cast<const TracedNode*>(&node)) {
-      key_.formulas.push_back(traced->formula());
-      add(reinterpret_cast<uintptr_t>(key_.formulas.back().get()));
-      traced->append_key(key_.words);
-      for (size_t i = 0; i < one.saved; ++i) add_input();
+    if (structure_) structure_->sizes.of_calls.push_back(structure_->sizes.values.size());
+    if (one.leaf) {
+      add_leaf(*one.leaf);
+    } else if (one.traced) {
+      add(*one.traced);
     } else if (const auto* const function = dynamic_cast<const FunctionNode*>(&node)) {
-      add(std::hash<std::string>()(function->node_name));
+      add(std::hash<std::string>()(function->node_name), KeyField::function);
       for (const TensorType& type : function->inputs) {
-        add(static_cast<uint64_t>(type.dtype) << 32 | type.shape.size());
-        for (const Int size : type.shape) add(static_cast<uint64_t>(size.hint()));
+        add(static_cast<uint64_t>(type.dtype) << 32 | type.shape.size(), KeyField::type);
+        for (const Int size : type.shape) add_size(size.hint());
       }
     }
+    if (structure_) structure_->sizes.own_ends.push_back(structure_->sizes.values.size());
+    add(static_cast<uint64_t>(one.is_needed), KeyField::is_needed);
+    add(one.needed, KeyField::needed);
+    for (const NodeCall::Target& target : one.targets) add(target, KeyField::target);
+    for (const NodeCall::Asked& asked : one.asked) add(asked.input << 32 | static_cast<uint32_t>(asked.output), KeyField::asked);
+    if (!one.leaf || node.existing_hooks()) add_hooks(node);
+    for (size_t i = 0; i < one.saved; ++i) add_input();
     end_part();
   }
 
-  struct Memory {
-    const Storage* storage;
+  void add_leaf(const Tensor& leaf) {
+    add_type(leaf);
+    const std::lock_guard lock(autograd_mutex(*leaf.impl()));
+    const TensorAutograd& state = autograd_of(*leaf.impl());
+    const size_t hooks = state.hooks.empty() ? 0 : state.hooks.snapshot().size();
+    const size_t after = state.post_accumulate_hooks.empty() ? 0 : state.post_accumulate_hooks.snapshot().size();
+    add(uint64_t{state.grad.defined()} | uint64_t{hooks} << 8 | uint64_t{after} << 32, KeyField::leaf);
+  }
+
+  void add(const TracedNode& node) {
+    if (!structure_) {
+      add(reinterpret_cast<uintptr_t>(node.formula()), KeyField::operation);
+      return node.append_key(key_.words);
+    }
+    key_.formulas.push_back(node.share_formula());
+    const size_t first = key_.words.size();
+    if (!node.append_structure(key_.words, structure_->sizes.values)) structure_->sizes.has_constants = true;
+    structure_->sizes.calls.resize(structure_->sizes.values.size(), place_);
+    structure_->fields.resize(key_.words.size(), KeyField::argument);
+    if (first < structure_->fields.size()) structure_->fields[first] = KeyField::operation;
+  }
+
+  static constexpr uint32_t none = ~uint32_t{0};
+  struct Known {
     const Tensor* tensor;
-    bool operator==(const Memory& other) const { return is_same_memory(*tensor, *other.tensor); }
-  };
-  struct MemoryHash {
-    size_t operator()(const Memory& memory) const { return std::hash<const void*>()(memory.storage); }
+    uint32_t before;  // of the same storage
   };
 
   const BackwardCall& call_;
   const BackwardGraph& graph_;
   const std::vector<Tensor>& inputs_;
+  BackwardStructure* const structure_;
+  int place_ = -1;
   size_t next_input_ = 0;
-  std::unordered_map<Memory, size_t, MemoryHash> known_;
+  std::vector<Known> known_;
+  PointerMap storages_;  // the newest of known_ in each
   BackwardKey key_;
 };
 
 }  // namespace
 
-bool BackwardKey::same_part(const BackwardKey& other, size_t part) const {
+bool BackwardStructure::same_part(const BackwardStructure& other, size_t part) const {
   if (part >= parts() || part >= other.parts()) return false;
-  const auto begin = [part](const BackwardKey& key) { return key.words.begin() + static_cast<std::ptrdiff_t>(part == 0 ? 0 : key.ends[part - 1]); };
-  const auto end = [part](const BackwardKey& key) { return key.words.begin() + static_cast<std::ptrdiff_t>(key.ends[part]); };
-  return std::equal(begin(*this), end(*this), begin(other), end(other));
+  const auto word = [](const BackwardStructure& one, size_t end) { return one.key.words.begin() + static_cast<std::ptrdiff_t>(end); };
+  return std::equal(word(*this, begin(part)), word(*this, ends[part]), word(other, other.begin(part)), word(other, other.ends[part]));
 }
 
 BackwardKey backward_key(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs,
-                         const std::vector<std::string>& executors) {
-  return KeyWriter(call, graph, inputs).write(executors);
+                         const compiled_autograd::Options& options) {
+  return KeyWriter(call, graph, inputs, nullptr).write(options);
+}
+
+void keep_formulas(const BackwardGraph& graph, BackwardKey& key) {
+  for (const NodeCall& one : graph.calls)
+    if (one.traced) key.formulas.push_back(one.traced->share_formula());
+}
+
+BackwardStructure backward_structure(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs,
+                                     const compiled_autograd::Options& options) {
+  BackwardStructure out;
+  out.key = KeyWriter(call, graph, inputs, &out).write(options);
+  return out;
 }
 
 }  // namespace fulgurite

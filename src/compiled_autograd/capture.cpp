@@ -10,6 +10,7 @@
 #include "autograd/modes.h"
 #include "autograd/node_hooks.h"
 #include "autograd/traced_node.h"
+#include "compiled_autograd/jitted_names.h"
 #include "ops/dispatch.h"
 #include "tensor/same_memory.h"
 #include "tracing/tracer.h"
@@ -56,8 +57,17 @@ TensorType type_of_value(const Tensor& tensor) { return {tensor.shape(), tensor.
 /// Runs the engine's algorithm on proxies.
 class Recorder {
  public:
-  Recorder(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs)
-      : call_(call), graph_(graph), inputs_(inputs), tracer_("compiled_backward"), gradients_(graph.calls.size()), asked_(call.inputs.size()) {}
+  Recorder(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs, const BackwardSizes& sizes,
+           const SizePattern& pattern)
+      : call_(call),
+        graph_(graph),
+        inputs_(inputs),
+        sizes_(sizes),
+        pattern_(pattern),
+        tracer_("compiled_backward"),
+        symbols_(pattern.symbols()),
+        gradients_(graph.calls.size()),
+        asked_(call.inputs.size()) {}
 
   CapturedBackward run() {
     const InterpreterScope scope(&tracer_);
@@ -76,11 +86,31 @@ class Recorder {
       out_.asked.push_back({i, asked_[i].sources});
     }
     out_.trace = tracer_.finish(Value(std::move(results)));
+    std::ranges::stable_partition(out_.trace.args, [](const Value& argument) { return argument.is_tensor(); });
     if (!tracer_.captures().empty()) throw InternalError("compiled autograd: a node's backward reads a tensor that it did not save");
     return std::move(out_);
   }
 
  private:
+  // One of the gathered sizes.
+  Int size(size_t place) {
+    const int symbol = pattern_.symbol(place);
+    if (symbol < 0) return pattern_.size(place);
+    Int& known = symbols_[static_cast<size_t>(symbol)];
+    if (!known.is_symbolic()) known = tracer_.add_integer(pattern_.size(place), text::cat("size_", named_symbols_++), symbol);
+    return known;
+  }
+  TensorType with_sizes(TensorType type, size_t first) {
+    for (Int& one : type.shape) one = size(first++);
+    return type;
+  }
+  std::vector<Int> own_sizes(int place) {
+    std::vector<Int> own;
+    if (pattern_.has_symbols())
+      for (size_t at = sizes_.of_calls[static_cast<size_t>(place)]; at < sizes_.own_ends[static_cast<size_t>(place)]; ++at) own.push_back(size(at));
+    return own;
+  }
+
   // The proxy for the next gathered tensor; the same one for the same memory.
   Tensor next_input(const std::string& name) {
     const size_t place = next_input_++;
@@ -88,13 +118,13 @@ class Recorder {
     if (!concrete.defined()) return {};
     for (size_t k = 0; k < out_.arguments.size(); ++k)
       if (!out_.arguments[k].is_leaf && is_same_memory(inputs_[out_.arguments[k].place], concrete)) return arguments_[k];
-    return add_argument({false, place}, concrete, name);
+    return add_argument({false, place}, concrete, sizes_.of_inputs[place], name);
   }
 
-  Tensor add_argument(CapturedBackward::Argument source, const Tensor& concrete, const std::string& name) {
+  Tensor add_argument(CapturedBackward::Argument source, const Tensor& concrete, size_t first_size, const std::string& name) {
     int& number = source.is_leaf ? leaves_ : source.place < call_.gradients.size() ? given_ : saved_;
     out_.arguments.push_back(source);
-    arguments_.push_back(tracer_.add_argument(type_of_value(concrete), false, text::cat(name, "_", number++)));
+    arguments_.push_back(tracer_.add_argument(with_sizes(type_of_value(concrete), first_size), false, text::cat(name, "_", number++)));
     return arguments_.back();
   }
 
@@ -207,12 +237,15 @@ class Recorder {
       accumulate(place, gradients);
       return {};
     }
-    if (auto* const traced = dynamic_cast<TracedNode*>(&node)) {
+    if (TracedNode* const traced = call.traced) {
       if (!is_given) return {};
       std::vector<Tensor> given;
       for (const Gradient& gradient : gradients) given.push_back(gradient.value);
       Gradients of_inputs;
-      for (Tensor& tensor : traced->record(saved, std::move(given), call.needed)) of_inputs.push_back({std::move(tensor), any_of(gradients)});
+      const size_t first_line = tracer_.recorded().size();
+      const std::vector<Int> sizes = own_sizes(place);
+      for (Tensor& tensor : traced->record(saved, std::move(given), call.needed, sizes)) of_inputs.push_back({std::move(tensor), any_of(gradients)});
+      jitted_.name(*traced, tracer_.recorded().subspan(first_line));
       // Hooks after the node see what is asked for.
       if (!call_.inputs.empty())
         for (size_t i = 0; i < of_inputs.size(); ++i)
@@ -226,9 +259,11 @@ class Recorder {
     const Tensor& leaf = *graph_.calls[static_cast<size_t>(place)].node->accumulates_into();
     const size_t hooks = post_accumulate_hooks(leaf).size();
     if (!gradients[0].defined() && hooks == 0) return;
-    const Value variable = tracer_.value_of(add_argument({true, static_cast<size_t>(place)}, leaf, "leaf"));
+    const size_t first_size = sizes_.of_calls[static_cast<size_t>(place)];
+    const Value variable = tracer_.value_of(add_argument({true, static_cast<size_t>(place)}, leaf, first_size, "leaf"));
     if (gradients[0].defined())
-      line({.kind = Effect::Kind::accumulate_grad, .call = place, .of_outputs = places_of(gradients)}, {variable, tracer_.value_of(gradients[0].value)}, {});
+      line({.kind = Effect::Kind::accumulate_grad, .call = place, .of_outputs = places_of(gradients)},
+           {variable, tracer_.value_of(gradients[0].value)}, {});
     for (size_t hook = 0; hook < hooks; ++hook)
       line({.kind = Effect::Kind::post_accumulate_hook, .call = place, .hook = hook}, {variable}, {}, {{"hook_type", Value("post_acc_grad_hook")}});
   }
@@ -239,9 +274,12 @@ class Recorder {
     std::vector<TensorType> types;
     // Hooks after the node see all that it gives.
     const bool is_seen = function.existing_hooks() != nullptr && !function.existing_hooks()->after.empty();
+    size_t next_size = sizes_.of_calls[static_cast<size_t>(place)];
     for (size_t i = 0; i < call.targets.size(); ++i) {
+      const size_t first_size = next_size;
+      next_size += function.inputs[i].shape.size();
       if (call.targets[i].call < 0 && !(is_seen && function.is_tensor[i])) continue;
-      types.push_back(function.inputs[i]);
+      types.push_back(with_sizes(function.inputs[i], first_size));
       effect.results.push_back({i, types.back()});
     }
     const std::vector<Effect::Result> places = effect.results;
@@ -254,7 +292,12 @@ class Recorder {
   const BackwardCall& call_;
   const BackwardGraph& graph_;
   const std::vector<Tensor>& inputs_;
+  const BackwardSizes& sizes_;
+  const SizePattern& pattern_;
   Tracer tracer_;
+  std::vector<Int> symbols_;  // of the pattern, as far as they are arguments
+  int named_symbols_ = 0;
+  JittedNames jitted_{graph_};
   std::vector<Gradients> gradients_;  // by call and output
   Gradients asked_;
   std::vector<Tensor> arguments_;
@@ -268,11 +311,12 @@ class Recorder {
 }  // namespace
 
 std::vector<Tensor> gather_inputs(const BackwardCall& call, BackwardGraph& graph) {
-  std::vector<Tensor> inputs = call.gradients;
+  std::vector<Tensor> inputs;
+  inputs.reserve(2 * graph.calls.size() + call.gradients.size());
+  inputs.assign(call.gradients.begin(), call.gradients.end());
   for (NodeCall& one : graph.calls) {
     const size_t before = inputs.size();
-    const auto* const traced = dynamic_cast<const TracedNode*>(one.node);
-    if (traced != nullptr && one.is_needed) traced->append_saved(inputs);
+    if (one.traced != nullptr && one.is_needed) one.traced->append_saved(inputs);
     one.saved = inputs.size() - before;
   }
   return inputs;
@@ -282,15 +326,15 @@ std::string why_not_captured(const BackwardCall& call, const BackwardGraph& grap
   if (call.create_graph) return "the gradients are to be differentiated again (create_graph)";
   if (autograd_modes().detects_anomaly || autograd_modes().checks_nan) return "anomalies are to be detected";
   for (const NodeCall& one : graph.calls) {
-    Node& node = *one.node;
-    const bool is_known = node.accumulates_into() || dynamic_cast<const TracedNode*>(&node) || dynamic_cast<const FunctionNode*>(&node);
-    if (!is_known) return text::cat(node.name(), " is not captured yet");
+    const bool is_known = one.leaf || one.traced || dynamic_cast<const FunctionNode*>(one.node);
+    if (!is_known) return text::cat(one.node->name(), " is not captured yet");
   }
   return {};
 }
 
-CapturedBackward capture(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs) {
-  return Recorder(call, graph, inputs).run();
+CapturedBackward capture(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs, const BackwardSizes& sizes,
+                         const SizePattern& pattern) {
+  return Recorder(call, graph, inputs, sizes, pattern).run();
 }
 
 }  // namespace fulgurite

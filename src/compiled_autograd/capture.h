@@ -6,7 +6,9 @@
 #include <fulgurite/trace.h>
 
 #include "compiled_autograd/backward_graph.h"
+#include "compiled_autograd/backward_key.h"
 #include "compiled_autograd/effects.h"
+#include "compiled_autograd/size_pattern.h"
 
 namespace fulgurite {
 
@@ -32,8 +34,13 @@ struct CapturedBackward {
   std::vector<Result> asked;
 };
 
-/// Records the backward of a graph: what each node's backward computes, its hooks, and how gradients add up. `inputs` is what gather_inputs() gave.
-CapturedBackward capture(const BackwardCall&, const BackwardGraph&, const std::vector<Tensor>& inputs);
+/// Records the backward of a graph: what each node's backward computes, its hooks, and how gradients add up. `inputs` is what gather_inputs()
+/// gave, `sizes` theirs and the nodes'. Symbols are arguments of the trace, by NumberProxy::input those of the pattern.
+///
+/// Values that come from the backward of a jitted function are named after those of that one: `aot0_t3` is t3 of the first such function in the
+/// forward, `aot0_1_t3` the same at its second use.
+CapturedBackward capture(const BackwardCall&, const BackwardGraph&, const std::vector<Tensor>& inputs, const BackwardSizes& sizes,
+                         const SizePattern&);
 
 /// Why a graph cannot be captured: the node, and what of it; empty where it can.
 std::string why_not_captured(const BackwardCall&, const BackwardGraph&);

@@ -1,19 +1,16 @@
-// Captured backwards: found by their keys, run, and told about.
+// Backwards in the scope of compiled autograd: found by their keys, or captured, and run.
 #include <fulgurite/compiled_autograd.h>
 
-#include <algorithm>
 #include <mutex>
 #include <optional>
-#include <unordered_map>
 
 #include <fulgurite/error.h>
 
 #include "autograd/backward_run.h"
 #include "autograd/modes.h"
-#include "compiled_autograd/backward_key.h"
-#include "compiled_autograd/capture.h"
+#include "compiled_autograd/captures.h"
+#include "compiled_autograd/compile_backward.h"
 #include "ops/dispatch.h"
-#include "pipeline/pipeline.h"
 #include "support/context.h"
 #include "support/log.h"
 
@@ -21,87 +18,13 @@ namespace fulgurite {
 
 namespace {
 
-struct CompiledBackward {
-  BackwardKey key;
-  std::vector<std::string> node_names;  // by call
-  CapturedBackward captured;
-  std::vector<Trace> traces;
-  std::shared_ptr<Program> program;
-};
-
-/// All that was captured. Thread-safe.
-class Captures {
- public:
-  static Captures& all() {
-    static auto* const captures = new Captures;  // never destroyed: static destructors may still run backwards
-    return *captures;
-  }
-
-  std::shared_ptr<const CompiledBackward> find(const BackwardKey& key) {
-    const std::lock_guard lock(mutex_);
-    const auto [begin, end] = by_hash_.equal_range(key.hash);
-    for (auto at = begin; at != end; ++at)
-      if (at->second->key == key) return last_ = at->second;
-    return nullptr;
-  }
-  void add(const std::shared_ptr<const CompiledBackward>& compiled) {
-    const std::lock_guard lock(mutex_);
-    by_hash_.emplace(compiled->key.hash, compiled);
-    last_ = compiled;
-    ++count_;
-  }
-  /// The first node of a graph that no capture with the same nodes before it has, in words.
-  std::string miss(const BackwardKey& key, const std::vector<std::string>& node_names) {
-    const std::lock_guard lock(mutex_);
-    std::vector<const CompiledBackward*> alike;
-    for (const auto& [hash, compiled] : by_hash_) alike.push_back(compiled.get());
-    for (size_t part = 0; part < key.parts(); ++part) {
-      std::vector<const CompiledBackward*> still;
-      std::copy_if(alike.begin(), alike.end(), std::back_inserter(still), [&](const CompiledBackward* c) { return key.same_part(c->key, part); });
-      if (still.empty()) return miss_at(part, key, node_names, alike);
-      alike = std::move(still);
-    }
-    return "Cache miss: a longer backward begins in the same way";
-  }
-  int64_t count() {
-    const std::lock_guard lock(mutex_);
-    return count_;
-  }
-  std::vector<Trace> last_traces() {
-    const std::lock_guard lock(mutex_);
-    return last_ ? last_->traces : std::vector<Trace>();
-  }
-  void reset() {
-    const std::lock_guard lock(mutex_);
-    by_hash_.clear();
-    last_.reset();
-    count_ = 0;
-  }
-
- private:
-  static std::string name_of_part(size_t part, const std::vector<std::string>& node_names) {
-    return part == 0 ? std::string("GraphRoot") : part <= node_names.size() ? node_names[part - 1] : std::string();
-  }
-  static std::string miss_at(size_t part, const BackwardKey& key, const std::vector<std::string>& node_names,
-                             const std::vector<const CompiledBackward*>& alike) {
-    const std::string name = name_of_part(part, node_names);
-    std::vector<size_t> sizes;
-    for (const CompiledBackward* other : alike)
-      if (part < other->key.parts() && name_of_part(part, other->node_names) == name) sizes.push_back(other->key.bytes_of(part));
-    return text::cat("Cache miss due to new autograd node: ", name, " (NodeCall ", part, ") with key size ", key.bytes_of(part), ", previous key sizes=[",
-                     text::join(sizes, [](size_t size) { return std::to_string(size); }), "]");
-  }
-
-  std::mutex mutex_;
-  std::unordered_multimap<uint64_t, std::shared_ptr<const CompiledBackward>> by_hash_;
-  std::shared_ptr<const CompiledBackward> last_;
-  int64_t count_ = 0;
-};
-
-std::vector<std::string> names_of(const BackwardGraph& graph) {
-  std::vector<std::string> names;
-  for (const NodeCall& one : graph.calls) names.push_back(one.node->name());
-  return names;
+// "model.cpp:12"
+std::string line_of(const Node& node) {
+  const SourceLocation at = node.source();
+  if (at.line <= 0) return {};
+  std::string_view file = at.file;
+  if (const size_t slash = file.rfind('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
+  return text::cat(file, ":", at.line);
 }
 
 class Interceptor final : public BackwardInterceptor {
@@ -122,37 +45,38 @@ class Interceptor final : public BackwardInterceptor {
     BackwardRun run({});  // whom checkpoints and hooks tell what is to be done at its end
     const std::optional<std::vector<Tensor>> inputs = inputs_of(call, graph);
     if (!inputs) return std::nullopt;
-    BackwardKey key = backward_key(call, graph, *inputs, options_.executors);
+    BackwardKey key = backward_key(call, graph, *inputs, options_);
     std::shared_ptr<const CompiledBackward> compiled = Captures::all().find(key);
-    if (!compiled) compiled = make(call, graph, *inputs, std::move(key));
+    if (!compiled) [[unlikely]] compiled = make({call, graph, *inputs, options_}, std::move(key));
+    if (!compiled) return std::nullopt;
     std::vector<Tensor> asked = run_compiled(*compiled, call, graph, *inputs);
     run.run_callbacks();
     return asked;
   }
 
  private:
-  std::shared_ptr<const CompiledBackward> make(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs, BackwardKey key) {
-    auto compiled = std::make_shared<CompiledBackward>();
-    compiled->node_names = names_of(graph);
-    if (logs(LogChannel::compiled_autograd_verbose))
-      log(LogChannel::compiled_autograd_verbose, Captures::all().miss(key, compiled->node_names));
-    compiled->key = std::move(key);
-    compiled->captured = capture(call, graph, inputs);
-    if (logs(LogChannel::compiled_autograd_verbose) || logs(LogChannel::compiled_autograd)) {
-      const bool is_verbose = logs(LogChannel::compiled_autograd_verbose);
-      const std::string text = print(compiled->captured.trace, {.time = false, .source = true, .strides = is_verbose});
-      log(is_verbose ? LogChannel::compiled_autograd_verbose : LogChannel::compiled_autograd,
-          text::cat("TRACED GRAPH\n===== Compiled autograd graph =====\n", text));
+  static std::shared_ptr<const CompiledBackward> make(const BackwardRequest& request, BackwardKey key) {
+    const std::lock_guard lock(Captures::all().making());
+    if (auto known = Captures::all().find(key)) return known;
+    bool is_new = false;
+    const BackwardStructure shape = backward_structure(request.call, request.graph, request.inputs, request.options);
+    StructureOfBackward& structure = Captures::all().structure(shape, is_new);
+    if (is_new)
+      for (const NodeCall& one : request.graph.calls) {
+        structure.node_names.push_back(one.node->name());
+        structure.node_lines.push_back(line_of(*one.node));
+      }
+    if (structure.failure.empty()) {
+      try {
+        return compile_backward(request, structure, shape.sizes, std::move(key));
+      } catch (const std::exception& error) {
+        structure.failure = text::cat("compiled autograd: a backward of ", request.graph.calls.size(), " nodes, ", structure.node_names.front(),
+                                      " first, could not be compiled: ", error.what());
+        if (!request.options.fullgraph) warn(structure.failure + "; the eager engine runs it, now and from now on");
+      }
     }
-    PipelineOptions options;
-    options.executors = options_.executors;
-    options.fuses_everything = !options_.executors.empty();
-    CompiledFunction function = compile(compiled->captured.trace, false, options);
-    compiled->traces = std::move(function.forward_traces);
-    compiled->program = std::move(function.forward);
-    context().unique_graphs.fetch_add(1, std::memory_order_relaxed);
-    Captures::all().add(compiled);
-    return compiled;
+    if (request.options.fullgraph) throw UserError(structure.failure);
+    return nullptr;
   }
 
   // Where something was freed or written the engine stops with an error, after the hooks that come before.
@@ -166,16 +90,18 @@ class Interceptor final : public BackwardInterceptor {
 
   static std::vector<Tensor> run_compiled(const CompiledBackward& compiled, const BackwardCall& call, const BackwardGraph& graph,
                                           const std::vector<Tensor>& inputs) {
+    const CapturedBackward& captured = compiled.capture->captured;
     std::vector<Tensor> arguments;
-    for (const CapturedBackward::Argument& argument : compiled.captured.arguments)
-      arguments.push_back(argument.is_leaf ? *graph.calls[argument.place].node->accumulates_into() : inputs[argument.place]);
-    CompiledRun effects(graph, compiled.captured.effects);
+    arguments.reserve(captured.arguments.size());
+    for (const CapturedBackward::Argument& argument : captured.arguments)
+      arguments.push_back(argument.is_leaf ? *graph.calls[argument.place].leaf : inputs[argument.place]);
+    CompiledRun effects(graph, compiled.effects);
     autograd_modes().compiled_run = &effects;
     std::vector<Tensor> results;
     compiled.program->run(arguments, results);
     std::vector<Tensor> asked(call.inputs.size());
     for (size_t i = 0; i < results.size(); ++i)
-      if (const auto& [input, sources] = compiled.captured.asked[i]; effects.is_there(sources)) asked[input] = std::move(results[i]);
+      if (const auto& [input, sources] = captured.asked[i]; effects.is_there(sources)) asked[input] = std::move(results[i]);
     if (!call.keep_graph)
       for (const NodeCall& one : graph.calls)
         if (one.is_needed) one.node->release_saved();

@@ -87,9 +87,11 @@ bool accept(Arguments) { return true; }
 void run_effect(Arguments arguments, SourceLocation, Results& results) {
   CompiledRun* const run = autograd_modes().compiled_run;
   if (run == nullptr) throw UserError("a captured backward runs only in compiled autograd's scope: it needs the graph that it is of");
+  const auto effect = static_cast<size_t>(arguments[0].integer().hint());
+  if (arguments.size() == 3 && arguments[2].is_tensor() && run->accumulates(effect)) return run->accumulate(effect, arguments[2].tensor());
   std::vector<Tensor> tensors;
   for (const Argument& argument : arguments.subspan(1)) append_tensors(argument, tensors);
-  for (Tensor& result : run->run(static_cast<size_t>(arguments[0].integer().hint()), std::move(tensors))) results.push_back(owned(std::move(result)));
+  for (Tensor& result : run->run(effect, std::move(tensors))) results.push_back(owned(std::move(result)));
 }
 
 /// Takes the tensors of a line, in order, to the places that they are for; what has not come is undefined.
@@ -158,6 +160,13 @@ bool CompiledRun::is_there(const Sources& sources) const {
   return sources.empty() || std::ranges::any_of(sources, [this](int source) { return came_[static_cast<size_t>(source)] != 0; });
 }
 
+bool CompiledRun::accumulates(size_t effect) const { return effects_[effect].kind == Effect::Kind::accumulate_grad; }
+
+void CompiledRun::accumulate(size_t effect, const Tensor& gradient) {
+  if (!is_there(effects_[effect].of_outputs[0].sources)) return;
+  accumulate_in_turn(*graph_.calls[static_cast<size_t>(effects_[effect].call)].leaf, gradient, false);
+}
+
 // Of what came out, what the line has: zeros where nothing came.
 std::vector<Tensor> CompiledRun::chosen(std::vector<Tensor> found, const Effect& effect) {
   std::vector<Tensor> out;
@@ -173,7 +182,7 @@ std::vector<Tensor> CompiledRun::run(size_t number, std::vector<Tensor> argument
   const NodeCall& call = graph_.calls[static_cast<size_t>(effect.call)];
   Node& node = *call.node;
   // Whoever is called may keep what is the program's only until its next step.
-  if (effect.kind != Effect::Kind::accumulate_grad && effect.kind != Effect::Kind::post_accumulate_hook)
+  if (effect.kind != Effect::Kind::post_accumulate_hook)
     for (Tensor& argument : arguments) argument = clone(argument);
   Spread spread(*this, std::move(arguments));
   switch (effect.kind) {
@@ -185,10 +194,7 @@ std::vector<Tensor> CompiledRun::run(size_t number, std::vector<Tensor> argument
     case Effect::Kind::retain_grad:
       hand_to_retaining(node, effect.output, spread.next(effect.of_outputs)[0]);
       return {};
-    case Effect::Kind::accumulate_grad:
-      spread.next();  // the leaf
-      accumulate_in_turn(*node.accumulates_into(), std::move(spread.next(effect.of_outputs)[0]), false);
-      return {};
+    case Effect::Kind::accumulate_grad: return {};  // accumulate()
     case Effect::Kind::post_accumulate_hook:
       post_accumulate_hooks_[number][effect.hook](*node.accumulates_into());
       return {};

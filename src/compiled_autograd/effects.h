@@ -52,6 +52,9 @@ class CompiledRun {
 
   /// What the effect gives; `arguments` are the tensors of its line.
   std::vector<Tensor> run(size_t effect, std::vector<Tensor> arguments);
+  /// Whether the effect is that a gradient is added to a leaf's, and doing it.
+  bool accumulates(size_t effect) const;
+  void accumulate(size_t effect, const Tensor& gradient);
   /// Whether a gradient has come.
   bool is_there(const Sources&) const;
 

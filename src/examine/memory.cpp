@@ -7,6 +7,7 @@
 #include "examine/written_inputs.h"
 #include "ir/print_common.h"
 #include "ir/uses.h"
+#include "ir/without_numbers.h"
 #include "ops/rules.h"
 #include "ops/symbols.h"
 #include "tensor/tensor_impl.h"
@@ -232,9 +233,22 @@ class Walk {
   MemoryReport report_;
 };
 
+// Symbols have the values of the call that was recorded.
+Trace with_recorded_numbers(const Trace& trace) {
+  if (!has_numbers(trace)) return trace;
+  NumberValues recorded;
+  return without_numbers(trace, recorded);
+}
+
 }  // namespace
 
-MemoryReport memory(const Trace& trace) { return Walk(trace).run(); }
-std::vector<Lifetime> lifetimes(const Trace& trace) { return Walk(trace).lifetimes(); }
+MemoryReport memory(const Trace& trace) {
+  const Trace fixed = with_recorded_numbers(trace);
+  return Walk(fixed).run();
+}
+std::vector<Lifetime> lifetimes(const Trace& trace) {
+  const Trace fixed = with_recorded_numbers(trace);
+  return Walk(fixed).lifetimes();
+}
 
 }  // namespace fulgurite::examine

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/number_guards.h"
 #include "jit/recording.h"
 #include "pipeline/pipeline.h"
 
@@ -20,8 +21,7 @@ struct Stages {
 /// shares. Never changed once made, but for what VersionStore keeps of it.
 struct SymbolicVersion {
   SmallVector<uint64_t, 64> key;  // of the arguments, without what symbols stand for
-  /// Numbers that must be what they were in the recorded call, for the trace to be the one that would be recorded.
-  std::vector<Ref<const NumberProxy>> guards;
+  NumberGuards guards;
   Recording recording;
   bool is_differentiated = false;
   CompiledFunction compiled;  // without its stages

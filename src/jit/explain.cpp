@@ -179,7 +179,7 @@ std::string explain(const Jitted& f) {
       out += "\n  holds where: ";
       const auto& guards = version->symbolic->guards;
       out += guards.empty() ? std::string("the sizes and numbers may be any")
-                            : text::join(guards, [](const auto& guard) { return detail::guard_text(*guard); });
+                            : text::join(guards, [](const auto& guard) { return guard_text(*guard); });
     }
     out += "\n  captured: ";
     if (version->captures.empty()) out += "no tensors";

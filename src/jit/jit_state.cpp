@@ -178,7 +178,7 @@ std::vector<Change> JitState::changes(const Leaves& leaves, const std::vector<st
   if (newest->symbolic && uses_symbols(leaves) && same_words(newest->symbolic->key, leaves.key_without_symbols())) {
     const std::vector<uint64_t> given = leaves.symbol_values();
     NumberValues values(given);
-    if (const NumberProxy* guard = failed_guard(*newest->symbolic, values))
+    if (const NumberProxy* guard = failed_guard(newest->symbolic->guards, values))
       return {{"answers about sizes and numbers", text::cat(guard_text(*guard), " no longer holds"), Change::Kind::guard}};
   }
   return changes_since(*newest, leaves, names);

@@ -112,10 +112,6 @@ void run_version(const CompiledVersion&, const Leaves&, CallResult&);
 
 /// The prologue of a version: how the inputs of its computation are taken out of the arguments and what is checked, as a trace.
 std::vector<Trace> make_prologue(const CompiledVersion&, const Trace& computation, const std::vector<LeafPath>&, const Leaves&);
-/// "i0 == 3", "not (i0 == i1)": a guard as it is printed for people.
-std::string guard_text(const NumberProxy&);
-/// The first guard that does not hold for these values; null where all do.
-const NumberProxy* failed_guard(const SymbolicVersion&, NumberValues&);
 
 /// Throws UserError when an option names something unknown or asks for what this version does not do.
 void check_options(const JitOptions&, SourceLocation);

@@ -63,6 +63,8 @@ bool cancel(Shape& sizes, Int size) {
 
 }  // namespace
 
+bool may_be_size(Int n) { return n.hint() >= 0; }
+
 Shape resolve_shape(const Shape& input, std::span<const Int> wanted) {
   Shape shape(wanted.data(), wanted.size());
   // Sizes that occur on both sides are left out of the products, so that symbols stay what they are.
@@ -71,12 +73,12 @@ Shape resolve_shape(const Shape& input, std::span<const Int> wanted) {
   Int known = 1;
   size_t inferred = shape.size();
   for (size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] == -1) {
+    if (!may_be_size(shape[i]) && shape[i] == -1) {
       require(inferred == shape.size(), "only one size may be -1, got ", shape);
       inferred = i;
       continue;
     }
-    require(shape[i] >= 0, "a size is negative: ", shape);
+    require(may_be_size(shape[i]), "a size is negative: ", shape);
     if (!symbolic || !cancel(rest, shape[i])) known = known * shape[i];
     else left_out.push_back(shape[i]);
   }

@@ -19,6 +19,8 @@ Range clamp_range(std::optional<Int> start, std::optional<Int> stop, Int size);
 /// How many steps of `step` lie in the range.
 Int range_length(const Range& range, Int step);
 
+/// Whether a wanted size is one, and not -1. Nothing is asked of a symbol: where values are given to symbols, the rules are asked again.
+bool may_be_size(Int);
 /// The sizes that reshape(input, wanted) gives: -1 filled in, the number of elements checked.
 Shape resolve_shape(const Shape& input, std::span<const Int> wanted);
 /// The strides under which a strided tensor's elements, in order, have other sizes; false where only a copy will do.

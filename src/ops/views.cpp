@@ -21,15 +21,16 @@ Shape expanded(const Shape& input, std::span<const Int> wanted) {
     const bool keeps = !wanted[d].is_symbolic() && wanted[d].hint() == -1;
     if (d < added) {
       require(!keeps, "-1 is not allowed for a new dimension, in ", result);
-      require(wanted[d] >= 0, "a size is negative: ", result);
+      require(may_be_size(wanted[d]), "a size is negative: ", result);
       continue;
     }
     const Int size = input[d - added];
     if (keeps) result[d] = size;
     else if (wanted[d].is_symbolic() && wanted[d].proxy() == size.proxy()) continue;
     else {
-      require(size == wanted[d] || size == 1, "a tensor of shape ", input, " cannot be expanded to ", result);
-      require(wanted[d] >= 0, "a size is negative: ", result);
+      const bool is_one = !size.is_symbolic() && size.hint() == 1;
+      require(is_one || size == wanted[d] || size == 1, "a tensor of shape ", input, " cannot be expanded to ", result);
+      require(may_be_size(wanted[d]), "a size is negative: ", result);
     }
   }
   if (!result.is_symbolic()) result.numel();  // fails where the elements cannot be counted

@@ -6,6 +6,8 @@
 #include "ops/symbols.h"
 #include "tracing/argument_pack.h"
 #include "tracing/custom_function.h"
+#include "tracing/evaluate.h"
+#include "tracing/number_replay.h"
 #include "tracing/tracer.h"
 
 namespace fulgurite {
@@ -16,8 +18,8 @@ namespace {
 // its order and its tags.
 class Evaluation final : public ArgumentPack::Resolver {
  public:
-  explicit Evaluation(const Trace& trace)
-      : tensors_(trace.next_id), recorder_(dynamic_cast<Tracer*>(innermost_interpreter())) {
+  explicit Evaluation(const Trace& trace, NumberReplay* numbers = nullptr)
+      : tensors_(trace.next_id), numbers_(numbers), recorder_(dynamic_cast<Tracer*>(innermost_interpreter())) {
     if (!recorder_) return;
     outer_tags_ = recorder_->tags();
     outer_sequence_ = recorder_->sequence();
@@ -40,6 +42,7 @@ class Evaluation final : public ArgumentPack::Resolver {
     const Symbol* symbol = bound.symbol;
     if (symbol == &prims_return_symbol || symbol == &prims_unpack_sequence_symbol || symbol == &prims_clear_collection_symbol)
       return;
+    if (numbers_ && makes_numbers(bound)) return;
     if (symbol == &prims_del_symbol) {
       for_each_argument(bound, [&](const Value& value) { give(value, Tensor()); });
       return;
@@ -59,8 +62,21 @@ class Evaluation final : public ArgumentPack::Resolver {
   }
 
   Tensor tensor(const detail::Ref<TensorProxy>& proxy) override { return tensors_[proxy->id]; }
+  Int integer(Int symbol) override { return numbers_ ? numbers_->integer(*symbol.proxy()) : symbol; }
+  Float floating(Float symbol) override { return numbers_ ? numbers_->floating(*symbol.proxy()) : symbol; }
+  Bool boolean(Bool symbol) override { return numbers_ ? numbers_->boolean(*symbol.proxy()) : symbol; }
 
  private:
+  // A number knows how it comes about.
+  static bool makes_numbers(const BoundSymbol& bound) {
+    bool any = false, all = true;
+    for_each_output(bound, [&](const Value& value) {
+      any = any || (value.is_proxy() && !value.is_tensor());
+      all = all && !value.is_tensor();
+    });
+    return any && all;
+  }
+
   void call(const BoundSymbol& custom) {
     take_tags(custom);
     std::vector<Tensor> arguments;
@@ -88,6 +104,7 @@ class Evaluation final : public ArgumentPack::Resolver {
 
   const AutocastScope as_recorded_{std::nullopt};
   std::vector<Tensor> tensors_;
+  NumberReplay* numbers_;
   Tracer* recorder_;
   Tags outer_tags_;
   int outer_sequence_ = 0;
@@ -95,9 +112,9 @@ class Evaluation final : public ArgumentPack::Resolver {
 
 }  // namespace
 
-std::vector<Tensor> evaluate(const Trace& trace, std::span<const Tensor> inputs) {
-  Evaluation evaluation(trace);
-  const std::vector<Value> expected = input_values(trace);
+namespace {
+
+std::vector<Tensor> evaluate_lines(Evaluation& evaluation, const Trace& trace, const std::vector<Value>& expected, std::span<const Tensor> inputs) {
   if (expected.size() != inputs.size())
     throw InternalError(text::cat(trace.name, " takes ", expected.size(), " inputs, got ", inputs.size()));
   for (size_t i = 0; i < inputs.size(); ++i) evaluation.give(expected[i], inputs[i]);
@@ -105,6 +122,24 @@ std::vector<Tensor> evaluate(const Trace& trace, std::span<const Tensor> inputs)
   std::vector<Tensor> results;
   for (const Value& value : returned_values(trace)) results.push_back(evaluation.get(value));
   return results;
+}
+
+}  // namespace
+
+std::vector<Tensor> evaluate(const Trace& trace, std::span<const Tensor> inputs) {
+  Evaluation evaluation(trace);
+  return evaluate_lines(evaluation, trace, input_values(trace), inputs);
+}
+
+std::vector<Tensor> evaluate(const Trace& trace, std::span<const Tensor> inputs, std::span<const Int> given) {
+  NumberReplay numbers(given);
+  if (trace.numbers)
+    for (const auto& number : *trace.numbers)
+      if (number->constraint == NumberProxy::Constraint::fixed) numbers.fix(*number);
+  Evaluation evaluation(trace, &numbers);
+  std::vector<Value> expected = input_values(trace);
+  std::erase_if(expected, [](const Value& value) { return value.is_proxy() && !value.is_tensor(); });
+  return evaluate_lines(evaluation, trace, expected, inputs);
 }
 
 }  // namespace fulgurite

@@ -3,12 +3,12 @@
 
 #include <fulgurite/fulgurite.h>
 
-#include "support/context.h"
-#include "support/log.h"
-#include "support/stderr_text.h"
+#include "compiled_autograd/log_text.h"
 #include "support/test.h"
 
 using namespace fulgurite;
+using test::lines_with;
+using test::told;
 
 namespace {
 
@@ -16,36 +16,6 @@ struct Model {
   nn::Linear linear{10, 10};
   Tensor operator()(Tensor x) const { return linear(x); }
 };
-
-/// What `run` says on a channel, without the channel's name and the text of source files.
-std::string told(LogChannel channel, const std::function<void()>& run) {
-  const uint32_t before = context().log_channels.exchange(uint32_t{1} << static_cast<int>(channel));
-  std::string out;
-  std::string text = test::stderr_text(run);
-  context().log_channels = before;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = text.find('\n', at);
-    std::string line = text.substr(at, end - at);
-    at = end + 1;
-    if (const size_t name = line.find("] "); name != std::string::npos) line = line.substr(name + 2);
-    if (const size_t source = line.find(", tutorial_test.cpp"); source != std::string::npos) line.resize(source);
-    while (line.ends_with(' ')) line.pop_back();
-    out += line + "\n";
-  }
-  return out;
-}
-
-/// The lines of a text that hold a part.
-std::string lines_with(const std::string& text, std::string_view part) {
-  std::string out;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = text.find('\n', at);
-    const std::string line = text.substr(at, end - at);
-    if (line.find(part) != std::string::npos) out += line + "\n";
-    at = end + 1;
-  }
-  return out;
-}
 
 }  // namespace
 
@@ -65,7 +35,7 @@ TEST("basic usage, and the captured graph in the log") {
   });
   expect(model.linear.weight.grad().defined() && model.linear.bias.grad().defined(), "the parameters have gradients");
   expect_text(text.substr(0, text.find("#include")) + text.substr(text.find("void compiled_backward")), R"(
-Cache miss due to new autograd node: GraphRoot (NodeCall 0) with key size 48, previous key sizes=[]
+Cache miss due to new autograd node: GraphRoot (NodeCall 0) with key size 56, previous key sizes=[]
 TRACED GRAPH
 ===== Compiled autograd graph =====
 void compiled_backward(Tensor gradient_0, Tensor saved_0, Tensor leaf_0, Tensor leaf_1) {
@@ -75,19 +45,19 @@ void compiled_backward(Tensor gradient_0, Tensor saved_0, Tensor leaf_0, Tensor 
   // leaf_1: "cpu f32[10]"
 
   // CompiledBackward (NodeCall 1)
-  auto t0 = reshape(gradient_0, {1});  // t0: "cpu f32[1]"
-  auto t1 = expand(t0, {10});  // t1: "cpu f32[10]"
-  auto t2 = reshape(t1, {-1, 10});  // t2: "cpu f32[1, 10]"
-  auto t3 = permute(t2, {1, 0});  // t3: "cpu f32[10, 1]"
-  auto t4 = reshape(saved_0, {-1, 10});  // t4: "cpu f32[1, 10]"
-  auto t5 = matmul(t3, t4);  // t5: "cpu f32[10, 10] [10, 1]"
-  auto t6 = sum(t2, {0});  // t6: "cpu f32[10] [1]"
+  auto aot0_t3 = reshape(gradient_0, {1});  // aot0_t3: "cpu f32[1]"
+  auto aot0_t4 = expand(aot0_t3, {10});  // aot0_t4: "cpu f32[10]"
+  auto aot0_t5 = reshape(aot0_t4, {-1, 10});  // aot0_t5: "cpu f32[1, 10]"
+  auto aot0_t6 = permute(aot0_t5, {1, 0});  // aot0_t6: "cpu f32[10, 1]"
+  auto aot0_t7 = reshape(saved_0, {-1, 10});  // aot0_t7: "cpu f32[1, 10]"
+  auto aot0_t8 = matmul(aot0_t6, aot0_t7);  // aot0_t8: "cpu f32[10, 10] [10, 1]"
+  auto aot0_t9 = sum(aot0_t5, {0});  // aot0_t9: "cpu f32[10] [1]"
 
   // AccumulateGrad (NodeCall 2)
-  compiled_autograd::accumulate_grad_(0, leaf_0, t5);  // engine
+  compiled_autograd::accumulate_grad_(0, leaf_0, aot0_t8);  // engine
 
   // AccumulateGrad (NodeCall 3)
-  compiled_autograd::accumulate_grad_(1, leaf_1, t6);  // engine
+  compiled_autograd::accumulate_grad_(1, leaf_1, aot0_t9);  // engine
   compiled_autograd::_exec_final_callbacks_stub(2);  // engine
   return;
 }
@@ -109,6 +79,25 @@ TEST("forward and backward with options of their own") {
   expect_equal(compiled_autograd::captures(), int64_t{2});  // executors are part of what is captured
 }
 
+TEST("graph breaks in the forward leave one backward") {
+  const auto f = jit([](Tensor x) {
+    const Tensor once = x + 10;
+    graph_break();
+    const Tensor twice = once + 10;
+    graph_break();
+    return sum(twice);
+  });
+  const Tensor x = randn({10, 10}).requires_grad_();
+  counters().clear();
+  const Tensor loss = f(x);
+  loss.backward({}, {.retain_graph = true});
+  expect_equal(counters()["unique_graphs"], int64_t{3});
+  counters().clear();
+  const auto scope = compiled_autograd::enable();
+  loss.backward();
+  expect_equal(counters()["unique_graphs"], int64_t{1});
+}
+
 TEST("a hook is called from inside the graph") {
   compiled_autograd::reset();
   const Tensor x = randn({10, 10}).requires_grad_();
@@ -120,7 +109,7 @@ TEST("a hook is called from inside the graph") {
     loss.backward();
   });
   expect_text(lines_with(text, "call_hook(0"), R"(
-  auto t2 = compiled_autograd::call_hook(0, t1, "tensor_pre_hook");  // t2: "cpu f32[10, 10] [10, 1]", engine
+  auto t2 = compiled_autograd::call_hook(0, aot0_t3, "tensor_pre_hook");  // t2: "cpu f32[10, 10] [10, 1]", engine
 )");
   expect_near(x.grad().to_vector<float>(), std::vector<float>(100, 11));
 }
@@ -138,11 +127,62 @@ TEST("what changes in the graph's structure is captured again, and the log says 
       x.set_grad({});
     }
   });
-  expect_text(lines_with(text, "Cache miss"), R"(
-Cache miss due to new autograd node: GraphRoot (NodeCall 0) with key size 48, previous key sizes=[]
-Cache miss due to new autograd node: SubBackward0 (NodeCall 2) with key size 56, previous key sizes=[]
-Cache miss due to new autograd node: MulBackward0 (NodeCall 2) with key size 88, previous key sizes=[]
-Cache miss due to new autograd node: DivBackward0 (NodeCall 2) with key size 88, previous key sizes=[]
+  expect_text(lines_with(text, "Cache miss") + lines_with(text, "what differs"), R"(
+Cache miss due to new autograd node: GraphRoot (NodeCall 0) with key size 56, previous key sizes=[]
+Cache miss due to new autograd node: SubBackward0 (NodeCall 2) with key size 120, previous key sizes=[]
+Cache miss due to new autograd node: MulBackward0 (NodeCall 2) with key size 128, previous key sizes=[]
+Cache miss due to new autograd node: DivBackward0 (NodeCall 2) with key size 136, previous key sizes=[]
+  what differs: the node was AddBackward0
+  what differs: the node was SubBackward0
+  what differs: the node was MulBackward0
 )");
   expect_equal(compiled_autograd::captures(), int64_t{4});
+}
+
+TEST("with sizes that are constants at first, the log says which ones change") {
+  compiled_autograd::reset();
+  const std::string text = told(LogChannel::compiled_autograd_verbose, [] {
+    const auto scope = compiled_autograd::enable({.dynamic = false});
+    for (const int64_t n : {10, 100, 10}) {
+      const Tensor x = randn({n, n}).requires_grad_();
+      sum(x).backward();
+    }
+  });
+  expect_text(lines_with(text, "Cache miss"), R"(
+Cache miss due to new autograd node: GraphRoot (NodeCall 0) with key size 56, previous key sizes=[]
+Cache miss due to changed shapes: marking size idx 0 of SumBackward0 (NodeCall 1) as dynamic, from 10 to 100
+Cache miss due to changed shapes: marking size idx 1 of SumBackward0 (NodeCall 1) as dynamic, from 10 to 100
+Cache miss due to changed shapes: marking size idx 2 of AccumulateGrad (NodeCall 2) as dynamic, from 10 to 100
+Cache miss due to changed shapes: marking size idx 3 of AccumulateGrad (NodeCall 2) as dynamic, from 10 to 100
+)");
+  expect_equal(compiled_autograd::captures(), int64_t{2});
+}
+
+TEST("the log says which field of a node differs, from what to what") {
+  compiled_autograd::reset();
+  const std::string text = told(LogChannel::compiled_autograd_verbose, [] {
+    const auto scope = compiled_autograd::enable();
+    const auto run = [](bool hooks, Dtype dtype, double power, bool keeps_gradient) {
+      const Tensor x = full({3}, 2.0, {.dtype = dtype, .requires_grad = true});
+      if (hooks) x.register_hook([](const Tensor& gradient) { return gradient; });
+      if (keeps_gradient) x.set_grad(zeros_like(x));
+      sum(pow(x, power)).backward();
+    };
+    run(false, Dtype::f32, 3, false);
+    run(true, Dtype::f32, 3, false);
+    run(false, Dtype::f32, 3, true);
+    run(false, Dtype::f32, 2, false);
+    run(false, Dtype::f64, 3, false);
+  });
+  expect_text(lines_with(text, "Cache miss") + lines_with(text, "what differs"), R"(
+Cache miss due to new autograd node: GraphRoot (NodeCall 0) with key size 56, previous key sizes=[]
+Cache miss due to new autograd node: AccumulateGrad (NodeCall 3) with key size 32, previous key sizes=[32]
+Cache miss due to new autograd node: AccumulateGrad (NodeCall 3) with key size 32, previous key sizes=[32, 32]
+Cache miss due to new autograd node: PowBackward0 (NodeCall 2) with key size 112, previous key sizes=[112, 112, 112]
+Cache miss due to new autograd node: GraphRoot (NodeCall 0) with key size 56, previous key sizes=[56, 56, 56, 56]
+  what differs: the leaf, from without a gradient, 0 hooks and 0 hooks after it to without a gradient, 1 hook and 0 hooks after it
+  what differs: the leaf, from without a gradient, 1 hook and 0 hooks after it to with a gradient, 0 hooks and 0 hooks after it
+  what differs: a constant among the operator's arguments, from 3.0 to 2.0
+  what differs: the type of a tensor, from f32 of 0 dimensions to f64 of 0 dimensions
+)");
 }

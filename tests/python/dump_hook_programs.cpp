@@ -1,9 +1,12 @@
 // Writes random eager programs of views, writes in place, custom functions, hooks of all kinds, retained gradients and partial backwards,
 // and what happens here, for run_hook_programs.py.
-// usage: dump_hook_programs FOLDER COUNT SEED
+// usage: dump_hook_programs FOLDER COUNT SEED [--compiled]
 //   hooks.jsonl   an object for each program: its steps and its events, each with a checksum of what was seen
+// usage: dump_hook_programs --both COUNT SEED
+//   runs each program with the engine and with compiled autograd: same events, same numbers to the bit, same errors; ends with `N programs, N agree`
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <random>
@@ -12,6 +15,7 @@
 
 #include <fulgurite/fulgurite.h>
 
+#include "support/hook_functions.h"
 #include "support/written_records.h"
 
 using namespace fulgurite;
@@ -34,70 +38,6 @@ double checksum(const std::vector<Tensor>& tensors) {
   return total;
 }
 
-struct Cube {
-  static Tensor forward(autograd::Context& context, Tensor x) {
-    context.save_for_backward({x});
-    return x * x * x;
-  }
-  static Tensor backward(autograd::Context& context, Tensor gradient) {
-    const Tensor x = context.saved_tensors()[0];
-    return gradient * 3 * x * x;
-  }
-};
-
-struct Mix {
-  static std::tuple<Tensor, Tensor> forward(autograd::Context& context, Tensor a, Tensor b) {
-    context.save_for_backward({a, b});
-    return {a * b, a - b};
-  }
-  static std::tuple<Tensor, Tensor> backward(autograd::Context& context, Tensor of_product, Tensor of_difference) {
-    const std::vector<Tensor> saved = context.saved_tensors();
-    const Tensor a = of_product * saved[1] + of_difference, b = of_product * saved[0] - of_difference;
-    return {a, b};
-  }
-};
-
-/// Its second result carries no gradient.
-struct WithSigns {
-  static constexpr bool once_differentiable = true;
-  static std::pair<Tensor, Tensor> forward(autograd::Context& context, Tensor x) {
-    const Tensor signs = sign(x), doubled = x * 2;
-    context.mark_non_differentiable({signs});
-    context.save_for_backward({signs});
-    return {doubled, signs};
-  }
-  static Tensor backward(autograd::Context& context, Tensor gradient, Tensor) { return gradient * 2 * context.saved_tensors()[0]; }
-};
-
-/// Gives a gradient to one argument at most, and sees where there is none.
-struct Partly {
-  static std::tuple<Tensor, Tensor> forward(autograd::Context& context, Tensor a, Tensor b, double by) {
-    context.set_materialize_grads(false);
-    context.saved_data()["by"] = by;
-    context.save_for_backward({b});
-    return {a * b, a * by};
-  }
-  static std::vector<Tensor> backward(autograd::Context& context, const std::vector<Tensor>& gradients) {
-    if (!context.needs_input_grad(0)) return {{}, {}, {}};
-    Tensor total;
-    if (gradients[0].defined()) total = gradients[0] * context.saved_tensors()[0];
-    if (gradients[1].defined()) {
-      const Tensor more = gradients[1] * std::any_cast<double>(context.saved_data()["by"]);
-      total = total.defined() ? total + more : more;
-    }
-    return {total, {}, {}};
-  }
-};
-
-/// Writes its argument.
-struct Shrunk {
-  static Tensor forward(autograd::Context& context, Tensor x) {
-    context.mark_dirty({x});
-    return x.mul_(0.5);
-  }
-  static Tensor backward(autograd::Context&, Tensor gradient) { return gradient * 0.5; }
-};
-
 /// Draws a program's steps and runs each at once, so that a step may depend on what the values are.
 class HookProgram {
  public:
@@ -115,8 +55,9 @@ class HookProgram {
     try {
       for (int i = 0; i < count; ++i) step();
       backward();
-    } catch (const UserError&) {
+    } catch (const UserError& error) {
       say("refused", 0);
+      error_ = error.what();
     }
     for (size_t i = 0; i < values_.size(); ++i) {
       say("value", checksum(values_[i]));
@@ -125,6 +66,9 @@ class HookProgram {
     }
     return "\"steps\": [" + steps_ + "], \"events\": [" + events_ + "]";
   }
+
+  /// What the library refused with, if it did.
+  const std::string& error() const { return error_; }
 
  private:
   int below(size_t n) { return static_cast<int>(random_() % n); }
@@ -160,7 +104,8 @@ class HookProgram {
   }
 
   void step() {
-    switch (below(10)) {
+    switch (below(11)) {
+      case 10: return jitted();
       case 0:
       case 1:
       case 2: return make();
@@ -187,6 +132,14 @@ class HookProgram {
     if (kind == 2) add(exp(x * 0.125), -1);
     if (kind == 3) add(x * values_[other], -1);
     if (kind == 4) add(x + values_[other], -1);
+  }
+
+  void jitted() {
+    const int on = draw(), other = same_shape(on);
+    const bool in_pieces = other >= 0 && below(2) == 0;
+    record(in_pieces ? "jitted_pieces" : "jitted_wave", on, other);
+    add(in_pieces ? jitted_pieces(values_[on], values_[other]) : jitted_wave(values_[on]), -1);
+    is_jitted_.insert(last());
   }
 
   void view() {
@@ -303,7 +256,7 @@ class HookProgram {
       return x.retain_grad();
     }
     // The nodes of what was written in place are others than PyTorch's.
-    if (written_[on]) return;
+    if (written_[on] || is_jitted_.contains(on)) return;
     record(kind == 3 ? "before" : "after", on, id, factor);
     keep(kind == 3 ? x.grad_fn()->register_prehook(before) : x.grad_fn()->register_hook(after));
   }
@@ -333,12 +286,12 @@ class HookProgram {
   }
 
   std::mt19937 random_;
-  std::string steps_, events_;
+  std::string steps_, events_, error_;
   std::vector<Tensor> values_;
   std::vector<int> roots_;     // whose memory each lies in
   std::vector<char> written_, has_hooked_view_;  // by root
   std::map<int, bool> retains_;
-  std::set<int> has_scaling_hook_;
+  std::set<int> has_scaling_hook_, is_jitted_;
   std::vector<HookHandle> handles_;
   std::vector<std::shared_ptr<Node>> accumulators_;  // a leaf holds its own only while a graph does
 };
@@ -347,12 +300,34 @@ void add_program(WrittenRecords& records, unsigned number) {
   records.lines() << "{\"name\": \"program " << number << "\", " << HookProgram(number).run() << "}\n";
 }
 
+const compiled_autograd::Options on_eager_executor{.executors = {"eager"}};
+
+int compare_modes(unsigned count, unsigned seed) {
+  unsigned agree = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    HookProgram with_engine(seed * 1000003 + i), captured(seed * 1000003 + i);
+    const std::string expected = with_engine.run();
+    const auto scope = compiled_autograd::enable(on_eager_executor);
+    const std::string found = captured.run();
+    if (found == expected && captured.error() == with_engine.error()) {
+      ++agree;
+      continue;
+    }
+    std::printf("program %u differs\n  engine:   %s %s\n  captured: %s %s\n", i, expected.c_str(), with_engine.error().c_str(), found.c_str(),
+                captured.error().c_str());
+  }
+  std::printf("%u programs, %u agree, %lld captures\n", count, agree, static_cast<long long>(compiled_autograd::captures()));
+  return agree == count ? 0 : 1;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
+  if (count == 4 && std::string_view(arguments[1]) == "--both")
+    return compare_modes(static_cast<unsigned>(std::atoi(arguments[2])), static_cast<unsigned>(std::atoi(arguments[3])));
   const bool compiles = count > 1 && std::string_view(arguments[count - 1]) == "--compiled";
   std::optional<compiled_autograd::Scope> scope;
-  if (compiles) scope.emplace(compiled_autograd::Options{.executors = {"eager"}});
+  if (compiles) scope.emplace(on_eager_executor);
   const int status = write_records("dump_hook_programs", "hooks", count - compiles, arguments, add_program);
   if (compiles) std::fprintf(stderr, "%lld captures\n", static_cast<long long>(compiled_autograd::captures()));
   return status;

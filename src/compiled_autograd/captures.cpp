@@ -1,0 +1,101 @@
+#include "compiled_autograd/captures.h"
+
+#include <algorithm>
+
+#include "compiled_autograd/explain_miss.h"
+
+namespace fulgurite {
+
+namespace {
+
+constexpr size_t most_programs = 4096, most_structures = 1024;
+
+// When the older half was used last.
+template <class List, class Last>
+uint64_t median_use(const List& list, Last last) {
+  std::vector<uint64_t> uses;
+  for (const auto& one : list) uses.push_back(last(one));
+  std::nth_element(uses.begin(), uses.begin() + static_cast<std::ptrdiff_t>(uses.size() / 2), uses.end());
+  return uses[uses.size() / 2];
+}
+
+}  // namespace
+
+Captures& Captures::all() {
+  static auto* const captures = new Captures;  // never destroyed: static destructors may still run backwards
+  return *captures;
+}
+
+std::shared_ptr<const CompiledBackward> Captures::find(const BackwardKey& key) {
+  const std::lock_guard lock(mutex_);
+  const auto [begin, end] = by_hash_.equal_range(key.hash);
+  for (auto at = begin; at != end; ++at) {
+    if (!(at->second->key == key)) continue;
+    at->second->last_use = ++uses_;
+    if (last_ != at->second) last_ = at->second;
+    return at->second;
+  }
+  return nullptr;
+}
+
+void Captures::add(std::shared_ptr<CompiledBackward> compiled) {
+  const std::lock_guard lock(mutex_);
+  if (by_hash_.size() >= most_programs) evict();
+  compiled->last_use = ++uses_;
+  last_ = compiled;
+  by_hash_.emplace(compiled->key.hash, std::move(compiled));
+}
+
+void Captures::evict() {
+  const uint64_t middle = median_use(by_hash_, [](const auto& one) { return one.second->last_use; });
+  std::erase_if(by_hash_, [&](const auto& one) { return one.second->last_use < middle; });
+}
+
+void Captures::count_capture() {
+  const std::lock_guard lock(mutex_);
+  ++count_;
+}
+
+int64_t Captures::count() {
+  const std::lock_guard lock(mutex_);
+  return count_;
+}
+
+std::vector<Trace> Captures::last_traces() {
+  const std::lock_guard lock(mutex_);
+  if (!last_) return {};
+  std::vector<Trace> traces = last_->capture->stages;
+  traces.push_back(last_->program->trace());
+  return traces;
+}
+
+void Captures::reset() {
+  const std::scoped_lock lock(making_, mutex_);
+  by_hash_.clear();
+  last_.reset();
+  structures_.clear();
+  count_ = 0;
+}
+
+StructureOfBackward& Captures::structure(const BackwardStructure& structure, bool& is_new) {
+  const auto found = std::ranges::find_if(structures_, [&](const StructureOfBackward& one) { return one.structure.key == structure.key; });
+  is_new = found == structures_.end();
+  if (is_new && structures_.size() >= most_structures) {
+    const uint64_t middle = median_use(structures_, [](const StructureOfBackward& one) { return one.last_use; });
+    structures_.remove_if([&](const StructureOfBackward& one) { return one.last_use < middle; });
+  }
+  StructureOfBackward& out = is_new ? structures_.emplace_back() : *found;
+  if (is_new) out.structure = structure;
+  const std::lock_guard lock(mutex_);
+  out.last_use = ++uses_;
+  return out;
+}
+
+std::string Captures::explain_new(const StructureOfBackward& one) {
+  std::vector<const StructureOfBackward*> known;
+  for (const StructureOfBackward& other : structures_)
+    if (&other != &one) known.push_back(&other);
+  return explain_new_node(one, std::move(known));
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,45 @@
+#include "compiled_autograd/jitted_names.h"
+
+#include <algorithm>
+
+#include <fulgurite/symbol.h>
+
+#include "ir/trace_values.h"
+#include "support/text.h"
+
+namespace fulgurite {
+
+JittedNames::JittedNames(const BackwardGraph& graph) {
+  std::vector<const TracedNode*> nodes;
+  for (const NodeCall& one : graph.calls)
+    if (const auto* const node = dynamic_cast<const TracedNode*>(one.node); node && node->jitted_backward()) nodes.push_back(node);
+  std::ranges::sort(nodes, {}, [](const TracedNode* node) { return node->sequence_nr(); });
+  std::map<const Trace*, int> uses;
+  for (const TracedNode* node : nodes) {
+    numbers_.try_emplace(node->jitted_backward(), static_cast<int>(numbers_.size()));
+    uses_[node] = uses[node->jitted_backward()]++;
+  }
+}
+
+void JittedNames::name(const TracedNode& node, std::span<BoundSymbol> lines) {
+  const Trace* const backward = node.jitted_backward();
+  if (backward == nullptr) return;
+  std::string prefix = text::cat("aot", numbers_.at(backward), "_");
+  if (const int use = uses_.at(&node); use > 0) prefix += text::cat(use, "_");
+  // Lines are recorded one for one, but for those that only unpack, delete and return.
+  std::vector<const BoundSymbol*> originals;
+  for (const BoundSymbol& bound : backward->bound_symbols)
+    if (!bound.symbol->traits.structural) originals.push_back(&bound);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const bool is_that = originals.size() == lines.size() && originals[i]->symbol == lines[i].symbol &&
+                         originals[i]->outputs.size() == lines[i].outputs.size();
+    for (size_t k = 0; k < lines[i].outputs.size(); ++k) {
+      const Value& value = lines[i].outputs.read()[k];
+      if (!value.is_tensor()) continue;
+      const bool has_name = is_that && originals[i]->outputs.read()[k].is_tensor();
+      value.tensor_ref()->name = prefix + (has_name ? originals[i]->outputs.read()[k].tensor().name : value.tensor().name);
+    }
+  }
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,38 @@
+#pragma once
+#include <span>
+#include <unordered_map>
+
+#include <fulgurite/value.h>
+
+namespace fulgurite {
+
+/// The numbers of a trace as another recording has them: what a call gives becomes `given`, by NumberProxy::input, and what is made of it is
+/// made again, by the innermost interpreter.
+class NumberReplay {
+ public:
+  explicit NumberReplay(std::span<const Int> given) : given_(given) {}
+
+  Int integer(const NumberProxy& number) { return find(number).integer; }
+  Float floating(const NumberProxy& number) { return find(number).floating; }
+  Bool boolean(const NumberProxy& number) { return find(number).boolean; }
+  /// Asks of what stands for a number what was asked of it: its value.
+  void fix(const NumberProxy&);
+
+ private:
+  struct Number {
+    Int integer;
+    Float floating;
+    Bool boolean;
+  };
+  const Number& find(const NumberProxy&);
+  Number make(const NumberProxy&);
+  Int make_integer(const NumberProxy&);
+  Float make_floating(const NumberProxy&);
+  Bool make_boolean(const NumberProxy&);
+  Float as_float(const NumberProxy&);
+
+  std::span<const Int> given_;
+  std::unordered_map<const NumberProxy*, Number> known_;
+};
+
+}  // namespace fulgurite
