@@ -2,6 +2,7 @@
 // What the programs call that examine::repro() writes.
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -38,6 +39,21 @@ template <class Launch>
 void run_kernel(void (*kernel)(const Launch&, long, long), const KernelLayout& layout, const std::vector<Tensor>& inputs,
                 const std::vector<Tensor>& results) {
   run_kernel(reinterpret_cast<void (*)()>(kernel), layout, inputs, results);
+}
+
+/// A product of matrices: left [rows..., depth], right [columns, depth] or, where it is no linear, [depth, columns], and a bias.
+struct ProductLayout {
+  Dtype left = Dtype::bf16, right = Dtype::bf16, result = Dtype::bf16;
+  std::optional<Dtype> bias = {};
+  bool is_linear = false;
+};
+/// Runs the two kernels of a product, on all threads, as fusions are run.
+void run_product(void (*pack)(), void (*multiply)(), const ProductLayout&, const std::vector<Tensor>& inputs,
+                 const std::vector<Tensor>& results);
+template <class Launch>
+void run_product(void (*pack)(const Launch&, long, long), void (*multiply)(const Launch&, long, long), const ProductLayout& layout,
+                 const std::vector<Tensor>& inputs, const std::vector<Tensor>& results) {
+  run_product(reinterpret_cast<void (*)()>(pack), reinterpret_cast<void (*)()>(multiply), layout, inputs, results);
 }
 
 /// What a function of a trace returns, as a list.

@@ -1,3 +1,5 @@
+#include <time.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -18,6 +20,13 @@ double microseconds_of(const std::function<std::vector<Tensor>()>& run) {
   const auto start = std::chrono::steady_clock::now();
   run();
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Of the process.
+double processor_microseconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_nsec) * 1e-3;
 }
 
 double median(std::vector<double> values) {
@@ -60,14 +69,17 @@ int compare(const std::string& title, const std::function<std::vector<Tensor>()>
   bool agrees = actual.size() == expected.size();
   if (!agrees) std::printf("  %zu results, and %zu on eager\n", actual.size(), expected.size());
   for (size_t i = 0; i < std::min(actual.size(), expected.size()); ++i) agrees = print_result(i, actual[i], expected[i], tolerance) && agrees;
-  std::vector<double> times, reference_times;
+  std::vector<double> times, processor_times, reference_times;
   for (int i = 0; i < runs; ++i) {
+    const double before = processor_microseconds();
     times.push_back(microseconds_of(subject));
+    processor_times.push_back(processor_microseconds() - before);
     reference_times.push_back(microseconds_of(reference));
   }
   if (runs > 0) {
     const double own = median(times), eager = median(reference_times);
     std::printf("  %.1f us, eager %.1f us (%.2f times as long)\n", own, eager, eager / own);
+    std::printf("  %.1f us of processor time at best, of all threads together\n", *std::ranges::min_element(processor_times));
   }
   std::printf("%s\n", agrees ? "agrees" : "differs");
   return agrees ? 0 : 1;
