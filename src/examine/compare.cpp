@@ -1,4 +1,5 @@
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -28,6 +29,22 @@ double processor_microseconds() {
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_nsec) * 1e-3;
 }
+
+/// Takes the place of what is in the caches, as whatever runs between two runs of a line in its program does.
+class OtherWork {
+ public:
+  OtherWork() : memory_(bytes() / sizeof(int64_t)) {}
+  void run() {
+    for (size_t i = 0; i < memory_.size(); i += 8) ++memory_[i];
+  }
+
+ private:
+  static size_t bytes() {
+    const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    return std::clamp<size_t>(cache > 0 ? 2 * static_cast<size_t>(cache) : 0, size_t{16} << 20, size_t{256} << 20);
+  }
+  std::vector<int64_t> memory_;
+};
 
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -70,10 +87,13 @@ int compare(const std::string& title, const std::function<std::vector<Tensor>()>
   if (!agrees) std::printf("  %zu results, and %zu on eager\n", actual.size(), expected.size());
   for (size_t i = 0; i < std::min(actual.size(), expected.size()); ++i) agrees = print_result(i, actual[i], expected[i], tolerance) && agrees;
   std::vector<double> times, processor_times, reference_times;
+  OtherWork other;
   for (int i = 0; i < runs; ++i) {
+    other.run();
     const double before = processor_microseconds();
     times.push_back(microseconds_of(subject));
     processor_times.push_back(processor_microseconds() - before);
+    other.run();
     reference_times.push_back(microseconds_of(reference));
   }
   if (runs > 0) {
