@@ -42,7 +42,11 @@ target_link_libraries(fulgurite_objects PRIVATE fulgurite_settings)
 
 if(FULGURITE_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # At -O1 g++ contracts nothing to fused operations, and generated kernels give the bits of those that the library has.
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/codegen/compile_kernels.cpp PROPERTIES COMPILE_DEFINITIONS FULGURITE_UNCONTRACTED)
+  set(kernel_definitions FULGURITE_UNCONTRACTED)
+  if(FULGURITE_SANITIZE MATCHES "address")
+    list(APPEND kernel_definitions FULGURITE_ADDRESSES_CHECKED)
+  endif()
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/codegen/compile_kernels.cpp PROPERTIES COMPILE_DEFINITIONS "${kernel_definitions}")
 endif()
 
 # Kernels are compiled once for each instruction set; the best one the CPU has is chosen when the first kernel is looked up.

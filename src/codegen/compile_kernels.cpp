@@ -52,6 +52,9 @@ std::vector<std::string> flags_of(InstructionSet set) {
 #ifdef FULGURITE_UNCONTRACTED
   flags.push_back("-ffp-contract=off");
 #endif
+#ifdef FULGURITE_ADDRESSES_CHECKED
+  flags.push_back("-fsanitize=address");  // the process has the sanitizer, which looks after generated kernels too
+#endif
   if (set == InstructionSet::avx2) flags.push_back("-march=x86-64-v3");
   if (set >= InstructionSet::avx512) {
     flags.push_back("-march=x86-64-v4");

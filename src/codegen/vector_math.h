@@ -35,13 +35,17 @@ FULGURITE_INLINE Floats exp_in_range(const Floats& x) {
 FULGURITE_INLINE Floats exp_of_small(const Floats& x) { return exp_in_range(greater_or_second(Floats(-104.f), x)); }
 FULGURITE_INLINE Floats exp(const Floats& x) { return exp_of_small(lesser_or_second(Floats(89.f), x)); }
 
+/// 2^f for |f| <= 1/2 is a polynomial in f, off by 7e-9. Every product has one sum that it can be contracted into, whoever compiles this.
 FULGURITE_INLINE Floats exp2(const Floats& argument) {
   const Floats x = greater_or_second(Floats(-151.f), lesser_or_second(Floats(129.f), argument));
   const Floats shifted = with_integer_bits(x);
   const Floats f = x - integer_of(shifted);
-  const Floats r = f * Floats(0.693147180559945286f);
-  const Floats low = multiply_add(f, Floats(-1.904654e-9f), multiply_add(f, Floats(0.693147180559945286f), -r));
-  return scale(multiply_add(exp_tail(r) * r, r, low) + r + Floats(1.f), shifted);
+  Floats p = multiply_add(f, Floats(1.5455174e-4f), Floats(1.3385492e-3f));
+  p = multiply_add(p, f, Floats(9.618078e-3f));
+  p = multiply_add(p, f, Floats(5.5503726e-2f));
+  p = multiply_add(p, f, Floats(2.402265e-1f));
+  p = multiply_add(p, f, Floats(6.9314718e-1f));
+  return scale(multiply_add(p, f, Floats(1.f)), shifted);
 }
 
 FULGURITE_INLINE Floats expm1(const Floats& argument) {

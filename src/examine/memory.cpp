@@ -4,6 +4,7 @@
 #include <fulgurite/examine.h>
 #include <fulgurite/symbol.h>
 
+#include "examine/written_inputs.h"
 #include "ir/print_common.h"
 #include "ir/uses.h"
 #include "ops/rules.h"
@@ -25,7 +26,7 @@ int64_t bytes_of(const TensorProxy& proxy) {
 /// storage.
 class Storages final : public ArgumentPack::Resolver {
  public:
-  explicit Storages(const Trace& trace) : tensors_(trace.next_id) {}
+  explicit Storages(const Trace& trace) : tensors_(trace.next_id), written_(written_inputs(trace)) {}
 
   Tensor tensor(const detail::Ref<TensorProxy>& proxy) override {
     Tensor& tensor = tensors_[proxy->id];
@@ -40,6 +41,11 @@ class Storages final : public ArgumentPack::Resolver {
     if (bound.symbol->traits.view && bound.symbol->view && !bound.implementation && make_view_of(bound)) return;
     if (bound.symbol == &prims_copy__symbol) return share(bound, bound.args[1]);
     if (bound.symbol->traits.in_place) return share(bound, bound.args[0]);
+    for_each_output(bound, [&](const Value& output) {
+      if (!output.is_tensor()) return;
+      if (const auto input = written_.find(output.tensor().id); input != written_.end())
+        tensors_[output.tensor().id] = tensor(input->second.tensor_ref());
+    });
     // A composite makes what its parts make.
     if (!bound.implementation)
       for (const BoundSymbol& subsymbol : bound.subsymbols) make(subsymbol);
@@ -70,7 +76,8 @@ class Storages final : public ArgumentPack::Resolver {
     tensors_[bound.outputs[0].tensor().id] = tensor(with.tensor_ref());
   }
 
-  std::vector<Tensor> tensors_;  // by proxy id
+  std::vector<Tensor> tensors_;             // by proxy id
+  std::unordered_map<int, Value> written_;  // of a program: what goes straight into the memory of an input
 };
 
 class Walk {

@@ -10,7 +10,8 @@ namespace fulgurite {
 namespace {
 
 constexpr int64_t alignment = 64;
-constexpr size_t most_buffers_by_size = 1000;  // takes less than a millisecond
+constexpr size_t most_buffers_ordered = 1000;  // placing that many in a given order takes less than a millisecond
+constexpr size_t most_placements = 1'500'000;  // for each first order; each buffer is compared with those placed before
 
 int64_t rounded(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
@@ -117,16 +118,12 @@ int64_t best_gap(const std::vector<const PlannedBuffer*>& neighbours, int64_t by
   return best_offset < 0 ? end : best_offset;
 }
 
-int64_t plan_by_size(std::span<PlannedBuffer> buffers) {
-  std::vector<PlannedBuffer*> by_size;
-  for (PlannedBuffer& buffer : buffers) by_size.push_back(&buffer);
-  std::stable_sort(by_size.begin(), by_size.end(),
-                   [](const PlannedBuffer* a, const PlannedBuffer* b) { return a->bytes > b->bytes; });
-
+/// Places buffers in the order given, each in the gap that it fits best.
+int64_t place_in_order(const std::vector<PlannedBuffer*>& order) {
   int64_t arena = 0;
   std::vector<const PlannedBuffer*> placed;  // by offset
   std::vector<const PlannedBuffer*> neighbours;
-  for (PlannedBuffer* buffer : by_size) {
+  for (PlannedBuffer* buffer : order) {
     neighbours.clear();
     for (const PlannedBuffer* other : placed)
       if (other->first <= buffer->last && buffer->first <= other->last) neighbours.push_back(other);
@@ -140,16 +137,37 @@ int64_t plan_by_size(std::span<PlannedBuffer> buffers) {
   return arena;
 }
 
+/// Tries orders until an arena is no larger than what is alive at once. Whichever buffer stands out at the end of a try comes first in the next.
+/// `arena` is what has to be beaten: gives the smallest arena found, and its offsets if it is smaller.
+int64_t try_orders(std::span<PlannedBuffer> buffers, int64_t arena, int64_t most_alive) {
+  std::vector<PlannedBuffer> tried(buffers.begin(), buffers.end());
+  std::vector<PlannedBuffer*> by_size;
+  for (PlannedBuffer& buffer : tried) by_size.push_back(&buffer);
+  std::stable_sort(by_size.begin(), by_size.end(), [](const PlannedBuffer* a, const PlannedBuffer* b) { return a->bytes > b->bytes; });
+  std::vector<PlannedBuffer*> by_start = by_size;
+  std::stable_sort(by_start.begin(), by_start.end(), [](const PlannedBuffer* a, const PlannedBuffer* b) { return a->first < b->first; });
+  const size_t tries = 1 + most_placements / (buffers.size() * buffers.size());
+  for (std::vector<PlannedBuffer*>* order : {&by_start, &by_size}) {
+    for (size_t i = 0; i < std::min<size_t>(tries, 50) && arena > most_alive; ++i) {
+      const int64_t found = place_in_order(*order);
+      if (found < arena) {
+        arena = found;
+        std::copy(tried.begin(), tried.end(), buffers.begin());
+      }
+      const auto last = std::find_if(order->begin(), order->end(),
+                                     [&](const PlannedBuffer* buffer) { return buffer->offset + rounded(buffer->bytes) == found; });
+      std::rotate(order->begin(), last, last + 1);
+    }
+  }
+  return arena;
+}
+
 }  // namespace
 
 int64_t plan_memory(std::span<PlannedBuffer> buffers) {
   const PlanByTime by_time = plan_by_time(buffers);
-  if (by_time.arena == by_time.most_alive || buffers.size() > most_buffers_by_size) return by_time.arena;
-  std::vector<PlannedBuffer> other(buffers.begin(), buffers.end());
-  const int64_t arena = plan_by_size(other);
-  if (arena >= by_time.arena) return by_time.arena;
-  std::copy(other.begin(), other.end(), buffers.begin());
-  return arena;
+  if (by_time.arena == by_time.most_alive || buffers.size() > most_buffers_ordered) return by_time.arena;
+  return try_orders(buffers, by_time.arena, by_time.most_alive);
 }
 
 }  // namespace fulgurite

@@ -15,8 +15,8 @@ struct PlannedBuffer {
 /// Places buffers in one arena so that those alive at the same step do not overlap; offsets are multiples of 64. Gives the arena's
 /// size in bytes.
 ///
-/// Two ways are tried and the smaller arena is kept: in the order of time, each buffer in the free gap that it fits best; and the
-/// largest buffers first, which is often smaller but takes quadratic time, so it is left out for many buffers.
+/// In the order of time each buffer gets the free gap that it fits best. Where that takes more than is alive at once, other orders are tried:
+/// again and again the buffer that stands out at the end comes first. That takes about a millisecond and is left out for many buffers.
 int64_t plan_memory(std::span<PlannedBuffer> buffers);
 
 }  // namespace fulgurite

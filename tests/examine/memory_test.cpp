@@ -1,7 +1,9 @@
 #include <sstream>
 
 #include <fulgurite/fulgurite.h>
+#include <fulgurite/models/gpt.h>
 
+#include "runtime/execution_plan.h"
 #include "support/record.h"
 #include "support/test.h"
 
@@ -184,4 +186,29 @@ TEST("memory lets go of what comes out of a collection when it is deleted") {
   expect_equal(report.result_bytes, 32);
   const examine::MemoryReport forward = examine::memory(last_traces(f).back());
   expect_equal(forward.saved_bytes, report.saved_bytes);
+}
+
+TEST("memory of a training step is what its program plans, what is written into inputs included") {
+  manual_seed(0);
+  models::Gpt model = models::make_gpt({.vocabulary = 500, .layers = 2, .heads = 2, .width = 64, .block = 32});
+  optim::AdamW optimizer(nn::parameters(model), {.lr = 1e-3});
+  const auto step = jit([&](Tensor tokens, Tensor targets) {
+    const auto loss_of = [](models::Gpt m, Tensor x, Tensor y) { return m.loss(x, y); };
+    const auto [loss, gradients] = value_and_grad<0>(loss_of)(model, tokens, targets);
+    std::vector<Tensor> flat;
+    for (const auto& [name, gradient] : nn::model_detail::named_tensors(gradients))
+      if (gradient.defined()) flat.push_back(gradient);
+    optimizer.step(nn::parameters(model), flat);
+    return loss;
+  });
+  const NoGrad no_grad;
+  for (const int64_t batch : {1, 4}) {
+    step(randint(0, 500, {batch, 32}), randint(0, 500, {batch, 32}));
+    const Trace trace = last_traces(step).back();
+    const examine::MemoryReport report = examine::memory(trace);
+    const auto predicted = static_cast<double>(report.peak_bytes - report.input_bytes);
+    const auto planned = static_cast<double>(make_execution_plan(trace).arena_bytes);
+    expect(planned >= 0.95 * predicted && planned <= 1.05 * predicted,
+           "arena of " + std::to_string(planned) + " bytes, predicted " + std::to_string(predicted));
+  }
 }

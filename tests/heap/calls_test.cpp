@@ -21,6 +21,8 @@ void* __libc_calloc(size_t, size_t);
 void* __libc_realloc(void*, size_t);
 void* __libc_memalign(size_t, size_t);
 
+// Seen by the shared libraries too: operator new is in one of them.
+#pragma GCC visibility push(default)
 void* malloc(size_t bytes) {
   asked.fetch_add(1, std::memory_order_relaxed);
   return __libc_malloc(bytes);
@@ -37,6 +39,7 @@ void* aligned_alloc(size_t alignment, size_t bytes) {
   asked.fetch_add(1, std::memory_order_relaxed);
   return __libc_memalign(alignment, bytes);
 }
+#pragma GCC visibility pop
 }
 
 namespace {
@@ -55,14 +58,16 @@ void* volatile kept = nullptr;  // everybody may see it: the compiler cannot lea
 }  // namespace
 
 TEST("the counter counts") {
-  expect(heap_allocations([&] {
-           kept = std::malloc(100);
-           std::free(kept);
-         }) == 100);
-  expect(heap_allocations([&] {
-           kept = new Tensor;
-           delete static_cast<Tensor*>(kept);
-         }) == 100);
+  const auto allocate = [] {
+    kept = std::malloc(100);
+    std::free(kept);
+  };
+  expect_equal(heap_allocations(allocate), 100L);
+  const auto create = [] {
+    kept = new Tensor;
+    delete static_cast<Tensor*>(kept);
+  };
+  expect_equal(heap_allocations(create), 100L);
 }
 
 TEST("a jitted call asks nothing of the heap") {

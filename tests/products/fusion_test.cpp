@@ -1,5 +1,5 @@
 // What the executor `products` takes out of a trace, and what the trace says of it.
-#include "codegen/product_kernel.h"
+#include "executors/products/what_pays.h"
 #include "fuser/fused.h"
 #include "support/test.h"
 
@@ -30,7 +30,7 @@ int lines_of(const Trace& trace, std::string_view executor) {
 }  // namespace
 
 TEST("a layer under autocast reads its f32 weight and bias in the product") {
-  if (!codegen::has_product_instructions()) return;
+  if (!products::pays_on_this_cpu()) return;
   manual_seed(5);
   const Tensor x = randn({4, rows / 4, features}).to(Dtype::bf16), weight = randn({columns, features}) * 0.1, bias = randn({columns});
   const auto f = jit(with_autocast(layer));
@@ -75,7 +75,7 @@ Tensor computation(Tensor t_0, Tensor t_1, Tensor t_2) {
 }
 
 TEST("both products of the backward are taken, and the gradient of an f32 weight is never rounded") {
-  if (!codegen::has_product_instructions()) return;
+  if (!products::pays_on_this_cpu()) return;
   manual_seed(6);
   Tensor x = randn({4, rows / 4, features}).to(Dtype::bf16), weight = randn({rows, features}) * 0.1, bias = randn({rows});
   const Tensor gradient = randn({4, rows / 4, rows}).to(Dtype::bf16);
@@ -173,7 +173,7 @@ TEST("small products, and those of other dtypes, are left alone") {
 }
 
 TEST("a product of rows that cannot be told as steps through the memory reads a copy of them") {
-  if (!codegen::has_product_instructions()) return;
+  if (!products::pays_on_this_cpu()) return;
   const NoGrad no_grad;
   const Tensor x = transpose(randn({8, 200, 6, 64}).to(Dtype::bf16), 1, 2), weight = randn({64 * 6, 256}).to(Dtype::bf16);
   const Tensor y = narrow(x, 2, 3, 190).reshape({8, 190, 384});
