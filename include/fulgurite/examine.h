@@ -66,6 +66,7 @@ struct FusionInput {
   Dtype dtype = Dtype::f32;
   Device device = {};
   std::string shares_with = {};    // the first input before it that lies in the same storage
+  bool is_recent = false;          // in a repro program: lines just before it made or read it, so it is in the caches
 };
 /// The names of the fusions that the last call ran, of its forward and then of its backward.
 std::vector<std::string> fusion_names(const Jitted&);

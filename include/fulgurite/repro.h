@@ -65,8 +65,11 @@ std::vector<Tensor> tensors(const std::tuple<Results...>& results) {
 }
 
 /// Runs both sides, compares their results, times them in turn, prints what came out, and gives a program's exit status: 1 where they differ.
+/// Before each run something else takes the place in the caches, as in a program; then `recent` is read.
 int compare(const std::string& title, const std::function<std::vector<Tensor>()>& subject,
-            const std::function<std::vector<Tensor>()>& reference, Tolerance = {}, int runs = 20);
+            const std::function<std::vector<Tensor>()>& reference, Tolerance = {}, int runs = 20, const std::vector<Tensor>& recent = {});
+/// Of tensors that lie as described, those that are recent.
+std::vector<Tensor> recent_of(const std::vector<FusionInput>& described, const std::vector<Tensor>&);
 
 }  // namespace fulgurite::examine
 #pragma GCC visibility pop

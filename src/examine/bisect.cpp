@@ -40,7 +40,7 @@ class Bisection {
       const std::vector<Value> made = returned_values(line);
       for (size_t i = 0; i < made.size(); ++i) value_of(actual, made[i]) = results[i];
       for (size_t i = 0; i < made.size(); ++i)
-        if (const std::string detail = difference(made[i], results[i]); !detail.empty())
+        if (const std::string detail = difference(made[i], results[i], bound); !detail.empty())
           return describe(executed, bound, proxy_name(made[i]), detail);
     }
     return {};
@@ -59,9 +59,9 @@ class Bisection {
     const bool is_common = id < expected_.size() && id < static_cast<size_t>(all_.next_id);
     return is_common && expected_[id].defined() ? &expected_[id] : nullptr;
   }
-  std::string difference(const Value& value, const Tensor& actual) const {
+  std::string difference(const Value& value, const Tensor& actual, const BoundSymbol& line) const {
     const Tensor* const wanted = expected(value);
-    return wanted ? difference_text(actual, *wanted, tolerance_) : std::string();
+    return wanted ? difference_text(actual, *wanted, tolerance_, {&line, 1}) : std::string();
   }
 
   std::vector<Tensor> run_line(const Trace& line, std::vector<Tensor>& actual) const {
@@ -81,7 +81,9 @@ class Bisection {
     const BoundSymbol* at = &bound;
     if (bound.is_fusion()) {
       out.fusion = bound.name();
-      const auto different = [&](const Tensor& actual, const Tensor& wanted) { return difference_text(actual, wanted, tolerance_); };
+      const auto different = [&](const Tensor& actual, const Tensor& wanted) {
+        return difference_text(actual, wanted, tolerance_, {&bound, 1});
+      };
       std::vector<Tensor> given;
       for (const Value& arg : slice_of_line(executed, bound).args) given.push_back(*expected(arg));
       if (const auto inside = find_wrong_line(executed, bound, given, executors_, reference_, different)) {

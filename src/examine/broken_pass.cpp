@@ -172,7 +172,7 @@ class PassSearch {
 
   bool same(const Tensor* a, const Tensor* b) const {
     if (!a || !b) return a == b;
-    return type_text(*a) == type_text(*b) && difference_text(*a, *b, tolerance_).empty();
+    return type_text(*a) == type_text(*b) && difference_text(*a, *b, tolerance_, stages_.front().bound_symbols.read()).empty();
   }
   bool same_values(const RanStage& before, const std::vector<Value>& wanted, const RanStage& now, const std::vector<Value>& got) const {
     if (wanted.empty() || got.empty()) return true;  // one of the stages has no such part
@@ -252,7 +252,7 @@ class PassSearch {
       if (!wanted || same(&results[i], wanted)) continue;
       value = proxy_name(made[i]);
       if (type_text(results[i]) != type_text(*wanted)) return text::cat("is ", type_text(results[i]), ", and ", type_text(*wanted), " before the pass");
-      return difference_text(results[i], *wanted, tolerance_);
+      return difference_text(results[i], *wanted, tolerance_, stages_.front().bound_symbols.read());
     }
     return {};
   }

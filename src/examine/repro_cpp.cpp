@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -31,6 +32,7 @@ std::string input_text(const FusionInput& input) {
   if (input.offset != 0) out += text::cat(", .offset = ", input.offset);
   out += text::cat(", .dtype = ", dtype_text(input.dtype));
   if (!input.shares_with.empty()) out += text::cat(", .shares_with = ", quoted(input.shares_with, '"'));
+  if (input.is_recent) out += ", .is_recent = true";
   return out + "}";
 }
 
@@ -175,7 +177,8 @@ std::string cpp_program(const ReproProgram& program) {
   out += text::cat("  const auto subject = ", subject, ";\n  const auto on_eager = ",
                    call_text(program, kernel ? "reference" : "eager", writes ? "u" : "t"), ";\n  return examine::compare(",
                    quoted(program.title, '"'),
-                   ", subject, on_eager, {", tolerance, "}, ", program.options.runs, ");\n}\n");
+                   ", subject, on_eager, {", tolerance, "}, ", program.options.runs,
+                   std::ranges::any_of(program.inputs, &FusionInput::is_recent) ? ", examine::recent_of(described, t)" : "", ");\n}\n");
   if (!kernel) {
     const size_t at = out.find("  const auto compiled = jit(");
     out.insert(at, "  const auto eager = jit(reference, {.executors = {\"eager\"}});\n");

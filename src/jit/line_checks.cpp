@@ -129,12 +129,12 @@ class VerifyLines final : public LineWatch {
     Program(executable_slice(slice, {"eager"})).run(arguments, expected);
     const std::vector<Value> made = returned_values(slice);
     for (size_t i = 0; i < results.size(); ++i)
-      if (const std::string found = difference(results[i], expected[i]); !found.empty()) report(trace, bound, arguments, made[i], found);
+      if (const std::string found = difference(results[i], expected[i], bound); !found.empty()) report(trace, bound, arguments, made[i], found);
   }
 
  private:
-  static std::string difference(const Tensor& actual, const Tensor& expected) {
-    const auto found = find_difference(actual, expected, allowed_difference(expected.dtype()));
+  static std::string difference(const Tensor& actual, const Tensor& expected, const BoundSymbol& line) {
+    const auto found = find_difference(actual, expected, allowed_difference(expected.dtype(), {&line, 1}));
     return found ? text::cat("element ", fulgurite::place_text(expected, found->index), " is ", found->actual, ", and ", found->expected, " on eager") : std::string();
   }
 
@@ -143,9 +143,10 @@ class VerifyLines final : public LineWatch {
                                   const std::string& found) {
     const BoundSymbol* line = &maker(bound, made);
     std::string value = proxy_name(made), detail = found;
+    const auto different = [&](const Tensor& actual, const Tensor& expected) { return difference(actual, expected, bound); };
     if (bound.is_fusion())
       if (const auto inside = find_wrong_line(trace, bound, {arguments.begin(), arguments.end()}, {std::string(bound.implementation->executor)},
-                                              {"eager"}, difference)) {
+                                              {"eager"}, different)) {
         line = &bound.subsymbols.read()[inside->line];
         value = proxy_name(inside->value);
         detail = inside->detail;
@@ -172,6 +173,11 @@ class Watches final : public LineWatch {
   }
   void after(const Trace& trace, const BoundSymbol& bound, std::span<const Tensor> arguments, std::span<const Tensor> results) const override {
     for (const auto& watch : all_) watch->after(trace, bound, arguments, results);
+  }
+  std::shared_ptr<const ProgramRunner> runner(const Trace& trace) const override {
+    for (const auto& watch : all_)
+      if (auto found = watch->runner(trace)) return found;
+    return {};
   }
 
  private:

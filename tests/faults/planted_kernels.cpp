@@ -1,4 +1,5 @@
 // Kernels that are wrong in one line, found by DebugOptions::verify_against_eager.
+#include <algorithm>
 #include <deque>
 #include <random>
 #include <regex>
@@ -85,10 +86,25 @@ void register_spoiled_regions() {
     for (const char* name : wrong_inside) regions.register_supported(*find_symbol(name));
     regions.fuse = [](const Region& region) {
       return Fusion{.run = [trace = region.trace, wrong = target()](const std::vector<Tensor>& inputs) {
-        Trace planted = trace;
-        for (BoundSymbol& bound : planted.bound_symbols.change())
-          if (!wrong.empty() && !bound.outputs.empty() && proxy_name(bound.outputs.read()[0]) == wrong)
-            bound.symbol = find_symbol(bound.args.size() > 1 ? (bound.name() == "sub" ? "mul" : "sub") : bound.name() == "sin" ? "cos" : "sin");
+        Trace planted = without_symbols(trace);
+        for (BoundSymbol bound : trace.bound_symbols.read()) {
+          const bool is_wrong = !wrong.empty() && !bound.outputs.empty() && proxy_name(bound.outputs.read()[0]) == wrong;
+          if (!is_wrong) {
+            planted.bound_symbols.push_back(std::move(bound));
+            continue;
+          }
+          auto* proxy = new TensorProxy(bound.outputs.read()[0].tensor());
+          proxy->id = planted.next_id++;
+          proxy->name += "_right";
+          const Value right{detail::Ref<TensorProxy>(proxy)};
+          BoundSymbol spoil;
+          spoil.symbol = find_symbol("cos");
+          spoil.args.push_back(right);
+          spoil.outputs = bound.outputs;
+          bound.outputs = {right};
+          planted.bound_symbols.push_back(std::move(bound));
+          planted.bound_symbols.push_back(std::move(spoil));
+        }
         return evaluate(planted, inputs);
       }};
     };
@@ -142,11 +158,7 @@ Located plant_in_kernel_text(unsigned seed) {
 
 Located plant_in_fusion_executor(unsigned seed) {
   register_spoiled_regions();
-  // sub() and the like of one tensor and a number are the same operators as of two.
-  return plant({"spoiled_regions"}, seed, [](const BoundSymbol& line) {
-    const std::string name = line.name();
-    return name != "neg" && name != "abs" && name != "pow";
-  });
+  return plant({"spoiled_regions"}, seed, [](const BoundSymbol&) { return true; });
 }
 
 Located plant_in_operator(unsigned seed) {

@@ -27,7 +27,7 @@ Located plant_nan(unsigned seed) {
     // The operator at that place, and what it is given: the input, or what is made of it.
     static const char* const names[] = {"log", "div", "sub", "sqrt"};
     const std::string name = names[static_cast<int>(place)];
-    const std::string argument = "t_" + std::to_string(FaultProgram::first_place + which);
+    const std::string argument = "t_0_" + std::to_string(FaultProgram::first_place + which);
     const std::string element = "[" + std::to_string(row) + ", " + std::to_string(column) + "]";
     const auto checked = jit(program.function(), {.executors = {"onednn", "fuser"}, .debug = {.associate_forward = true, .check_nan = true}});
     Located out;

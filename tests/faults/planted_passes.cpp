@@ -1,4 +1,5 @@
 // User passes that spoil a line, found by examine::find_broken_pass, and by DebugOptions::check_traces where what they give is no trace.
+#include <algorithm>
 #include <random>
 
 #include "faults/fault_program.h"
@@ -59,7 +60,7 @@ std::optional<Planted> spoil(const Trace& given, int line, Kind kind) {
   bound.subsymbols = {};
   out.value = proxy_name(before.outputs.read()[0]);
   const auto args = before.args.read();
-  static const std::string of_one[] = {"tanh", "sin", "cos", "sigmoid", "exp", "log", "sqrt"}, of_two[] = {"add", "sub", "mul", "div"};
+  static const std::string of_one[] = {"tanh", "sin", "cos", "sigmoid", "exp", "log", "sqrt"}, of_two[] = {"add", "sub"};
   switch (kind) {
     case Kind::operands:
       if (args.size() < 2 || !is_same_type(args[0], args[1]) || args[0] == args[1]) return {};
@@ -78,7 +79,7 @@ std::optional<Planted> spoil(const Trace& given, int line, Kind kind) {
         return out;
       }
       if (std::ranges::find(of_two, before.name()) == std::end(of_two) || !before.kwargs.empty()) return {};
-      bound.symbol = find_symbol(before.name() == "sub" ? "mul" : "sub");
+      bound.symbol = find_symbol(before.name() == "sub" ? "add" : "sub");
       return out;
     case Kind::drop:
     case Kind::undefined: {
