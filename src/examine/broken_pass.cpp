@@ -183,8 +183,8 @@ class PassSearch {
   }
   bool agree(const RanStage& before, const RanStage& now) const {
     const bool has_forward = !before.plain.outputs.empty() && !now.plain.outputs.empty();
-    return same_values(before, before.plain.outputs, now, now.plain.outputs) && same_values(before, before.plain.gradients, now, now.plain.gradients) &&
-           (!has_forward || !lost_write(before, now));
+    return same_values(before, before.plain.outputs, now, now.plain.outputs) &&
+           same_values(before, before.plain.gradients, now, now.plain.gradients) && (!has_forward || !lost_write(before, now));
   }
   // Something that is no longer written into, or of another value.
   std::optional<Value> lost_write(const RanStage& before, const RanStage& now) const {
@@ -251,7 +251,8 @@ class PassSearch {
       const Tensor* const wanted = is_common(before, made[i]) ? before.values.find(made[i]) : nullptr;
       if (!wanted || same(&results[i], wanted)) continue;
       value = proxy_name(made[i]);
-      if (type_text(results[i]) != type_text(*wanted)) return text::cat("is ", type_text(results[i]), ", and ", type_text(*wanted), " before the pass");
+      if (type_text(results[i]) != type_text(*wanted))
+        return text::cat("is ", type_text(results[i]), ", and ", type_text(*wanted), " before the pass");
       return difference_text(results[i], *wanted, tolerance_, stages_.front().bound_symbols.read());
     }
     return {};

@@ -135,7 +135,8 @@ class VerifyLines final : public LineWatch {
  private:
   static std::string difference(const Tensor& actual, const Tensor& expected, const BoundSymbol& line) {
     const auto found = find_difference(actual, expected, allowed_difference(expected.dtype(), {&line, 1}));
-    return found ? text::cat("element ", fulgurite::place_text(expected, found->index), " is ", found->actual, ", and ", found->expected, " on eager") : std::string();
+    if (!found) return {};
+    return text::cat("element ", fulgurite::place_text(expected, found->index), " is ", found->actual, ", and ", found->expected, " on eager");
   }
 
   // In a fusion, the line inside: the last of the fewest that go wrong when they are compiled as one, or else the one that makes the result.

@@ -36,6 +36,7 @@ class Prefixes {
   // The first value of so many lines that differs.
   std::optional<WrongLine> wrong_of(size_t count) const {
     Trace part = without_symbols(trace_);
+    part.tags = {};
     BoundSymbol result;
     result.symbol = &prims_return_symbol;
     for (const BoundSymbol& line : lines_.first(count)) {

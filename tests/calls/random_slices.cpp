@@ -56,6 +56,21 @@ double relative_distance(const Tensor& a, const Tensor& b) {
   return squares == 0 ? 0 : std::sqrt(squares / sum(y * y).item<double>());
 }
 
+/// Each element moved by about what rounding moves it.
+std::vector<Tensor> rounded_otherwise(const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> out;
+  for (const Tensor& tensor : tensors) {
+    if (!is_floating(tensor.dtype())) {
+      out.push_back(tensor.clone());
+      continue;
+    }
+    const double unit = tensor.dtype() == Dtype::bf16 ? 0x1p-8 : 0x1p-22;
+    const Tensor factor = (rand(tensor.shape()) - 0.5) * (2 * unit) + 1.0;
+    out.push_back((tensor.to(Dtype::f32) * factor).to(tensor.dtype()));
+  }
+  return out;
+}
+
 /// What is wrong with a result, or "". As claimed the same kernels ran; others round at other places, and a piece is long, so what counts is how
 /// far the tensors are apart beside how large they are.
 std::string problem(const Tensor& got, const Tensor& wanted, bool is_as_claimed, bool is_bf16, double& farthest) {
@@ -91,7 +106,7 @@ int main(int count, char** arguments) {
   std::mt19937 random(static_cast<uint32_t>(options.seed) + 1);
   const Way ways[] = {{"as claimed", {}}, {"on the default list", default_executors()}, {"on eager", {"eager"}}};
   int failures = 0;
-  int64_t results = 0;
+  int64_t results = 0, cancelled = 0;
   double farthest = 0;
   const NoGrad no_grad;
   for (int64_t pair = 0; pair < options.pairs; ++pair) {
@@ -103,16 +118,29 @@ int main(int count, char** arguments) {
     const std::vector<Value> made = returned_values(piece);
     for (const Way& way : ways) {
       const std::vector<Tensor> got = examine::run_slice(step, first, last, copies(given), way.executors);
+      std::vector<Tensor> exact, moved;  // on eager, and from inputs that are rounded otherwise
       for (size_t k = 0; k < got.size(); ++k, ++results) {
         const Tensor& wanted = values.at(made[k].tensor().name);
         const std::string found = problem(got[k], wanted, way.executors.empty(), options.step.is_bf16, farthest);
         if (found.empty()) continue;
+        // Sums of what nearly cancels are as far apart as rounding the inputs otherwise moves them.
+        if (!way.executors.empty() && is_floating(wanted.dtype())) {
+          if (exact.empty()) {
+            exact = examine::run_slice(step, first, last, copies(given), {"eager"});
+            moved = examine::run_slice(step, first, last, rounded_otherwise(given), {"eager"});
+          }
+          if (relative_distance(got[k], wanted) <= 30 * relative_distance(moved[k], exact[k])) {
+            ++cancelled;
+            continue;
+          }
+        }
         ++failures;
         std::printf("lines [%d, %d) %s: %s: %s\n", first, last, way.name, made[k].tensor().name.c_str(), found.c_str());
       }
     }
   }
-  std::printf("%lld pairs of cut points of %d lines, %lld results compared, at most %.2g of their size apart, %d differ\n",
-              static_cast<long long>(options.pairs), lines, static_cast<long long>(results), farthest, failures);
+  std::printf("%lld pairs of cut points of %d lines, %lld results compared, at most %.2g of their size apart (%lld of what nearly cancels), %d "
+              "differ\n",
+              static_cast<long long>(options.pairs), lines, static_cast<long long>(results), farthest, static_cast<long long>(cancelled), failures);
   return failures == 0 ? 0 : 1;
 }
