@@ -93,6 +93,7 @@ class Known {
 /// A stage that has run, and everything it made.
 struct RanStage {
   RanStage(const PlainStage& stage, const Known& given) : plain(stage) {
+    check_trace(plain.given);  // kernels trust a trace's shapes
     std::vector<Tensor> inputs;
     for (const Value& arg : plain.trace.args) {
       const Tensor* const tensor = given.find(arg);

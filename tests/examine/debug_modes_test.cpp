@@ -87,12 +87,6 @@ TEST("verify_against_eager compares every line that another executor runs") {
   right(randn({8, 8}));
 }
 
-TEST("verify_against_eager allows what is not rounded on the way to be exact") {
-  const auto f = jit([](Tensor x) { return sum(tanh(x.to(Dtype::bf16)), {0}).to(Dtype::f32); },
-                     {.executors = {"fuser"}, .debug = {.verify_against_eager = true}});
-  f(full({64, 48}, 1.0) + randn({64, 48}));
-}
-
 TEST("callbacks are told of every line of forward and backward") {
   const auto f = jit([](Tensor x) { return sum(exp(x) * x); }, {.executors = {"eager"}});
   std::string told;
@@ -117,6 +111,7 @@ TEST("what callbacks give stands above the lines of the printed trace") {
           .after = [](const BoundSymbol&, const std::vector<Tensor>& results) {
             return "makes " + std::to_string(results.size()) + " tensor\nof " + std::to_string(results.at(0).numel().hint());
           }});
+  f(zeros({3}));
   watched(zeros({3}));
   watched(zeros({3}));
   const std::vector<Trace> stages = last_traces(watched);
@@ -162,7 +157,7 @@ TEST("check_nan finds a NaN that does not reach a fusion's results") {
       {.executors = {"fuser"}, .debug = {.check_nan = true}});
   f(zeros({4, 8}));  // an infinity that is left out is how many functions are computed
   const std::string error = error_of([&] { f(full({4, 8}, -1.0)); });
-  expect(has(error, "check_nan: auto t0 = log(t_0); in fusion0 of computation made nan at element [0, 0] of t0 from finite arguments"), error);
+  expect(has(error, "check_nan: auto t1 = log(t_0); in fusion0 of computation made nan at element [0, 0] of t1 from finite arguments"), error);
 }
 
 TEST("verify_against_eager names the line inside a fusion whose later lines show it") {
