@@ -37,12 +37,15 @@ struct Compile {
   size_t symbols = 0;  // in the programs
 };
 
-Compile compile_once(const std::function<Trace()>& record, bool differentiate) {
+// As jit compiles where no executors are named: kernels are planned only where they may pay.
+Compile compile_once(const std::function<Trace()>& record, bool differentiate, bool fuses_everything = false) {
   Compile out;
+  PipelineOptions options;
+  options.fuses_everything = fuses_everything;
   const double start = cpu_milliseconds();
   const Trace recorded = record();
   out.tracing = cpu_milliseconds() - start;
-  const CompiledFunction compiled = compile(recorded, differentiate);
+  const CompiledFunction compiled = compile(recorded, differentiate, options);
   out.total = cpu_milliseconds() - start;
   out.symbols = compiled.forward->trace().bound_symbols.size();
   if (compiled.backward) out.symbols += compiled.backward->trace().bound_symbols.size();
@@ -63,7 +66,7 @@ double measure(const std::string& bench_case, int repetitions, bool differentiat
 
 Tensor three_operators(Tensor x, Tensor y) { return exp(x + y) * y; }
 
-Compile compile_chain(int operators) {
+Compile compile_chain(int operators, bool fuses_everything = false) {
   const Tensor x = rand({4, 4}, {.requires_grad = true});
   const Tensor weight = rand({4}, {.requires_grad = true});
   const auto chain = [operators](Tensor x, Tensor weight) {
@@ -74,7 +77,7 @@ Compile compile_chain(int operators) {
     }
     return x;
   };
-  return compile_once([&] { return trace(chain, x, weight); }, true);
+  return compile_once([&] { return trace(chain, x, weight); }, true, fuses_everything);
 }
 
 /// A chain and one four times as long, in turns, so that a slow moment of the machine meets both: the least of several compiles.
@@ -158,6 +161,7 @@ void measure_all() {
   const Tensor x_grad = rand({4, 4}, {.requires_grad = true});
   measure("three_operators_gradient", 200, true, [&] { return trace(three_operators, x_grad, y); });
   measure_chains("total", 20, [](int operators) { return compile_chain(operators).total; });
+  measure_chains("fused", 5, [](int operators) { return compile_chain(operators, true).total; });
   measure_gpt(4);
   measure_gpt(12);
   measure_training_step(4);

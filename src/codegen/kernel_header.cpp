@@ -6,8 +6,8 @@
 namespace fulgurite::codegen {
 
 // Defined in a file that the build writes from the headers.
-extern const std::string_view vector_text, vector_math_text, vector_angles_text, vector_activations_text, vector_launch_text, vector_rows_text, vector_wide_text,
-    vector_product_text;
+extern const std::string_view vector_text, vector_memory_text, vector_math_text, vector_angles_text, vector_activations_text, vector_launch_text,
+    vector_rows_text, vector_wide_text, vector_product_text;
 
 namespace {
 
@@ -44,7 +44,7 @@ std::unordered_set<std::string> names_in(std::string_view text) {
 }  // namespace
 
 std::string kernel_header(bool wide, bool angles, bool product) {
-  std::string out = without_directives(vector_text) + without_directives(vector_math_text);
+  std::string out = without_directives(vector_text) + without_directives(vector_memory_text) + without_directives(vector_math_text);
   if (angles) out += without_directives(vector_angles_text);
   out += without_directives(vector_activations_text) + without_directives(vector_launch_text) +
          without_directives(vector_rows_text);

@@ -16,7 +16,7 @@ namespace fulgurite::codegen {
 namespace {
 
 constexpr int most_dimensions = 8;
-constexpr size_t most_values = 160, most_operands = 40;
+constexpr size_t most_values = 160, most_operands = most_plain_operands;
 
 std::string operand_text(KernelValue& value, int operand) {
   for (size_t k = 0; k < value.operands.size(); ++k)
@@ -66,6 +66,19 @@ bool has_expression(const BoundSymbol& bound) {
     if (expression_of(symbol, pack.arguments(), bound.outputs.read()[0].tensor().dtype)) return true;
   }
   return !bound.subsymbols.empty() && std::ranges::all_of(bound.subsymbols, has_expression);
+}
+
+bool is_plain(const BoundSymbol& bound) {
+  const Symbol& symbol = *bound.symbol;
+  if (bound.outputs.size() != 1 || !bound.outputs.read()[0].is_tensor()) return false;
+  const Shape& shape = bound.outputs.read()[0].tensor().shape;
+  const auto long_ones = std::ranges::count_if(shape, [](const Int& size) { return size.hint() != 1; });
+  if (long_ones == 0 || long_ones > most_dimensions) return false;
+  if (&symbol == &prims_convert_element_type_symbol) return true;
+  if (!symbol.traits.pointwise) return false;
+  Shapes shapes;
+  const ArgumentPack pack(bound, shapes);
+  return expression_of(symbol, pack.arguments(), bound.outputs.read()[0].tensor().dtype).has_value();
 }
 
 bool is_part_of_class_loss(const BoundSymbol& bound) {

@@ -2,7 +2,7 @@
 // NaN, infinities, zeros of either sign and denormal numbers. Integers come out of floats by adding 1.5 * 2^23, which
 // is defined for every input.
 #pragma once
-#include "codegen/vector.h"
+#include "codegen/vector_memory.h"
 
 namespace fulgurite::FULGURITE_KERNELS {
 

@@ -11,7 +11,7 @@
 // A slice of a panel stays in the first cache while all strips of a block of left rows are multiplied by it. Each number of the result
 // is one sum, in the order of the depth, whatever the blocks are. A matrix unit takes the same strips and panels, in tiles of 16 rows.
 #pragma once
-#include "codegen/vector.h"
+#include "codegen/vector_memory.h"
 #include "codegen/vector_launch.h"
 
 namespace fulgurite::FULGURITE_KERNELS {

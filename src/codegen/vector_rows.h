@@ -1,7 +1,7 @@
 // What generated kernels are made of beside vector.h's lanes: rows and columns of tensors, loads and stores that end where a row
 // ends, and reductions of a row. A kernel goes over a range of rows; it knows sizes and strides only when it runs.
 #pragma once
-#include "codegen/vector.h"
+#include "codegen/vector_memory.h"
 #include "codegen/vector_launch.h"
 
 namespace fulgurite::FULGURITE_KERNELS {
@@ -103,7 +103,6 @@ struct Columns {
 // Loads and stores; lanes past the row's end are zero, and not written.
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__)
 typedef unsigned short HalfLanes __attribute__((vector_size(32), aligned(2), may_alias));
-typedef unsigned char BytePart __attribute__((vector_size(16)));
 typedef unsigned char ByteLanes __attribute__((vector_size(16), aligned(1), may_alias));
 FULGURITE_INLINE Floats load(const float* row, const Columns& c) {
   Floats result;
@@ -123,27 +122,23 @@ FULGURITE_INLINE void store(int* row, const Columns& c, const Ints& value) {
 }
 FULGURITE_INLINE Ints load_halves(const void* row, const Columns& c) {
   const HalfLanes* const from = (const HalfLanes*)((const unsigned short*)row + c.at);
-  HalfPart halves;
   Ints result;
-  asm("vmovdqu16 %1, %0%{%2%}%{z%}" : "=v"(halves) : "m"(*from), "Yk"(c.mask()));
-  result.part[0] = (IntPart) __builtin_convertvector(halves, UnsignedPart);
+  asm("vpmovzxwd %1, %0%{%2%}%{z%}" : "=v"(result.part[0]) : "m"(*from), "Yk"(c.mask()));
   return result;
 }
 FULGURITE_INLINE void store_halves(void* row, const Columns& c, const Ints& value) {
   HalfLanes* const to = (HalfLanes*)((unsigned short*)row + c.at);
-  asm("vmovdqu16 %1, %0%{%2%}" : "+m"(*to) : "v"(__builtin_convertvector((UnsignedPart)value.part[0], HalfPart)), "Yk"(c.mask()));
+  asm("vmovdqu16 %1, %0%{%2%}" : "+m"(*to) : "v"(low_halves(value.part[0])), "Yk"(c.mask()));
 }
 FULGURITE_INLINE Ints load_bytes(const void* row, const Columns& c) {
   const ByteLanes* const from = (const ByteLanes*)((const unsigned char*)row + c.at);
-  BytePart bytes;
   Ints result;
-  asm("vmovdqu8 %1, %0%{%2%}%{z%}" : "=v"(bytes) : "m"(*from), "Yk"(c.mask()));
-  result.part[0] = (IntPart) __builtin_convertvector(bytes, UnsignedPart);
+  asm("vpmovzxbd %1, %0%{%2%}%{z%}" : "=v"(result.part[0]) : "m"(*from), "Yk"(c.mask()));
   return result;
 }
 FULGURITE_INLINE void store_bytes(void* row, const Columns& c, const Ints& value) {
   ByteLanes* const to = (ByteLanes*)((unsigned char*)row + c.at);
-  asm("vmovdqu8 %1, %0%{%2%}" : "+m"(*to) : "v"(__builtin_convertvector((UnsignedPart)value.part[0], BytePart)), "Yk"(c.mask()));
+  asm("vmovdqu8 %1, %0%{%2%}" : "+m"(*to) : "v"(low_bytes(value.part[0])), "Yk"(c.mask()));
 }
 /// x, and `fill` in the lanes past the row's end.
 FULGURITE_INLINE Floats keep_inside(const Columns& c, const Floats& x, const Floats& fill) {
@@ -211,21 +206,9 @@ FULGURITE_INLINE Ints keep_inside(const Columns& c, const Ints& x, const Ints& f
   return c.is_whole() ? x : select(c.are_inside(), x, fill);
 }
 FULGURITE_INLINE Floats load(const BFloat16* row, const Columns& c) { return from_bits(shift_left(load_halves(row, c), 16)); }
-FULGURITE_INLINE void store(BFloat16* row, const Columns& c, const Floats& value) {
-  BFloat16 rounded[lanes];
-  store(rounded, value);
-  store_halves(row, c, load_halves(&rounded->bits));
-}
-FULGURITE_INLINE Floats load(const Float16* row, const Columns& c) {
-  Float16 halves[lanes];
-  store_halves(&halves->bits, load_halves(row, c));
-  return load(halves);
-}
-FULGURITE_INLINE void store(Float16* row, const Columns& c, const Floats& value) {
-  Float16 rounded[lanes];
-  store(rounded, value);
-  store_halves(row, c, load_halves(&rounded->bits));
-}
+FULGURITE_INLINE void store(BFloat16* row, const Columns& c, const Floats& value) { store_halves(row, c, bfloat16_bits(value)); }
+FULGURITE_INLINE Floats load(const Float16* row, const Columns& c) { return from_float16_bits(load_halves(row, c)); }
+FULGURITE_INLINE void store(Float16* row, const Columns& c, const Floats& value) { store_halves(row, c, float16_bits(value)); }
 FULGURITE_INLINE Ints load(const short* row, const Columns& c) { return wrap_16(load_halves(row, c)); }
 FULGURITE_INLINE void store(short* row, const Columns& c, const Ints& value) { store_halves(row, c, value); }
 FULGURITE_INLINE Ints load(const signed char* row, const Columns& c) { return wrap_8(load_bytes(row, c)); }

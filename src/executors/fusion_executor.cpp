@@ -93,7 +93,9 @@ class UserFuser {
     std::vector<char> is_candidate(trace.bound_symbols.size());
     for (size_t i = 0; i < is_candidate.size(); ++i) is_candidate[i] = is_taken(trace.bound_symbols[i], candidate);
     const bool explains = logs(LogChannel::fusions);
-    const fuser::GrowingRules rules{[](const codegen::Region&) { return std::string(); }, [](const BoundSymbol& bound) { return !is_view(bound); }};
+    const fuser::GrowingRules rules{.refusal = [](const codegen::Region&) { return std::string(); },
+                                    .is_worth_alone = [](const BoundSymbol& bound) { return !is_view(bound); },
+                                    .is_plain = [](const BoundSymbol&) { return false; }};
     fuser::GrownRegions grown = fuser::grow_regions(trace, graph, is_candidate, rules, explains);
     std::vector<fuser::RegionFusion> fusions;
     grown.keep_if([&](const fuser::GrownRegion& region) {

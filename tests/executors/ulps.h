@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-#include "codegen/vector.h"
+#include "codegen/vector_memory.h"
 #include "support/test.h"
 
 namespace fulgurite::test {

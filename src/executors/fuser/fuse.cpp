@@ -84,7 +84,7 @@ class Fuser {
     std::vector<char> is_candidate(static_cast<size_t>(graph_.size()));
     for (int i = 0; i < graph_.size(); ++i) is_candidate[i] = trace_.bound_symbols[i].implementation == &candidate_;
     const bool explains = logs(LogChannel::fusions);
-    const GrowingRules rules{[](const codegen::Region& region) { return codegen::lower(region).reason; }, is_worth_alone};
+    const GrowingRules rules{[](const codegen::Region& region) { return codegen::lower(region).reason; }, is_worth_alone, codegen::is_plain};
     grown_ = grow_regions(trace_, graph_, is_candidate, rules, explains);
     if (!everything_) keep_what_pays(trace_, grown_);
     if (!compile()) grown_.clear();

@@ -12,16 +12,19 @@ namespace fulgurite::fuser {
 namespace {
 
 constexpr size_t most_lines = 64;
+constexpr int not_plain = -1;
 constexpr int most_apart = 16;  // lines between readers of one value that are brought together: their results live as much longer
 
 class Growing {
  public:
   Growing(const Trace& trace, const LineGraph& graph, const std::vector<char>& is_candidate, const GrowingRules& rules, bool explains)
       : trace_(trace), graph_(graph), is_candidate_(is_candidate), rules_(rules), explains_(explains), group_of_(static_cast<size_t>(graph.size())),
-        seen_(static_cast<size_t>(graph.size()), 0) {
+        seen_(static_cast<size_t>(graph.size()), 0), last_before_(static_cast<size_t>(graph.size()) + 1, -1) {
     for (int i = 0; i < graph.size(); ++i) {
       group_of_[i] = i;
       members_.push_back({i});
+      shapes_.push_back(is_candidate[i] && rules.is_plain(trace.bound_symbols[i]) ? number_of_shape(trace.bound_symbols[i]) : not_plain);
+      note_last(i, i);
     }
   }
 
@@ -79,14 +82,42 @@ class Growing {
     std::merge(members_[a].begin(), members_[a].end(), members_[b].begin(), members_[b].end(), both.begin());
     const int into = std::min(a, b), from = std::max(a, b);
     for (const int line : members_[from]) group_of_[line] = into;
-    const std::string refusal = rules_.refusal(region_lines(trace_, region_of(both, into)));
+    const GrownRegion region = region_of(both, into);
+    const int shape = shapes_[a] == shapes_[b] ? shapes_[a] : not_plain;
+    const std::string refusal = shape != not_plain && is_plain(region) ? std::string() : rules_.refusal(region_lines(trace_, region));
     if (refusal.empty()) {
       members_[into] = std::move(both);
       members_[from].clear();
+      shapes_[into] = shape;
+      note_last(into, members_[into].back());
       return;
     }
     for (const int line : members_[from]) group_of_[line] = from;
     refuse(a, b, refusal);
+  }
+
+  int number_of_shape(const BoundSymbol& bound) {
+    const Shape& shape = bound.outputs.read()[0].tensor().shape;
+    const auto is_same = [&](const Shape* other) {
+      return std::ranges::equal(shape, *other, [](const Int& x, const Int& y) { return x.hint() == y.hint(); });
+    };
+    const auto known = std::ranges::find_if(known_shapes_, is_same);
+    if (known != known_shapes_.end()) return static_cast<int>(known - known_shapes_.begin());
+    known_shapes_.push_back(&shape);
+    return static_cast<int>(known_shapes_.size()) - 1;
+  }
+
+  // Of lines that are plain each: whether they are together, so that nothing has to be lowered to know.
+  bool is_plain(const GrownRegion& region) {
+    if (!region.views.empty() || region.results.empty()) return false;
+    read_.clear();
+    for (const int line : region.lines)
+      for_each_argument(trace_.bound_symbols[line], [&](const Value& value) {
+        if (value.is_tensor() && !std::ranges::binary_search(region.lines, graph_.producer(value.tensor().id))) read_.push_back(value.tensor().id);
+      });
+    std::ranges::sort(read_);
+    const auto repeated = std::ranges::unique(read_);
+    return read_.size() - repeated.size() + region.results.size() <= codegen::most_plain_operands;
   }
 
   void refuse(int a, int b, std::string_view why) {
@@ -101,9 +132,19 @@ class Growing {
 
   // The last line from which a line can be reached: groups are run as one, so a path may enter one past the line and leave it before.
   int reach_of(int line) const {
-    for (int group = 0; group <= line; ++group)
-      if (!members_[group].empty()) line = std::max(line, members_[group].back());
+    for (int last = last_of_groups(line); last > line; last = last_of_groups(line)) line = last;
     return line;
+  }
+
+  // The last line of a group grows only, and what joined another is no later than that one's: a tree of greatest values over the groups
+  // (a Fenwick tree) need forget nothing.
+  void note_last(int group, int line) {
+    for (size_t i = static_cast<size_t>(group) + 1; i < last_before_.size(); i += i & (~i + 1)) last_before_[i] = std::max(last_before_[i], line);
+  }
+  int last_of_groups(int up_to) const {
+    int last = -1;
+    for (size_t i = static_cast<size_t>(up_to) + 1; i > 0; i -= i & (~i + 1)) last = std::max(last, last_before_[i]);
+    return last;
   }
 
   // From one group to another by way of others.
@@ -189,9 +230,12 @@ class Growing {
   const bool explains_;
   std::vector<int> group_of_;              // by line
   std::vector<std::vector<int>> members_;  // by group, which is its first line's number; in order
+  std::vector<int> shapes_;                // by group: of plain lines, which of known_shapes_ their results have
+  std::vector<const Shape*> known_shapes_;
   std::vector<int> seen_;                  // by group: the last search that met it
+  std::vector<int> last_before_;           // the last lines of groups, as a tree
   int search_ = 0;
-  std::vector<int> pending_;
+  std::vector<int> pending_, read_;
   GrownRegions out_;
 };
 

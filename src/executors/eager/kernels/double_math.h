@@ -1,7 +1,7 @@
 #pragma once
 #include <cstdint>
 
-#include "codegen/vector.h"
+#include "codegen/vector_memory.h"
 
 namespace fulgurite::FULGURITE_KERNELS {
 

@@ -5,7 +5,7 @@
 
 #include <fulgurite/dtype.h>
 
-#include "codegen/vector.h"
+#include "codegen/vector_memory.h"
 
 namespace fulgurite::FULGURITE_KERNELS {
 

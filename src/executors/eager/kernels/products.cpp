@@ -72,13 +72,17 @@ void multiply_floating(const BlockProduct& p) {
   }
 }
 
-// The sum of products of two rows: 64 partial sums, added in a fixed tree.
+// The sum of products of two rows: 64 partial sums, added in a fixed tree. `b` is a row of a matrix that is read once, row after row: asking for
+// what comes a page later brings bf16 from 29 to 37 GB/s, all that one core of a Zen 5 reads.
 template <class Element>
 float dot_of_rows(const Element* a, const Element* b, int64_t count) {
+  constexpr int64_t ahead = 4096 / sizeof(Element), line = 64 / sizeof(Element);
   Floats sums[4] = {Floats(0.f), Floats(0.f), Floats(0.f), Floats(0.f)};
   int64_t i = 0;
-  for (; i + 4 * lanes <= count; i += 4 * lanes)
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    for (int64_t next = 0; next < 4 * lanes; next += line) __builtin_prefetch(b + i + ahead + next);
     for (int s = 0; s < 4; ++s) sums[s] = multiply_add(load(a + i + s * lanes), load(b + i + s * lanes), sums[s]);
+  }
   for (int s = 0; i < count; ++s, i += lanes) {
     const int64_t some = std::min<int64_t>(lanes, count - i);
     sums[s] = multiply_add(load_some(a + i, some), load_some(b + i, some), sums[s]);

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "codegen/vector.h"
+#include "codegen/vector_memory.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wpsabi"

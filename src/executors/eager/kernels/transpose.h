@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "codegen/vector.h"
+#include "codegen/vector_memory.h"
 
 namespace fulgurite::FULGURITE_KERNELS {
 
