@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <fulgurite/jit.h>
@@ -65,6 +66,7 @@ struct FusionInput {
   Dtype dtype = Dtype::f32;
   Device device = {};
   std::string shares_with = {};    // the first input before it that lies in the same storage
+  bool is_recent = false;          // in a repro program: lines just before it made or read it, so it is in the caches
 };
 /// The names of the fusions that the last call ran, of its forward and then of its backward.
 std::vector<std::string> fusion_names(const Jitted&);
@@ -124,12 +126,48 @@ std::ostream& operator<<(std::ostream&, const Difference&);
 /// computes something else, not one that inherits it. Fusions are opened to the line inside. None where all agree.
 std::optional<Difference> bisect(const Trace&, const std::vector<Tensor>& inputs, const std::vector<std::string>& executors,
                                  const std::vector<std::string>& reference = {"eager"}, Tolerance = {});
+enum class Stage : uint8_t { forward, backward };
+/// The pass after which a function gives something else, and the line that does.
+struct BrokenPass {
+  int stage = -1;               // place among last_traces or last_backward_traces
+  Stage side = Stage::forward;  // of which of the two
+  std::string pass;             // "User transform"
+  Difference difference;        // of that stage, with the values of the stage before
+  std::string before;           // the line that made the value in the stage before
+};
+std::ostream& operator<<(std::ostream&, const BrokenPass&);
+/// The first of a function's stages whose results, gradients or writes are not those of the stage before. Cotangents are made. None where all
+/// agree.
+std::optional<BrokenPass> find_broken_pass(const std::vector<Trace>& stages, const std::vector<Tensor>& inputs, Tolerance = {});
+/// Of a function's last call, forward and backward. Without inputs they are made from the types.
+std::optional<BrokenPass> find_broken_pass(const Jitted&, const std::vector<Tensor>& inputs = {}, Tolerance = {});
 /// The first of the stages of a function (last_traces) that does not give the results of the first stage, by place; -1 where all do.
 int bisect_passes(const std::vector<Trace>& stages, const std::vector<Tensor>& inputs, Tolerance = {});
 
-/// Called around every line of every program of a function: with the line and the tensors among its arguments, or its results.
+/// A function of a line and of the tensors among its arguments, or its results, that gives text, or nothing.
+class Callback {
+ public:
+  using Tensors = std::vector<Tensor>;
+  Callback() = default;
+  template <class F>
+    requires(!std::same_as<std::remove_cvref_t<F>, Callback> && std::invocable<F&, const BoundSymbol&, const Tensors&>)
+  Callback(F function) {
+    if constexpr (std::convertible_to<std::invoke_result_t<F&, const BoundSymbol&, const Tensors&>, std::string>) call_ = std::move(function);
+    else
+      call_ = [function = std::move(function)](const BoundSymbol& line, const Tensors& tensors) mutable {
+        function(line, tensors);
+        return std::string();
+      };
+  }
+  explicit operator bool() const { return bool(call_); }
+  std::string operator()(const BoundSymbol& line, const Tensors& tensors) const { return call_(line, tensors); }
+
+ private:
+  std::function<std::string(const BoundSymbol&, const Tensors&)> call_;
+};
+/// Called around every line of every program of a function. The text that the last call of each gave stands as comments above its line in
+/// last_traces(f).back() and last_backward_traces(f).back(); that of `after` behind that of `before`.
 struct Callbacks {
-  using Callback = std::function<void(const BoundSymbol&, const std::vector<Tensor>&)>;
   Callback before = {}, after = {};
 };
 std::shared_ptr<detail::JitState> state_with_callbacks(const detail::JitState&, Callbacks, SourceLocation);
@@ -139,7 +177,6 @@ F with_callbacks(const F& f, Callbacks callbacks, SourceLocation at = SourceLoca
   return F(state_with_callbacks(*f.state(), std::move(callbacks), at));
 }
 
-enum class Stage : uint8_t { forward, backward };
 /// Members are given in this order.
 struct ReproOptions {
   enum class Language : uint8_t { cpp, python };

@@ -2,6 +2,7 @@
 // What the programs call that examine::repro() writes.
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -40,6 +41,21 @@ void run_kernel(void (*kernel)(const Launch&, long, long), const KernelLayout& l
   run_kernel(reinterpret_cast<void (*)()>(kernel), layout, inputs, results);
 }
 
+/// A product of matrices: left [rows..., depth], right [columns, depth] or, where it is no linear, [depth, columns], and a bias.
+struct ProductLayout {
+  Dtype left = Dtype::bf16, right = Dtype::bf16, result = Dtype::bf16;
+  std::optional<Dtype> bias = {};
+  bool is_linear = false;
+};
+/// Runs the two kernels of a product, on all threads, as fusions are run.
+void run_product(void (*pack)(), void (*multiply)(), const ProductLayout&, const std::vector<Tensor>& inputs,
+                 const std::vector<Tensor>& results);
+template <class Launch>
+void run_product(void (*pack)(const Launch&, long, long), void (*multiply)(const Launch&, long, long), const ProductLayout& layout,
+                 const std::vector<Tensor>& inputs, const std::vector<Tensor>& results) {
+  run_product(reinterpret_cast<void (*)()>(pack), reinterpret_cast<void (*)()>(multiply), layout, inputs, results);
+}
+
 /// What a function of a trace returns, as a list.
 inline std::vector<Tensor> tensors(const Tensor& result) { return {result}; }
 inline std::vector<Tensor> tensors(std::vector<Tensor> results) { return results; }
@@ -49,8 +65,11 @@ std::vector<Tensor> tensors(const std::tuple<Results...>& results) {
 }
 
 /// Runs both sides, compares their results, times them in turn, prints what came out, and gives a program's exit status: 1 where they differ.
+/// Before each run something else takes the place in the caches, as in a program; then `recent` is read.
 int compare(const std::string& title, const std::function<std::vector<Tensor>()>& subject,
-            const std::function<std::vector<Tensor>()>& reference, Tolerance = {}, int runs = 20);
+            const std::function<std::vector<Tensor>()>& reference, Tolerance = {}, int runs = 20, const std::vector<Tensor>& recent = {});
+/// Of tensors that lie as described, those that are recent.
+std::vector<Tensor> recent_of(const std::vector<FusionInput>& described, const std::vector<Tensor>&);
 
 }  // namespace fulgurite::examine
 #pragma GCC visibility pop

@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include <unordered_set>
 
 #include "codegen/compiler_process.h"
+#include "codegen/host_compiler.h"
 #include "codegen/kernel_header.h"
 #include "codegen/library_cache.h"
 #include "support/environment.h"
@@ -28,22 +28,6 @@ namespace fulgurite::codegen {
 namespace {
 
 using kernels::KernelFunction;
-
-/// A compiler and what tells it from others and from later versions of itself, without running it.
-struct Compiler {
-  std::string path, identity;
-};
-
-Compiler find_compiler() {
-  Compiler found;
-  if (const auto wanted = environment_value("FULGURITE_CXX")) found.path = find_program(*wanted);
-  else if ((found.path = find_program("g++")).empty()) found.path = find_program("clang++");
-  struct stat status;
-  if (found.path.empty() || stat(found.path.c_str(), &status) != 0) return {};
-  found.identity = text::cat(found.path, " ", static_cast<int64_t>(status.st_size), " ", static_cast<int64_t>(status.st_mtim.tv_sec), ".",
-                             static_cast<int64_t>(status.st_mtim.tv_nsec), " ", static_cast<int64_t>(status.st_ino));
-  return found;
-}
 
 // As the eager kernels are compiled.
 std::vector<std::string> flags_of(InstructionSet set) {
@@ -131,7 +115,7 @@ class Kernels {
 
   bool compile(const std::vector<const KernelSource*>& sources, InstructionSet set) {
     std::vector<Unit> units = units_of(sources);
-    const Compiler compiler = find_compiler();
+    const HostCompiler compiler = find_host_compiler();
     const std::vector<std::string> flags = flags_of(set);
     for (Unit& unit : units) {
       unit.digest = sha256(text::cat(compiler.identity, "\n", joined(flags), "\n", unit.text));
@@ -162,7 +146,7 @@ class Kernels {
   }
 
   // As many at once as there are CPUs.
-  static void build(const Compiler& compiler, const std::vector<std::string>& flags, const LibraryCache& cache, const std::vector<Unit*>& units) {
+  static void build(const HostCompiler& compiler, const std::vector<std::string>& flags, const LibraryCache& cache, const std::vector<Unit*>& units) {
     std::atomic<size_t> next{0};
     const auto work = [&] {
       for (size_t i = next.fetch_add(1); i < units.size(); i = next.fetch_add(1)) build(compiler, flags, cache, *units[i]);
@@ -186,7 +170,7 @@ class Kernels {
     std::fputs(message.c_str(), stderr);
   }
 
-  static void build(const Compiler& compiler, const std::vector<std::string>& flags, const LibraryCache& cache, Unit& unit) {
+  static void build(const HostCompiler& compiler, const std::vector<std::string>& flags, const LibraryCache& cache, Unit& unit) {
     unit.path.clear();
     const std::string source = cache.new_file(".cpp", unit.problem);
     if (source.empty()) return;
@@ -205,7 +189,7 @@ class Kernels {
     return is_written && is_closed;
   }
 
-  static bool run(const Compiler& compiler, const std::vector<std::string>& flags, const std::string& source, const std::string& library, Unit& unit) {
+  static bool run(const HostCompiler& compiler, const std::vector<std::string>& flags, const std::string& source, const std::string& library, Unit& unit) {
     std::vector<std::string> arguments{compiler.path};
     arguments.insert(arguments.end(), flags.begin(), flags.end());
     for (const char* more : {"-x", "c++", source.c_str(), "-o", library.c_str()}) arguments.emplace_back(more);

@@ -60,6 +60,8 @@ std::vector<ProductKernels> compile_products(std::span<const ProductForm> forms)
     product.pack = product_function(functions[i]);
     product.multiply = product_function(functions[i + 1]);
     product.text = sources[i].text + sources[i + 1].text;
+    product.pack_name = sources[i].name;
+    product.multiply_name = sources[i + 1].name;
   }
   return out;
 }

@@ -22,7 +22,7 @@ struct ProductForm {
 struct ProductKernels {
   kernels::ProductFunction pack = nullptr;      // panels of the right operand
   kernels::ProductFunction multiply = nullptr;  // blocks of the result
-  std::string text;
+  std::string text, pack_name, multiply_name;
 };
 
 /// Whether this CPU has what product kernels are made of.

@@ -76,6 +76,13 @@ std::ostream& operator<<(std::ostream& out, const Difference& difference) {
   return out;
 }
 
+std::ostream& operator<<(std::ostream& out, const BrokenPass& found) {
+  out << "after \"" << found.pass << "\", stage " << found.stage << " of the " << (found.side == Stage::forward ? "forward" : "backward") << ": "
+      << found.difference;
+  if (!found.before.empty()) out << "; before it: " << found.before;
+  return out;
+}
+
 }  // namespace examine
 
 std::ostream& operator<<(std::ostream& out, const SharedVector<Value>& values) {

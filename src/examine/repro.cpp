@@ -8,11 +8,13 @@
 #include <fulgurite/symbol.h>
 
 #include "examine/find_fusion.h"
+#include "examine/recent_values.h"
 #include "examine/repro_program.h"
 #include "examine/slice_inputs.h"
 #include "ir/trace_values.h"
 #include "jit/jit_state.h"
 #include "ops/symbols.h"
+#include "pipeline/compare_tensors.h"
 #include "pipeline/slice.h"
 #include "runtime/slot_layouts.h"
 #include "support/text.h"
@@ -62,6 +64,17 @@ void take_given_inputs(ReproProgram& program) {
   save_safetensors(options.data, all);
 }
 
+// Lines that round to a shorter type than their results have may be run without that.
+void take_tolerance(ReproProgram& program) {
+  Tolerance& tolerance = program.options.tolerance;
+  for (const FusionInput& output : program.outputs) {
+    const AllowedDifference usual = allowed_difference(output.dtype), allowed = allowed_difference(output.dtype, program.lines.bound_symbols.read());
+    if (allowed.relative <= usual.relative && allowed.absolute <= usual.absolute) continue;
+    if (!program.options.tolerance.relative) tolerance.relative = allowed.relative;
+    if (!program.options.tolerance.absolute) tolerance.absolute = allowed.absolute;
+  }
+}
+
 ReproProgram make_program(std::string title, std::string file, const Trace& slice, const ReproOptions& options) {
   ReproProgram program;
   program.title = std::move(title);
@@ -72,6 +85,7 @@ ReproProgram make_program(std::string title, std::string file, const Trace& slic
   for (const Value& arg : slice.args) program.inputs.push_back(contiguous(arg.tensor()));
   for (const Value& result : returned_values(slice)) program.outputs.push_back(contiguous(result.tensor()));
   program.executors = options.executors;
+  take_tolerance(program);
   if (program.outputs.empty() && program.written().empty()) throw UserError(text::cat("repro: ", program.title, " give nothing that is used later"));
   return program;
 }
@@ -152,6 +166,7 @@ std::string repro(const Jitted& f, std::string_view fusion, const ReproOptions& 
   FusionTensors tensors = tensors_of(found);
   // A tensor that is given twice is one input of the program.
   for (FusionInput& input : program.inputs) input = *std::ranges::find(tensors.inputs, input.name, &FusionInput::name);
+  mark_recent(trace, static_cast<int>(found.bound - trace.bound_symbols.read().data()), program.inputs);
   program.kernel = found.bound->implementation->fusion;
   program.kernel_name = name;
   if (program.executors.empty()) program.executors = f.state()->options().executors;
@@ -171,6 +186,7 @@ std::string repro(const Jitted& f, int first, int last, Stage stage, const Repro
   const Trace slice = slice_of(ran.trace(), first, last);
   ReproProgram program = make_program(text::cat("lines [", first, ", ", last, ") of ", ran.trace().name), lines_text(first, last), slice, options);
   take_layouts(program, slice, ran);
+  mark_recent(ran.trace(), first, program.inputs);
   const auto& state = *f.state();
   if (program.executors.empty() && (state.names_executors() || has_fusion(slice))) program.executors = state.options().executors;
   program.executed = executable_slice(slice, options.executors);

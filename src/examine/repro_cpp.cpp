@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include <fulgurite/repro.h>
 
@@ -30,6 +32,7 @@ std::string input_text(const FusionInput& input) {
   if (input.offset != 0) out += text::cat(", .offset = ", input.offset);
   out += text::cat(", .dtype = ", dtype_text(input.dtype));
   if (!input.shares_with.empty()) out += text::cat(", .shares_with = ", quoted(input.shares_with, '"'));
+  if (input.is_recent) out += ", .is_recent = true";
   return out + "}";
 }
 
@@ -60,8 +63,10 @@ struct Target {
 Target target_of(codegen::InstructionSet set) {
   switch (set) {
     case codegen::InstructionSet::avx512:
-    case codegen::InstructionSet::avx512_bf16:
       return {"#pragma GCC target(\"arch=x86-64-v4,prefer-vector-width=512\")\n",
+              {"__AVX__", "__AVX2__", "__AVX512F__", "__AVX512BW__", "__AVX512VL__"}};
+    case codegen::InstructionSet::avx512_bf16:
+      return {"#pragma GCC target(\"arch=x86-64-v4,prefer-vector-width=512,avx512bf16\")\n",
               {"__AVX__", "__AVX2__", "__AVX512F__", "__AVX512BW__", "__AVX512VL__"}};
     case codegen::InstructionSet::avx2: return {"#pragma GCC target(\"arch=x86-64-v3\")\n", {"__AVX__", "__AVX2__"}};
     case codegen::InstructionSet::baseline: break;
@@ -70,8 +75,8 @@ Target target_of(codegen::InstructionSet set) {
 }
 
 // The kernel with all that it is compiled with.
-std::string kernel_section(std::string_view kernel) {
-  const Target target = target_of(codegen::best_instruction_set());
+std::string kernel_section(std::string_view kernel, bool is_product) {
+  const Target target = target_of(is_product ? codegen::InstructionSet::avx512_bf16 : codegen::best_instruction_set());
   std::string defined, undefined;
   if (!target.macros.empty()) {
     const std::string_view last = target.macros.back();
@@ -87,9 +92,32 @@ std::string kernel_section(std::string_view kernel) {
   constexpr std::string_view is_gcc = "#if defined(__GNUC__) && !defined(__clang__)\n";
   return text::cat(is_gcc, "#pragma GCC diagnostic ignored \"-Wpsabi\"\n#pragma GCC push_options\n",
                    "#pragma GCC optimize(\"O2,no-math-errno,no-trapping-math\")\n", target.pragma, defined, "#endif\n\n",
-                   codegen::kernel_header(codegen::uses_wide(kernel), codegen::uses_angles(kernel), false), "\n// The kernel.\nnamespace kernel {\n",
+                   codegen::kernel_header(codegen::uses_wide(kernel), codegen::uses_angles(kernel), is_product),
+                   "\n// The kernel.\nnamespace kernel {\n",
                    "using namespace fulgurite::kernels;\n\n", kernel, "\n}  // namespace kernel\n\n", is_gcc, undefined,
                    "#pragma GCC pop_options\n#endif\n\n");
+}
+
+std::string layout_text(const ProductLayout& layout) {
+  std::string bias;
+  if (layout.bias) bias = text::cat(", .bias = ", dtype_text(*layout.bias));
+  return text::cat("  const examine::ProductLayout layout = {.left = ", dtype_text(layout.left), ", .right = ", dtype_text(layout.right),
+                   ", .result = ", dtype_text(layout.result), bias, ", .is_linear = ", layout.is_linear ? "true" : "false", "};\n");
+}
+
+/// A fusion's kernel as the program has it.
+struct KernelPart {
+  std::string section, layout, run;  // `run` is a call on `t`, into `results`
+};
+std::optional<KernelPart> kernel_part(const ReproProgram& program) {
+  if (const auto* region = dynamic_cast<const fuser::RegionKernel*>(program.kernel))
+    return KernelPart{kernel_section(region->text(), false), layout_text(layout_of(*region)),
+                      text::cat("examine::run_kernel(kernel::", program.kernel_name, ", layout, t, results)")};
+  if (const auto* product = dynamic_cast<const products::ProductKernel*>(program.kernel))
+    return KernelPart{kernel_section(product->text(), true), layout_text(layout_of(*product)),
+                      text::cat("examine::run_product(kernel::", product->pack_name(), ", kernel::", product->multiply_name(),
+                                ", layout, t, results)")};
+  return {};
 }
 
 std::string reference_text(const ReproProgram& program) {
@@ -115,12 +143,12 @@ std::string call_text(const ReproProgram& program, const std::string& function, 
 }  // namespace
 
 std::string cpp_program(const ReproProgram& program) {
-  const auto* const kernel = dynamic_cast<const fuser::RegionKernel*>(program.kernel);
+  const std::optional<KernelPart> kernel = kernel_part(program);
   std::string out = text::cat("// g++ -std=c++20 -O2 ", program.file, ".cpp -o ", program.file, " -lfulgurite && ./", program.file, "\n//\n// ",
                               program.title, kernel ? ": its kernel" : ", compiled", " against the same lines on the eager executor. Inputs lie as ",
                               "described in main().\n// Where the library is installed elsewhere, CPATH, LIBRARY_PATH and LD_LIBRARY_PATH say ",
                               "where.\n\n");
-  if (kernel) out += kernel_section(kernel->text());
+  if (kernel) out += kernel->section;
   out += reference_text(program);
   const std::string make = program.options.data.empty()
                                ? text::cat("examine::make_tensors(described, ", program.options.seed, ")")
@@ -135,9 +163,9 @@ std::string cpp_program(const ReproProgram& program) {
     const auto result = [](const FusionInput& output) {
       return text::cat("empty(Shape", braces(output.shape), ", {.dtype = ", dtype_text(output.dtype), "})");
     };
-    out += layout_text(layout_of(*kernel));
+    out += kernel->layout;
     out += text::cat("  const std::vector<Tensor> results = {\n      ", text::join(program.outputs, result, ",\n      "), "};\n");
-    subject = text::cat("[&] {\n    examine::run_kernel(kernel::", program.kernel_name, ", layout, t, results);\n    return results;\n  }");
+    subject = text::cat("[&] {\n    ", kernel->run, ";\n    return results;\n  }");
   } else {
     const auto named = [](const std::string& name) { return quoted(name, '"'); };
     out += text::cat("  const auto compiled = jit(reference, {.executors = {", text::join(program.executors, named), "}});\n");
@@ -149,7 +177,8 @@ std::string cpp_program(const ReproProgram& program) {
   out += text::cat("  const auto subject = ", subject, ";\n  const auto on_eager = ",
                    call_text(program, kernel ? "reference" : "eager", writes ? "u" : "t"), ";\n  return examine::compare(",
                    quoted(program.title, '"'),
-                   ", subject, on_eager, {", tolerance, "}, ", program.options.runs, ");\n}\n");
+                   ", subject, on_eager, {", tolerance, "}, ", program.options.runs,
+                   std::ranges::any_of(program.inputs, &FusionInput::is_recent) ? ", examine::recent_of(described, t)" : "", ");\n}\n");
   if (!kernel) {
     const size_t at = out.find("  const auto compiled = jit(");
     out.insert(at, "  const auto eager = jit(reference, {.executors = {\"eager\"}});\n");

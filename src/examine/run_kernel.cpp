@@ -62,4 +62,23 @@ void run_kernel(void (*function)(), const KernelLayout& layout, const std::vecto
   kernel.run({arguments.data(), arguments.size()}, results);
 }
 
+ProductLayout layout_of(const products::ProductKernel& kernel) {
+  const codegen::ProductForm& form = kernel.product().form;
+  return {form.left, form.right, form.result, form.bias, kernel.product().is_linear};
+}
+
+void run_product(void (*pack)(), void (*multiply)(), const ProductLayout& layout, const std::vector<Tensor>& inputs,
+                 const std::vector<Tensor>& results) {
+  const size_t wanted = layout.bias ? 3 : 2;
+  if (inputs.size() != wanted || results.size() != 1)
+    throw UserError(text::cat("run_product: the product has ", wanted, " inputs and 1 output, got ", inputs.size(), " and ", results.size()));
+  codegen::ProductKernels kernels;
+  kernels.pack = reinterpret_cast<kernels::ProductFunction>(pack);
+  kernels.multiply = reinterpret_cast<kernels::ProductFunction>(multiply);
+  const products::ProductKernel kernel({{layout.left, layout.right, layout.result, layout.bias}, layout.is_linear}, std::move(kernels));
+  std::vector<Argument> arguments;
+  for (const Tensor& input : inputs) arguments.emplace_back(input);
+  kernel.run({arguments.data(), arguments.size()}, results);
+}
+
 }  // namespace fulgurite::examine

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "ir/note.h"
+
 namespace fulgurite {
 
 Statement statement_of(const Symbol& symbol) {
@@ -147,8 +149,23 @@ void LinePrinter::print_body(const Trace& trace) {
   last_source_ = {};
   last_node_.clear();
   for (const BoundSymbol& bound : trace.bound_symbols) {
+    if (is_note(bound)) {
+      print_note(bound);
+      continue;
+    }
     print_source(bound);
     print(bound, 2);
+  }
+}
+
+// Every line of the text is a comment.
+void LinePrinter::print_note(const BoundSymbol& bound) {
+  std::string_view text = bound.args.read()[0].string();
+  while (true) {
+    const size_t end = text.find('\n');
+    out_ += text::cat("  ", comment_, text.substr(0, end), "\n");
+    if (end == std::string_view::npos) return;
+    text.remove_prefix(end + 1);
   }
 }
 

@@ -61,6 +61,7 @@ class LinePrinter {
   std::string types(const BoundSymbol&, bool in_comment) const;
   void print_subsymbols(const BoundSymbol&, int indent, int depth);
   void print_node(const BoundSymbol&);
+  void print_note(const BoundSymbol&);
   void print_source(const BoundSymbol&);
 
   std::string_view comment_;

@@ -1,8 +1,12 @@
 #include <fulgurite/jit.h>
 
+#include <algorithm>
+
 #include <fulgurite/error.h>
 #include <fulgurite/extend.h>
 
+#include "ir/note.h"
+#include "ir/trace_values.h"
 #include "jit/jit_state.h"
 #include "ops/dispatch.h"
 #include "support/text.h"
@@ -48,8 +52,26 @@ std::shared_ptr<const CompiledVersion> last_version(const Jitted& f, const char*
   return last;
 }
 
+/// Behind each trace that somebody watched, the same with what they had to say about its lines.
+std::vector<Trace> with_notes(std::vector<Trace> stages, const LineWatch& watch) {
+  std::vector<Trace> out;
+  for (Trace& stage : stages) {
+    std::vector<std::string> notes = watch.notes(stage);
+    out.push_back(std::move(stage));
+    if (std::ranges::all_of(notes, &std::string::empty)) continue;
+    Trace noted = without_symbols(out.back());
+    noted.provenance = "Callbacks";
+    for (size_t i = 0; i < notes.size(); ++i) {
+      if (!notes[i].empty()) noted.bound_symbols.push_back(note_line(std::move(notes[i])));
+      noted.bound_symbols.push_back(out.back().bound_symbols.read()[i]);
+    }
+    out.push_back(std::move(noted));
+  }
+  return out;
+}
+
 /// The last call's stages; with graph breaks, piece after piece.
-std::vector<Trace> last_stages(const Jitted& f, const char* what, std::vector<Trace> Stages::*of) {
+std::vector<Trace> all_last_stages(const Jitted& f, const char* what, std::vector<Trace> Stages::*of) {
   const std::shared_ptr<const CompiledVersion> last = last_version(f, what);
   if (!last->in_pieces) return f.state()->store().stages(*last).get()->*of;
   std::vector<Trace> traces;
@@ -58,6 +80,11 @@ std::vector<Trace> last_stages(const Jitted& f, const char* what, std::vector<Tr
     traces.insert(traces.end(), (stages.get()->*of).begin(), (stages.get()->*of).end());
   }
   return traces;
+}
+
+std::vector<Trace> last_stages(const Jitted& f, const char* what, std::vector<Trace> Stages::*of) {
+  std::vector<Trace> stages = all_last_stages(f, what, of);
+  return f.state()->watch() ? with_notes(std::move(stages), *f.state()->watch()) : stages;
 }
 
 }  // namespace

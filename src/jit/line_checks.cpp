@@ -8,18 +8,15 @@
 
 #include "executors/executor.h"
 #include "ir/print_common.h"
+#include "ir/trace_values.h"
 #include "pipeline/compare_tensors.h"
 #include "pipeline/slice.h"
+#include "pipeline/wrong_line.h"
 #include "support/text.h"
 
 namespace fulgurite::detail {
 
 namespace {
-
-std::string line_text(const Trace& trace, const BoundSymbol& bound) {
-  const std::string text = cpp_lines(slice_of_line(trace, bound)).front();
-  return text.substr(0, text.find("  // "));
-}
 
 // The line, who runs it, and where it stands.
 std::string place_text(const Trace& trace, const BoundSymbol& bound, const std::string& fusion) {
@@ -38,7 +35,8 @@ std::string place_text(const Trace& trace, const BoundSymbol& bound, const std::
 /// check_nan: the first line that makes a NaN or an infinity where its arguments have none.
 class CheckNan final : public LineWatch {
  public:
-  explicit CheckNan(std::string fusion = {}, std::string name = {}) : fusion_(std::move(fusion)), name_(std::move(name)) {}
+  explicit CheckNan(std::string fusion = {}, std::string name = {}, bool is_lost = false)
+      : fusion_(std::move(fusion)), name_(std::move(name)), is_lost_(is_lost) {}
 
   void after(const Trace& trace, const BoundSymbol& bound, std::span<const Tensor> arguments, std::span<const Tensor> results) const override {
     if (bound.symbol->traits.view && !bound.implementation) return;
@@ -47,7 +45,11 @@ class CheckNan final : public LineWatch {
       made = look(results[i]);
       made.result = i;
     }
-    if (!made.is_bad()) return;
+    if (!made.is_bad()) {
+      // A NaN inside a fusion may not reach its results: where() and comparisons lose it.
+      if (bound.is_fusion()) look_inside(trace, bound, arguments, true);
+      return;
+    }
     Found given = numbers_of(bound);
     for (const Tensor& argument : arguments) {
       const Found found = look(argument);
@@ -56,7 +58,9 @@ class CheckNan final : public LineWatch {
     }
     // A NaN of infinities is made here; an infinity of infinities or NaNs is not.
     if (given.has_nan || (given.has_infinity && !made.has_nan)) return;
-    if (bound.is_fusion()) look_inside(trace, bound, arguments);
+    // What is lost is a NaN of finite arguments alone: an infinity that where() leaves out is how many functions are computed.
+    if (is_lost_ && (given.has_infinity || !made.has_nan)) return;
+    if (bound.is_fusion()) look_inside(trace, bound, arguments, false);
     Trace named = trace;
     if (!name_.empty()) named.name = name_;
     std::vector<Value> outputs;
@@ -105,13 +109,14 @@ class CheckNan final : public LineWatch {
   }
 
   // Its lines one by one, each told to a watch of its own.
-  static void look_inside(const Trace& trace, const BoundSymbol& fusion, std::span<const Tensor> arguments) {
+  static void look_inside(const Trace& trace, const BoundSymbol& fusion, std::span<const Tensor> arguments, bool is_lost) {
     const Trace opened = executable_slice(slice_of_line(trace, fusion), {"eager"});
     std::vector<Tensor> results;
-    LineByLine(opened, std::make_shared<CheckNan>(fusion.name(), trace.name)).run(arguments, results);
+    LineByLine(opened, std::make_shared<CheckNan>(fusion.name(), trace.name, is_lost)).run(arguments, results);
   }
 
   const std::string fusion_, name_;
+  const bool is_lost_;  // whether what is found does not reach the fusion's results
 };
 
 /// verify_against_eager: every line that another executor runs gives what the eager one gives of the same arguments.
@@ -123,18 +128,34 @@ class VerifyLines final : public LineWatch {
     std::vector<Tensor> expected;
     Program(executable_slice(slice, {"eager"})).run(arguments, expected);
     const std::vector<Value> made = returned_values(slice);
-    for (size_t i = 0; i < results.size(); ++i) {
-      const auto found = find_difference(results[i], expected[i], allowed_difference(results[i].dtype()));
-      if (!found) continue;
-      const BoundSymbol& line = maker(bound, made[i]);
-      throw UserError(text::cat("verify_against_eager: ", place_text(trace, line, bound.is_fusion() ? bound.name() : ""), ": element ",
-                                fulgurite::place_text(results[i], found->index), " of ", proxy_name(made[i]), " is ", found->actual, ", and ",
-                                found->expected, " on eager"),
-                      line.source.line > 0 ? line.source : bound.source);
-    }
+    for (size_t i = 0; i < results.size(); ++i)
+      if (const std::string found = difference(results[i], expected[i], bound); !found.empty()) report(trace, bound, arguments, made[i], found);
   }
 
  private:
+  static std::string difference(const Tensor& actual, const Tensor& expected, const BoundSymbol& line) {
+    const auto found = find_difference(actual, expected, allowed_difference(expected.dtype(), {&line, 1}));
+    if (!found) return {};
+    return text::cat("element ", fulgurite::place_text(expected, found->index), " is ", found->actual, ", and ", found->expected, " on eager");
+  }
+
+  // In a fusion, the line inside: the last of the fewest that go wrong when they are compiled as one, or else the one that makes the result.
+  [[noreturn]] static void report(const Trace& trace, const BoundSymbol& bound, std::span<const Tensor> arguments, const Value& made,
+                                  const std::string& found) {
+    const BoundSymbol* line = &maker(bound, made);
+    std::string value = proxy_name(made), detail = found;
+    const auto different = [&](const Tensor& actual, const Tensor& expected) { return difference(actual, expected, bound); };
+    if (bound.is_fusion())
+      if (const auto inside = find_wrong_line(trace, bound, {arguments.begin(), arguments.end()}, {std::string(bound.implementation->executor)},
+                                              {"eager"}, different)) {
+        line = &bound.subsymbols.read()[inside->line];
+        value = proxy_name(inside->value);
+        detail = inside->detail;
+      }
+    throw UserError(text::cat("verify_against_eager: ", place_text(trace, *line, bound.is_fusion() ? bound.name() : ""), ": ", value, ": ", detail),
+                    line->source.line > 0 ? line->source : bound.source);
+  }
+
   // In a fusion the line that makes the value.
   static const BoundSymbol& maker(const BoundSymbol& bound, const Value& value) {
     if (bound.is_fusion())
@@ -153,6 +174,11 @@ class Watches final : public LineWatch {
   }
   void after(const Trace& trace, const BoundSymbol& bound, std::span<const Tensor> arguments, std::span<const Tensor> results) const override {
     for (const auto& watch : all_) watch->after(trace, bound, arguments, results);
+  }
+  std::shared_ptr<const ProgramRunner> runner(const Trace& trace) const override {
+    for (const auto& watch : all_)
+      if (auto found = watch->runner(trace)) return found;
+    return {};
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "executors/eager/copy.h"
+#include "ir/trace_values.h"
 #include "support/text.h"
 #include "tensor/tensor_impl.h"
 
@@ -28,6 +29,23 @@ AllowedDifference allowed_difference(Dtype dtype) {
     case Dtype::f16: return {4e-3, 2e-3};
     default: return {};
   }
+}
+
+AllowedDifference allowed_difference(Dtype dtype, std::span<const BoundSymbol> lines) {
+  AllowedDifference allowed = allowed_difference(dtype);
+  if (!is_floating(dtype)) return allowed;
+  const auto widen = [&](Dtype made) {
+    const AllowedDifference other = allowed_difference(made);
+    allowed = {std::max(allowed.relative, other.relative), std::max(allowed.absolute, other.absolute)};
+  };
+  for (const BoundSymbol& line : lines) {
+    for_each_output(line, [&](const Value& value) {
+      if (value.is_tensor()) widen(value.tensor().dtype);
+    });
+    const AllowedDifference inside = allowed_difference(dtype, line.subsymbols.read());
+    allowed = {std::max(allowed.relative, inside.relative), std::max(allowed.absolute, inside.absolute)};
+  }
+  return allowed;
 }
 
 std::vector<double> elements_of(const Tensor& tensor) {

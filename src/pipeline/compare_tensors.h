@@ -1,8 +1,10 @@
 #pragma once
 #include <optional>
+#include <span>
 #include <string>
 
 #include <fulgurite/tensor.h>
+#include <fulgurite/trace.h>
 
 namespace fulgurite {
 
@@ -12,6 +14,9 @@ struct AllowedDifference {
 };
 /// What two ways of computing a result may differ by: nothing where it is not floating.
 AllowedDifference allowed_difference(Dtype);
+
+/// The same for a result of lines that round to shorter types on the way, which another executor may not do: as the shortest type made allows.
+AllowedDifference allowed_difference(Dtype, std::span<const BoundSymbol> lines);
 
 /// The elements as doubles, in row-major order.
 std::vector<double> elements_of(const Tensor&);

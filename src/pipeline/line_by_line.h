@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "runtime/program.h"
@@ -13,6 +14,10 @@ class LineWatch {
   virtual ~LineWatch() = default;
   virtual void before(const Trace&, const BoundSymbol&, std::span<const Tensor>) const {}
   virtual void after(const Trace&, const BoundSymbol&, std::span<const Tensor> arguments, std::span<const Tensor> results) const = 0;
+  /// What it has to say above each line of a trace that ran, by place; empty where nothing.
+  virtual std::vector<std::string> notes(const Trace&) const { return {}; }
+  /// Who runs a trace in the place of its lines; null: they run one by one.
+  virtual std::shared_ptr<const ProgramRunner> runner(const Trace&) const { return {}; }
 };
 
 /// An execution trace, each line of it a program of its own: slower than one program for all, with every value to be looked at. Any number of

@@ -46,7 +46,8 @@ void prepare(std::vector<Trace>& stages, std::vector<const Executor*> executors,
 // What can be run, with what it was made of where custom functions have been replaced by their forwards on the way.
 Executable executable(const Trace& last, const Trace& first, const PipelineOptions& options) {
   std::shared_ptr<const ProgramRunner> runner;
-  if (options.watch) runner = std::make_shared<LineByLine>(last, options.watch);
+  if (options.watch) runner = options.watch->runner(last);
+  if (options.watch && !runner) runner = std::make_shared<LineByLine>(last, options.watch);
   return {last, has_custom_functions(first) ? std::optional(first) : std::nullopt, std::move(runner)};
 }
 

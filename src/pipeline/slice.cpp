@@ -5,6 +5,8 @@
 #include <fulgurite/error.h>
 #include <fulgurite/symbol.h>
 
+#include "ir/note.h"
+#include "ir/print_common.h"
 #include "ir/trace_values.h"
 #include "ir/without_numbers.h"
 #include "ops/symbols.h"
@@ -18,7 +20,7 @@ namespace {
 bool is_bookkeeping(const BoundSymbol& bound) {
   const Symbol* symbol = bound.symbol;
   return symbol == &prims_return_symbol || symbol == &prims_del_symbol || symbol == &prims_clear_collection_symbol ||
-         symbol == &prims_unpack_sequence_symbol;
+         symbol == &prims_unpack_sequence_symbol || is_note(bound);
 }
 
 /// A set of proxy ids.
@@ -124,6 +126,11 @@ Trace slice_of_line(const Trace& trace, const BoundSymbol& line) {
     if (value.is_tensor()) results.push_back(value);
   });
   return slice.finish(results);
+}
+
+std::string line_text(const Trace& trace, const BoundSymbol& line) {
+  const std::string text = cpp_lines(slice_of_line(trace, line)).front();
+  return text.substr(0, text.find("  // "));
 }
 
 Trace without_claims(const Trace& trace) {

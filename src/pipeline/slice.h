@@ -17,6 +17,8 @@ namespace fulgurite {
 Trace slice_of(const Trace&, int first, int last);
 /// One line of a trace, giving all that it makes.
 Trace slice_of_line(const Trace&, const BoundSymbol&);
+/// The line as it stands in the C++ form: "auto t3 = exp(t2);".
+std::string line_text(const Trace&, const BoundSymbol& line);
 /// Nobody's lines, fusions opened: as before executors claimed it.
 Trace without_claims(const Trace&);
 /// The slice as a trace that runs. Without executors, claimed lines stay as they are and the default list has the others; with executors they

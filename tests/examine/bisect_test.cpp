@@ -86,6 +86,12 @@ TEST("bisect takes an execution trace too, and says the place in it") {
   if (found) expect(found->line >= 0 && last.bound_symbols.read()[static_cast<size_t>(found->line)].is_fusion());
 }
 
+TEST("bisect allows what is not rounded on the way to be exact") {
+  const Trace t = canonical_order(
+      trace([](Tensor x) { return sum(tanh(x.to(Dtype::bf16)), {0}).to(Dtype::f32); }, full({64, 48}, 1.0)));
+  expect(!examine::bisect(t, {full({64, 48}, 1.0) + randn({64, 48})}, {"fuser"}).has_value());
+}
+
 TEST("bisect_passes finds the pass after which results change") {
   const Transform plants = [](const Trace& given) {
     Trace out = given;
@@ -104,4 +110,84 @@ TEST("bisect_passes finds the pass after which results change") {
     const int at = examine::bisect_passes(stages, inputs);
     expect(at > 0 && stages[static_cast<size_t>(at)].provenance == "User transform", at < 0 ? "none" : stages[static_cast<size_t>(at)].provenance);
   }
+}
+
+namespace {
+
+Tensor two_layers(Tensor x, Tensor w, Tensor v) {
+  const Tensor hidden = tanh(matmul(x, w));
+  return sum(matmul(hidden, v) - 1.0);
+}
+
+template <class Change>
+std::string broken_by(const Change& change) {
+  const Transform plants = [change](const Trace& given) {
+    Trace out = given;
+    change(out);
+    return out;
+  };
+  const auto f = with_transforms(jit(two_layers), {plants});
+  f(randn({4, 4}).requires_grad_(), randn({4, 4}).requires_grad_(), randn({4, 4}).requires_grad_()).backward();
+  const auto found = examine::find_broken_pass(f);
+  if (!found) return "none";
+  std::ostringstream out;
+  out << *found;
+  return out.str();
+}
+
+BoundSymbol& line_named(Trace& trace, const std::string& name, size_t which = 0) {
+  for (BoundSymbol& bound : trace.bound_symbols.change())
+    if (bound.name() == name && which-- == 0) return bound;
+  throw UserError("no line " + name);
+}
+
+}  // namespace
+
+TEST("find_broken_pass names the pass, the line and what it was before: of the forward") {
+  expect_equal(broken_by([](Trace&) {}), std::string("none"));
+  const std::string symbol = broken_by([](Trace& trace) { line_named(trace, "tanh").symbol = find_symbol("sin"); });
+  expect(symbol.starts_with("after \"User transform\", stage 4 of the forward: line 1: auto t1 = sin(t0);: t1: element [0, 0] is "), symbol);
+  expect(symbol.ends_with("; before it: auto t1 = tanh(t0);"), symbol);
+  const std::string constant = broken_by([](Trace& trace) { line_named(trace, "sub").args.change()[1] = Value(2.0); });
+  expect(constant.find("auto t3 = sub(t2, 2.0);: t3: element [0, 0] is ") != std::string::npos, constant);
+}
+
+TEST("find_broken_pass names the line of the backward") {
+  const std::string swapped = broken_by([](Trace& trace) {
+    BoundSymbol& product = line_named(trace, "matmul", 4);  // two of the forward, then of the backward
+    std::swap(product.args.change()[0], product.args.change()[1]);
+  });
+  expect(swapped.find("stage 4 of the forward") != std::string::npos && swapped.find("matmul(") != std::string::npos, swapped);
+}
+
+TEST("find_broken_pass names the line that uses what a dropped one made") {
+  const std::string dropped = broken_by([](Trace& trace) {
+    Trace out = trace;
+    out.bound_symbols = {};
+    const BoundSymbol* const dropped = &line_named(trace, "sub");
+    for (const BoundSymbol& bound : trace.bound_symbols.read())
+      if (&bound != dropped) out.bound_symbols.push_back(bound);
+    BoundSymbol& total = line_named(out, "sum");
+    total.args.change()[0] = dropped->args.read()[0];
+    trace = out;
+  });
+  expect(dropped.find("auto t4 = sum(t2);: t4: element [] is ") != std::string::npos && dropped.ends_with("; before it: auto t4 = sum(t3);"), dropped);
+}
+
+TEST("find_broken_pass names a write that is lost") {
+  const Transform drops = [](const Trace& given) {
+    Trace out = given;
+    out.bound_symbols = {};
+    for (const BoundSymbol& bound : given.bound_symbols.read())
+      if (bound.name() != "copy_") out.bound_symbols.push_back(bound);
+    return out;
+  };
+  const auto f = with_transforms(jit([](Tensor x) {
+                                   x.add_(1.0);
+                                   return x * 2.0;
+                                 }),
+                                 {drops});
+  f(randn({3}));
+  const auto found = examine::find_broken_pass(f);
+  expect(found && found->difference.detail == "nothing is written into t_0 any more");
 }

@@ -82,7 +82,7 @@ TEST("verify_against_eager compares every line that another executor runs") {
       },
       {.executors = {"wrong_exp"}, .debug = {.verify_against_eager = true}});
   const std::string error = error_of([&] { f(zeros({2})); });
-  expect(has(error, "verify_against_eager: auto t0 = exp(t_0); on wrong_exp of computation: element [0] of t0 is 1.5, and 1.0 on eager"), error);
+  expect(has(error, "verify_against_eager: auto t0 = exp(t_0); on wrong_exp of computation: t0: element [0] is 1.5, and 1.0 on eager"), error);
   const auto right = jit([](Tensor x) { return tanh(exp(x) + 1.0); }, {.executors = {"fuser"}, .debug = {.verify_against_eager = true}});
   right(randn({8, 8}));
 }
@@ -99,6 +99,88 @@ TEST("callbacks are told of every line of forward and backward") {
   expect(told.starts_with("exp(1)->1 mul(2)->1 sum(1)->1 "), told);
   expect(told.size() > 60, told);
   expect_equal(x.grad().to_vector<float>(), same.grad().to_vector<float>());
+}
+
+TEST("what callbacks give stands above the lines of the printed trace") {
+  const auto f = jit([](Tensor x) { return exp(x) * 2.0; }, {.executors = {"eager"}});
+  int calls = 0;
+  const auto watched = examine::with_callbacks(
+      f, {.before = [&](const BoundSymbol& bound, const std::vector<Tensor>&) -> std::string {
+            return bound.name() == "mul" ? "call " + std::to_string(++calls) : "";
+          },
+          .after = [](const BoundSymbol&, const std::vector<Tensor>& results) {
+            return "makes " + std::to_string(results.size()) + " tensor\nof " + std::to_string(results.at(0).numel().hint());
+          }});
+  f(zeros({3}));
+  watched(zeros({3}));
+  watched(zeros({3}));
+  const std::vector<Trace> stages = last_traces(watched);
+  expect_trace(stages.back(), R"(
+// Constructed by Callbacks
+#include <fulgurite/fulgurite.h>
+using namespace fulgurite;
+
+Tensor computation(Tensor t_0) {
+  // t_0: "cpu f32[3]"
+  // makes 1 tensor
+  // of 3
+  auto t0 = exp(t_0);  // t0: "cpu f32[3]"
+  del(t_0);
+  // call 2
+  // makes 1 tensor
+  // of 3
+  auto t1 = mul(t0, 2.0);  // t1: "cpu f32[3]"
+  del(t0);
+  return t1;
+}
+)");
+  expect_equal(last_traces(f).size() + 1, stages.size());
+  expect_equal(examine::run_slice(stages.back(), 0, static_cast<int>(stages.back().bound_symbols.size()), {ones({3})}).at(0).to_vector<float>(),
+               f(ones({3})).to_vector<float>());
+}
+
+TEST("what callbacks give of a backward stands in its trace") {
+  const auto f = jit([](Tensor x) { return sum(exp(x)); }, {.executors = {"eager"}, .debug = {.associate_forward = true}});
+  const auto watched = examine::with_callbacks(
+      f, {.after = [](const BoundSymbol& bound, const std::vector<Tensor>&) { return "ran " + bound.name(); }});
+  watched(zeros({3}).requires_grad_()).backward();
+  expect(has(last_traces(watched).back().python(), "  # ran exp\n"), last_traces(watched).back().python());
+  expect(has(last_backward_traces(watched).back().python(), "  # ran mul\n"), last_backward_traces(watched).back().python());
+}
+
+TEST("check_nan finds a NaN that does not reach a fusion's results") {
+  const auto f = jit(
+      [](Tensor x) {
+        const Tensor logarithm = log(x);
+        return where(x > 0.0, logarithm * 2.0, 0.0);
+      },
+      {.executors = {"fuser"}, .debug = {.check_nan = true}});
+  f(zeros({4, 8}));  // an infinity that is left out is how many functions are computed
+  const std::string error = error_of([&] { f(full({4, 8}, -1.0)); });
+  expect(has(error, "check_nan: auto t1 = log(t_0); in fusion0 of computation made nan at element [0, 0] of t1 from finite arguments"), error);
+}
+
+TEST("verify_against_eager names the line inside a fusion whose later lines show it") {
+  FusionExecutor fusing("wrong_exp_inside");
+  for (const char* name : {"add", "tanh", "exp", "mul"}) fusing.register_supported(*find_symbol(name));
+  fusing.fuse = [](const Region& region) {
+    return Fusion{.run = [trace = region.trace](const std::vector<Tensor>& inputs) {
+      Trace planted = trace;
+      for (BoundSymbol& bound : planted.bound_symbols.change())
+        if (bound.name() == "exp") bound.symbol = find_symbol("sin");
+      return evaluate(planted, inputs);
+    }};
+  };
+  register_executor(fusing);
+  const auto f = jit(
+      [](Tensor x) {
+        const Tensor small = tanh(x);
+        const Tensor grown = exp(small);
+        return tanh(grown + 1.0) * 2.0;
+      },
+      {.executors = {"wrong_exp_inside"}, .debug = {.verify_against_eager = true}});
+  const std::string error = error_of([&] { f(zeros({2})); });
+  expect(has(error, "verify_against_eager: auto t1 = exp(t0); in fusion0 of computation: t1: element [0] is "), error);
 }
 
 TEST("what is written in place is written line by line too") {

@@ -40,40 +40,12 @@ DepthMatrix rows_of(const TensorImpl& tensor) {
   return rows;
 }
 
-class ProductKernel final : public FusedKernel {
- public:
-  ProductKernel(const Product& product, codegen::ProductKernels kernels) : product_(product), kernels_(std::move(kernels)) {}
-
-  void run(Arguments arguments, std::span<const Tensor> results) const override {
-    const Tensor left = has_rows(*arguments[0].tensor().impl()) ? arguments[0].tensor() : copied(arguments[0].tensor());
-    const TensorImpl& right = *arguments[1].tensor().impl();
-    ProductCall call;
-    call.left = rows_of(*left.impl());
-    call.depth = left.impl()->sizes.back();
-    const size_t columns = product_.is_linear ? 0 : 1;
-    call.right = {right.data(), right.sizes[columns], right.strides[columns], right.strides[1 - columns]};
-    call.result = {results[0].impl()->data(), right.sizes[columns]};
-    Tensor bias;
-    if (product_.form.bias) {
-      const Tensor& given = arguments[2].tensor();
-      bias = given.impl()->sizes[0] == right.sizes[columns] && given.impl()->strides[0] == 1 ? given : expanded(given, right.sizes[columns]);
-      call.bias = {bias.impl()->data(), 0};
-    }
-    run_product(product_.form, kernels_, call);
-  }
-  std::string_view text() const override { return kernels_.text; }
-
- private:
-  // Columns side by side, of a bias that has them elsewhere or one number for all.
-  static Tensor expanded(const Tensor& given, int64_t columns) {
-    const Tensor copy = make_tensor({columns}, given.impl()->dtype);
-    copy_elements(given, copy);
-    return copy;
-  }
-
-  const Product product_;
-  const codegen::ProductKernels kernels_;
-};
+// Columns side by side, of a bias that has them elsewhere or one number for all.
+Tensor expanded(const Tensor& given, int64_t columns) {
+  const Tensor copy = make_tensor({columns}, given.impl()->dtype);
+  copy_elements(given, copy);
+  return copy;
+}
 
 /// For as long as the process lives, because traces do not own what they refer to.
 class Implementations {
@@ -110,6 +82,24 @@ class Implementations {
 };
 
 }  // namespace
+
+void ProductKernel::run(Arguments arguments, std::span<const Tensor> results) const {
+  const Tensor left = has_rows(*arguments[0].tensor().impl()) ? arguments[0].tensor() : copied(arguments[0].tensor());
+  const TensorImpl& right = *arguments[1].tensor().impl();
+  ProductCall call;
+  call.left = rows_of(*left.impl());
+  call.depth = left.impl()->sizes.back();
+  const size_t columns = product_.is_linear ? 0 : 1;
+  call.right = {right.data(), right.sizes[columns], right.strides[columns], right.strides[1 - columns]};
+  call.result = {results[0].impl()->data(), right.sizes[columns]};
+  Tensor bias;
+  if (product_.form.bias) {
+    const Tensor& given = arguments[2].tensor();
+    bias = given.impl()->sizes[0] == right.sizes[columns] && given.impl()->strides[0] == 1 ? given : expanded(given, right.sizes[columns]);
+    call.bias = {bias.impl()->data(), 0};
+  }
+  run_product(product_.form, kernels_, call);
+}
 
 std::vector<const Implementation*> product_implementations(std::span<const Product> products) {
   static Implementations* const all = new Implementations;

@@ -16,6 +16,22 @@ struct Product {
   friend bool operator==(const Product&, const Product&) = default;
 };
 
+/// A product whose kernels are compiled.
+class ProductKernel final : public FusedKernel {
+ public:
+  ProductKernel(const Product& product, codegen::ProductKernels kernels) : product_(product), kernels_(std::move(kernels)) {}
+  void run(Arguments, std::span<const Tensor> results) const override;
+  std::string_view text() const override { return kernels_.text; }
+  const Product& product() const { return product_; }
+  /// The functions in the text: what packs, and what multiplies.
+  std::string_view pack_name() const { return kernels_.pack_name; }
+  std::string_view multiply_name() const { return kernels_.multiply_name; }
+
+ private:
+  const Product product_;
+  const codegen::ProductKernels kernels_;
+};
+
 /// How they are run, on left and right operands and the bias, if there is one; empty where the kernels cannot be compiled. Valid for ever.
 /// Thread-safe.
 std::vector<const Implementation*> product_implementations(std::span<const Product>);

@@ -1,0 +1,26 @@
+#include "ir/note.h"
+
+#include <fulgurite/symbol.h>
+
+namespace fulgurite {
+
+namespace {
+
+constinit const Symbol note_symbol{
+    .signature = "prims.note() -> ()",
+    .documentation = "Text above the next line of a printed trace.",
+    .traits = {.side_effect = true, .structural = true},
+};
+
+}  // namespace
+
+BoundSymbol note_line(std::string text) {
+  BoundSymbol line;
+  line.symbol = &note_symbol;
+  line.args.push_back(Value(std::move(text)));
+  return line;
+}
+
+bool is_note(const BoundSymbol& bound) { return bound.symbol == &note_symbol; }
+
+}  // namespace fulgurite

@@ -1,0 +1,26 @@
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fulgurite/trace.h>
+
+namespace fulgurite {
+
+/// The line of a fusion that goes wrong.
+struct WrongLine {
+  size_t line = 0;     // among the fusion's
+  Value value;         // whose elements differ
+  std::string detail;  // what `difference` said of it
+};
+/// What is wrong with `actual`; empty where nothing is.
+using TensorDifference = std::function<std::string(const Tensor& actual, const Tensor& expected)>;
+/// The fewest of a fusion's lines that, compiled as one by `executors` with all that they make as results, give something else than
+/// `reference` does: the last of them is it. None where they agree when all of them are compiled so. `inputs` are what the fusion takes, in
+/// the order of slice_of_line.
+std::optional<WrongLine> find_wrong_line(const Trace&, const BoundSymbol& fusion, const std::vector<Tensor>& inputs,
+                                         const std::vector<std::string>& executors, const std::vector<std::string>& reference,
+                                         const TensorDifference& difference);
+
+}  // namespace fulgurite

@@ -1,0 +1,118 @@
+// Writes a repro program for every fusion and every matrix product of a GPT's training step, and how long each took in the step, for
+// run_step.py.
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "calls/training_step.h"
+
+using namespace fulgurite;
+using namespace fulgurite::test;
+
+namespace {
+
+struct Options {
+  StepOptions step;
+  int64_t runs = 6;
+  std::filesystem::path folder;
+};
+
+int usage() {
+  std::fprintf(stderr, "usage: write_step FOLDER [--bf16] [--divided] [--small] [--runs N]\n");
+  return 2;
+}
+
+bool parse(int count, char** arguments, Options& options) {
+  for (int i = 1; i < count; ++i) {
+    const auto is = [&](const char* name) { return std::strcmp(arguments[i], name) == 0; };
+    if (is("--bf16")) options.step.is_bf16 = true;
+    else if (is("--divided")) options.step.is_divided = true;
+    else if (is("--small")) {
+      // Large enough for the kernels of bf16 products.
+      options.step.sizes = {.vocabulary = 65, .layers = 1, .heads = 4, .width = 256, .block = 64, .bias = true, .tanh_gelu = true};
+      options.step.batch = 16;
+      options.step.executors = default_executors();
+    } else if (is("--runs") && i + 1 < count) options.runs = std::atoll(arguments[++i]);
+    else if (arguments[i][0] != '-' && options.folder.empty()) options.folder = arguments[i];
+    else return false;
+  }
+  return !options.folder.empty();
+}
+
+bool is_product(const BoundSymbol& bound) {
+  static const char* const names[] = {"matmul", "linear", "scaled_dot_product_attention", "scaled_dot_product_attention_backward"};
+  return std::ranges::any_of(names, [&](const char* name) { return bound.name() == name; });
+}
+
+// Of the process.
+double processor_microseconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_nsec) * 1e-3;
+}
+
+/// Least processor times of lines, by the value that they make first.
+class LineTimes {
+ public:
+  examine::Callbacks callbacks() {
+    return {.before = [this](const BoundSymbol&, const std::vector<Tensor>&) { start_ = processor_microseconds(); },
+            .after = [this](const BoundSymbol& bound, const std::vector<Tensor>&) {
+              const double time = processor_microseconds() - start_;
+              if (bound.outputs.empty() || !bound.outputs.read()[0].is_tensor()) return;
+              auto [entry, is_new] = least_.emplace(bound.outputs.read()[0].tensor().name, time);
+              entry->second = std::min(entry->second, time);
+            }};
+  }
+  double of(const BoundSymbol& bound) const { return least_.at(bound.outputs.read()[0].tensor().name); }
+
+ private:
+  double start_ = 0;
+  std::map<std::string, double> least_;
+};
+
+class Writer {
+ public:
+  Writer(const Options& options, const Jitted& f, const LineTimes& times) : options_(options), f_(f), times_(times) {}
+
+  void write(const Trace& trace, examine::Stage stage) {
+    const std::filesystem::path folder = options_.folder / (stage == examine::Stage::forward ? "forward" : "backward");
+    std::filesystem::create_directories(folder);
+    const std::span<const BoundSymbol> lines = trace.bound_symbols.read();
+    for (int i = 0; i < static_cast<int>(lines.size()); ++i) {
+      const BoundSymbol& bound = lines[static_cast<size_t>(i)];
+      if (!bound.is_fusion() && !is_product(bound)) continue;
+      const std::string name = bound.is_fusion() ? bound.name() : "lines_" + std::to_string(i) + "_" + std::to_string(i + 1);
+      const std::filesystem::path file = folder / (name + ".cpp");
+      std::ofstream(file) << (bound.is_fusion() ? examine::repro(f_, bound.name(), {.runs = 12}) : examine::repro(f_, i, i + 1, stage, {.runs = 12}));
+      std::printf("%s\t%s\t%.1f\n", file.c_str(), bound.is_fusion() ? "fusion" : bound.name().c_str(), times_.of(bound));
+    }
+  }
+
+ private:
+  const Options& options_;
+  const Jitted& f_;
+  const LineTimes& times_;
+};
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  Options options;
+  if (!parse(count, arguments, options)) return usage();
+  manual_seed(0);
+  TrainingStep step(options.step);
+  step.run();
+  LineTimes times;
+  const auto timed = examine::with_callbacks(step.function(), times.callbacks());
+  for (int64_t i = 0; i < options.runs; ++i) step.run(timed);
+  Writer writer(options, step.function(), times);
+  writer.write(last_traces(step.function()).back(), examine::Stage::forward);
+  if (options.step.is_divided) writer.write(last_backward_traces(step.function()).back(), examine::Stage::backward);
+  return 0;
+}
