@@ -1,12 +1,9 @@
 #include "compiled_autograd/compile_backward.h"
 
-#include <algorithm>
-
 #include <fulgurite/error.h>
 
 #include "compiled_autograd/explain_miss.h"
 #include "ir/without_numbers.h"
-#include "ops/symbols.h"
 #include "support/context.h"
 #include "support/log.h"
 #include "support/text.h"
@@ -16,18 +13,10 @@ namespace fulgurite {
 
 namespace {
 
-bool has_product(const Trace& trace) {
-  const auto is_product = [](const BoundSymbol& bound) { return bound.symbol == &matmul_symbol || bound.symbol == &linear_symbol; };
-  return std::ranges::any_of(trace.bound_symbols, is_product);
-}
-
-// Where nobody names executors, lines are fused only where there are no products: beside these, generated kernels for what hand-written ones
-// do lose more than they save (the backward of a GPT of six layers and width 384 took 468 ms with them, 450 without).
-PipelineOptions pipeline_options(const compiled_autograd::Options& options, const Trace& trace) {
+PipelineOptions pipeline_options(const compiled_autograd::Options& options) {
   PipelineOptions out;
   out.executors = options.executors;
   out.fuses_everything = !options.executors.empty();
-  out.fuses = out.fuses_everything || !has_product(trace);
   return out;
 }
 
@@ -50,7 +39,7 @@ std::shared_ptr<CompiledBackward> make_program(const std::shared_ptr<const Captu
     trace = without_numbers(trace, numbers);
     check_trace(trace);
   }
-  PipelineOptions road = pipeline_options(options, trace);
+  PipelineOptions road = pipeline_options(options);
   road.fusion_names = capture->fusion_names;
   compiled->program = std::make_shared<Program>(Executable(prepare_for_execution(trace, road)));
   return compiled;
