@@ -86,7 +86,7 @@ class Recorder {
       out_.asked.push_back({i, asked_[i].sources});
     }
     out_.trace = tracer_.finish(Value(std::move(results)));
-    std::ranges::stable_partition(out_.trace.args, [](const Value& argument) { return argument.is_tensor(); });
+    std::stable_partition(out_.trace.args.begin(), out_.trace.args.end(), [](const Value& argument) { return argument.is_tensor(); });
     if (!tracer_.captures().empty()) throw InternalError("compiled autograd: a node's backward reads a tensor that it did not save");
     return std::move(out_);
   }

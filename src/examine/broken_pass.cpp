@@ -190,7 +190,8 @@ class PassSearch {
   // Something that is no longer written into, or of another value.
   std::optional<Value> lost_write(const RanStage& before, const RanStage& now) const {
     for (const auto& [into, value] : before.plain.writes) {
-      const auto found = std::ranges::find_if(now.plain.writes, [&](const auto& write) { return write.first.proxy_id() == into.proxy_id(); });
+      const int id = into.proxy_id();
+      const auto found = std::ranges::find_if(now.plain.writes, [&](const auto& write) { return write.first.proxy_id() == id; });
       if (found == now.plain.writes.end() || !same(before.values.find(value), now.values.find(found->second))) return into;
     }
     return {};
@@ -222,8 +223,10 @@ class PassSearch {
     return out;
   }
   static std::optional<Value> lost_into(const RanStage& before, const PlainStage& stage) {
-    for (const auto& [into, value] : before.plain.writes)
-      if (std::ranges::none_of(stage.writes, [&](const auto& write) { return write.first.proxy_id() == into.proxy_id(); })) return into;
+    for (const auto& [into, value] : before.plain.writes) {
+      const int id = into.proxy_id();
+      if (std::ranges::none_of(stage.writes, [&](const auto& write) { return write.first.proxy_id() == id; })) return into;
+    }
     return {};
   }
 

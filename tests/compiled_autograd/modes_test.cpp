@@ -139,7 +139,10 @@ TEST("7: three jitted pieces are one capture, and the uses of one piece have nam
   expect_same(
       [&] {
         const Tensor x = leaf({0});
-        sum(sine(x) + sine(x * 2) + sine(x * 3)).backward();
+        const Tensor first = sine(x);
+        const Tensor second = sine(x * 2);
+        const Tensor third = sine(x * 3);
+        sum(first + second + third).backward();
         return text_of(x.grad());
       },
       "6.000000 ", 1);
@@ -162,21 +165,21 @@ void compiled_backward(Tensor gradient_0, Tensor saved_0, Tensor saved_1, Tensor
   // CompiledBackward (NodeCall 4)
   auto aot0_2_t3 = mul(t1, aot0_2_t2);  // aot0_2_t3: "cpu f32[1]"
 
-  // CompiledBackward (NodeCall 5)
+  // MulBackward0 (NodeCall 5)
+  auto t2 = mul(aot0_2_t3, 3);  // t2: "cpu f32[1]"
+
+  // CompiledBackward (NodeCall 6)
   auto aot0_1_t2 = cos(saved_1);  // aot0_1_t2: "cpu f32[1]"
   auto aot0_1_t3 = mul(t1, aot0_1_t2);  // aot0_1_t3: "cpu f32[1]"
 
-  // MulBackward0 (NodeCall 6)
-  auto t2 = mul(aot0_1_t3, 2);  // t2: "cpu f32[1]"
-  auto t3 = add(aot0_2_t3, t2);  // t3: "cpu f32[1]"
+  // MulBackward0 (NodeCall 7)
+  auto t3 = mul(aot0_1_t3, 2);  // t3: "cpu f32[1]"
+  auto t4 = add(t2, t3);  // t4: "cpu f32[1]"
 
-  // CompiledBackward (NodeCall 7)
+  // CompiledBackward (NodeCall 8)
   auto aot0_t2 = cos(saved_2);  // aot0_t2: "cpu f32[1]"
   auto aot0_t3 = mul(t1, aot0_t2);  // aot0_t3: "cpu f32[1]"
-
-  // MulBackward0 (NodeCall 8)
-  auto t4 = mul(aot0_t3, 3);  // t4: "cpu f32[1]"
-  auto t5 = add(t3, t4);  // t5: "cpu f32[1]"
+  auto t5 = add(t4, aot0_t3);  // t5: "cpu f32[1]"
 
   // AccumulateGrad (NodeCall 9)
   compiled_autograd::accumulate_grad_(0, leaf_0, t5);  // engine

@@ -8,7 +8,7 @@ namespace fulgurite::test {
 
 namespace {
 
-constexpr unsigned plain_kinds = 10, kinds = 14, length = 11;
+constexpr unsigned plain_kinds = 10, length = 11;
 
 }  // namespace
 

@@ -115,9 +115,9 @@ class Growing {
       for_each_argument(trace_.bound_symbols[line], [&](const Value& value) {
         if (value.is_tensor() && !std::ranges::binary_search(region.lines, graph_.producer(value.tensor().id))) read_.push_back(value.tensor().id);
       });
-    std::ranges::sort(read_);
-    const auto repeated = std::ranges::unique(read_);
-    return read_.size() - repeated.size() + region.results.size() <= codegen::most_plain_operands;
+    std::sort(read_.begin(), read_.end());
+    read_.erase(std::unique(read_.begin(), read_.end()), read_.end());
+    return read_.size() + region.results.size() <= codegen::most_plain_operands;
   }
 
   void refuse(int a, int b, std::string_view why) {
