@@ -225,3 +225,10 @@ TEST("a reduction's bits do not depend on the number of threads") {
   set_num_threads(threads);
   expect(results[0] == results[1] && results[1] == results[2]);
 }
+
+TEST("sums and products of dtype bool convert elements first") {
+  const Tensor x = tensor({0.25, -0.25, 0.0, 0.0}).to(Dtype::f64).reshape({2, 2});
+  expect_equal(elements(sum(x, 1, false, Dtype::boolean)), std::vector<double>{1, 0});
+  expect_equal(elements(prod(x, 1, false, Dtype::boolean)), std::vector<double>{1, 0});
+  expect_equal(elements(sum(tensor({1, -1}), {}, false, Dtype::boolean)), std::vector<double>{1});
+}

@@ -6,19 +6,21 @@
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
-template <template <class> class Combine>
+// With a result of bool elements are converted first: a sum is whether any is not zero, a product whether none is.
+template <template <class> class Combine, class OfBool>
 void reduce_numbers(const ReductionPlaces& places, const Tensor& result) {
   const Dtype dtype = result.impl()->dtype;
+  if (dtype == Dtype::boolean) return reduce_with<OfBool>(places, result, Same());
   if (dtype == Dtype::f64) return reduce_with<Combine<double>>(places, result, Same());
   if (is_floating(dtype)) return reduce_with<Combine<float>>(places, result, Same());
   reduce_with<Combine<int64_t>>(places, result, Same());
 }
 
 void sum(Arguments arguments, std::span<const Tensor> results) {
-  reduce_numbers<Sum>(ReductionPlaces(arguments[0].tensor(), arguments[1]), results[0]);
+  reduce_numbers<Sum, Either>(ReductionPlaces(arguments[0].tensor(), arguments[1]), results[0]);
 }
 void product(Arguments arguments, std::span<const Tensor> results) {
-  reduce_numbers<Product>(ReductionPlaces(arguments[0].tensor(), arguments[1]), results[0]);
+  reduce_numbers<Product, Both>(ReductionPlaces(arguments[0].tensor(), arguments[1]), results[0]);
 }
 void mean(Arguments arguments, std::span<const Tensor> results) {
   const ReductionPlaces places(arguments[0].tensor(), arguments[1]);
