@@ -114,9 +114,7 @@ CompiledFunction compile(const Trace& recorded, bool differentiate, const Pipeli
 Trace prepare_for_execution(const Trace& trace, const PipelineOptions& options) {
   std::vector<Trace> stages{trace};
   FusionNames names;
-  std::vector<const Executor*> executors = resolve_executors(options.executors);
-  if (!options.fuses) std::erase_if(executors, [](const Executor* e) { return e->fusing != nullptr; });
-  prepare(stages, paying_executors(std::move(executors), trace, options), options.fusion_names ? *options.fusion_names : names,
+  prepare(stages, paying_executors(resolve_executors(options.executors), trace, options), options.fusion_names ? *options.fusion_names : names,
           options, false);
   return stages.back();
 }
