@@ -1,25 +1,16 @@
 // Custom functions: autograd::apply.
 #include <fulgurite/fulgurite.h>
 
+#include "support/hook_functions.h"
 #include "support/test.h"
 
 using namespace fulgurite;
+using test::Cube;
 
 namespace {
 
 Tensor leaf(std::vector<float> values) { return tensor(values).requires_grad_(); }
 std::vector<float> values(const Tensor& t) { return t.contiguous().to_vector<float>(); }
-
-struct Cube {
-  static Tensor forward(autograd::Context& context, Tensor x) {
-    context.save_for_backward({x});
-    return x * x * x;
-  }
-  static Tensor backward(autograd::Context& context, Tensor gradient) {
-    const Tensor x = context.saved_tensors()[0];
-    return gradient * 3 * x * x;
-  }
-};
 
 struct Scale {
   static Tensor forward(autograd::Context& context, Tensor x, double by) {
@@ -86,6 +77,8 @@ TEST("a second backward needs what was saved") {
                "version 0");
 }
 
+using test::Cube;
+
 namespace {
 
 struct Careful {  // asks for what it saved only where it needs it
@@ -118,6 +111,8 @@ TEST("the node of a custom function knows the line of the call") {
   expect_equal(std::string(y.grad_fn()->source().file).ends_with("function_test.cpp"), true);
   expect(y.grad_fn()->source().line > 0);
 }
+
+using test::Cube;
 
 namespace {
 
@@ -175,6 +170,8 @@ TEST("an argument that comes back is another tensor") {
   sum(y).backward();
   expect_near(values(x.grad()), {5, 5});
 }
+
+using test::Cube;
 
 namespace {
 
