@@ -131,6 +131,7 @@ class Renaming {
     for (const Value& input : input_values(trace)) {
       if (proxy_id(input) < 0) continue;
       taken_.push_back(proxy_name(input));
+      next_name_ += !is_named_by_place(taken_.back());
     }
     std::ranges::sort(taken_);
   }
@@ -258,6 +259,9 @@ class Renaming {
     return name.size() > 1 && std::string_view("tifb").find(name[0]) != std::string_view::npos &&
            std::all_of(name.begin() + 1, name.end(), [](char c) { return c >= '0' && c <= '9'; });
   }
+
+  // t_0, t_blocks_0_wq. Inputs with a name of their own are counted: the first value after x is t1.
+  static bool is_named_by_place(const std::string& name) { return name.size() > 2 && name[1] == '_'; }
 
   // Names that the tracer made, a letter and a number, are numbered anew; given names stay.
   std::string fresh_name(const std::string& old) {
