@@ -60,7 +60,9 @@ std::ostream& operator<<(std::ostream& out, const FusionReport& report) {
       << rounded(report.microseconds) << " us";
   if (report.microseconds > 0)
     out << " (" << rounded(bytes / report.microseconds / 1e3) << " GB/s, "
-        << rounded(static_cast<double>(report.operations) / report.microseconds / 1e3) << " GFLOP/s)";
+        << rounded(static_cast<double>(report.operations) / report.microseconds / 1e3) << " GFLOP/s, " << rounded(100 * report.share_of_limit)
+        << " % of what the machine does at best)";
+  if (!report.last_runs.empty()) out << "\n  last runs: " << text::join(report.last_runs, rounded) << " us";
   return out << '\n';
 }
 
