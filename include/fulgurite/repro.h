@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -38,7 +39,7 @@ class Kernel {
  public:
   template <class Launch>
   Kernel(void (*kernel)(const Launch&, long, long), const KernelLayout& layout) : Kernel(reinterpret_cast<void (*)()>(kernel), layout) {}
-  void run(const std::vector<Tensor>& inputs, const std::vector<Tensor>& results) const;
+  void run(std::span<const Tensor> inputs, std::span<const Tensor> results) const;
 
  private:
   Kernel(void (*kernel)(), const KernelLayout&);
@@ -58,7 +59,7 @@ class Product {
   template <class Launch>
   Product(void (*pack)(const Launch&, long, long), void (*multiply)(const Launch&, long, long), const ProductLayout& layout)
       : Product(reinterpret_cast<void (*)()>(pack), reinterpret_cast<void (*)()>(multiply), layout) {}
-  void run(const std::vector<Tensor>& inputs, const std::vector<Tensor>& results) const;
+  void run(std::span<const Tensor> inputs, std::span<const Tensor> results) const;
 
  private:
   Product(void (*pack)(), void (*multiply)(), const ProductLayout&);
@@ -74,16 +75,17 @@ std::vector<Tensor> tensors(const std::tuple<Results...>& results) {
   return std::apply([](const auto&... result) { return std::vector<Tensor>{result...}; }, results);
 }
 
-/// What the subject of a comparison reads and writes, and how: what is made over an input is restored before each run.
+/// What both sides of a comparison are given.
 struct Conditions {
   std::vector<FusionInput> described;
-  std::vector<Tensor> tensors;  // that lie so
+  std::vector<Tensor> tensors, others;  // both lie so, with equal elements; empty: a side is given nothing
 };
-/// Runs both sides, compares their results, times them, prints what came out, and gives a program's exit status: 1 where they differ.
-/// Before each timed run the caches are left as the lines before it leave them in a program: other memory has gone through them, and then as much
-/// since each tensor as is described.
-int compare(const std::string& title, const std::function<std::vector<Tensor>()>& subject,
-            const std::function<std::vector<Tensor>()>& reference, Tolerance = {}, int runs = 20, const Conditions& = {});
+using Side = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+/// Runs both sides, the subject on `tensors` and the reference on `others`, compares their results, times them, prints what came out, and gives
+/// a program's exit status: 1 where they differ. Before each timed run the machine is left as the lines before it leave it in a program: other
+/// memory has gone through the caches, the library has run the like on other tensors, and as much has moved since each tensor was touched as is
+/// described. What is made over an input is restored.
+int compare(const std::string& title, const Side& subject, const Side& reference, Tolerance = {}, int runs = 20, const Conditions& = {});
 
 }  // namespace fulgurite::examine
 #pragma GCC visibility pop

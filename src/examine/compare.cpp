@@ -18,9 +18,9 @@ namespace fulgurite::examine {
 
 namespace {
 
-double microseconds_of(const std::function<std::vector<Tensor>()>& run) {
+double microseconds_of(const Side& run, const std::vector<Tensor>& tensors) {
   const auto start = std::chrono::steady_clock::now();
-  run();
+  run(tensors);
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
 }
 
@@ -29,7 +29,7 @@ double microseconds_of(const std::function<std::vector<Tensor>()>& run) {
 class LinesBefore {
  public:
   explicit LinesBefore(const Conditions& conditions) : memory_(cache_bytes(), 0) {
-    const auto& [described, tensors] = conditions;
+    const auto& [described, tensors, others] = conditions;
     for (size_t i = 0; i < tensors.size(); ++i) {
       if (described[i].moved_since >= 0) touched_.push_back({tensors[i], described[i].moved_since});
       const auto is_over_it = [&](const FusionInput& other) { return other.is_made && other.shares_with == described[i].name; };
@@ -38,9 +38,12 @@ class LinesBefore {
     std::ranges::stable_sort(touched_, std::ranges::greater(), &Touched::moved_since);
   }
 
-  void run() {
+  /// `like` runs the like on other tensors.
+  template <class Like>
+  void run(const Like& like) {
     for (const auto& [tensor, elements] : overwritten_) copy_elements(elements, tensor);
     move_other(static_cast<int64_t>(memory_.size()));
+    like();
     for (size_t i = 0; i < touched_.size(); ++i) {
       const Storage& storage = *touched_[i].tensor.impl()->storage;
       touch(static_cast<char*>(storage.data), storage.bytes, false);
@@ -117,25 +120,24 @@ bool print_result(size_t number, const Tensor& actual, const Tensor& expected, c
 
 }  // namespace
 
-int compare(const std::string& title, const std::function<std::vector<Tensor>()>& subject, const std::function<std::vector<Tensor>()>& reference,
-            Tolerance tolerance, int runs, const Conditions& conditions) {
+int compare(const std::string& title, const Side& subject, const Side& reference, Tolerance tolerance, int runs, const Conditions& conditions) {
   LinesBefore before(conditions);
   Generator& generator = context().generator;
   const RandomState draws = generator.state();
-  const std::vector<Tensor> actual = subject();
+  const std::vector<Tensor> actual = subject(conditions.tensors);
   generator.set_state(draws);  // both draw the same numbers
-  const std::vector<Tensor> expected = reference();
+  const std::vector<Tensor> expected = reference(conditions.others);
   std::printf("%s\n", title.c_str());
   bool agrees = actual.size() == expected.size();
   if (!agrees) std::printf("  %zu results, and %zu on eager\n", actual.size(), expected.size());
   for (size_t i = 0; i < std::min(actual.size(), expected.size()); ++i) agrees = print_result(i, actual[i], expected[i], tolerance) && agrees;
   std::vector<double> times, reference_times;
   for (int i = 0; i < runs; ++i) {
-    before.run();
-    times.push_back(microseconds_of(subject));
+    before.run([&] { subject(conditions.others); });
+    times.push_back(microseconds_of(subject, conditions.tensors));
     if (i % 4 != 0) continue;
-    before.run();
-    reference_times.push_back(microseconds_of(reference));
+    before.run([&] { reference(conditions.others); });
+    reference_times.push_back(microseconds_of(reference, conditions.tensors));
   }
   if (runs > 0) {
     const double own = median(times), eager = median(reference_times);

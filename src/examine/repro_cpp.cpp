@@ -132,15 +132,16 @@ std::string reference_text(const ReproProgram& program) {
   return text;
 }
 
-std::string call_text(const ReproProgram& program, const std::string& function, const std::string& tensors) {
+// A side of the comparison: calls a function on the inputs among `t`.
+std::string side_text(const ReproProgram& program, const std::string& function) {
   std::string arguments;
-  for (size_t i = 0; i < program.inputs.size(); ++i) arguments += text::cat(i == 0 ? "" : ", ", tensors, "[", i, "]");
-  const std::string call = text::cat(function, "(", arguments, ")");
+  for (size_t i = 0; i < program.inputs.size(); ++i) arguments += text::cat(i == 0 ? "" : ", ", "t[", i, "]");
+  const std::string call = text::cat(function, "(", arguments, ")"), head = "[&](const std::vector<Tensor>& t) {";
   const std::vector<size_t> written = program.written();
-  if (written.empty()) return text::cat("[&] { return examine::tensors(", call, "); }");
-  std::string out = text::cat("[&] {\n    ", program.outputs.empty() ? text::cat("std::vector<Tensor> results;\n    ", call, ";\n")
+  if (written.empty()) return text::cat(head, " return examine::tensors(", call, "); }");
+  std::string out = text::cat(head, "\n    ", program.outputs.empty() ? text::cat("std::vector<Tensor> results;\n    ", call, ";\n")
                                                                      : text::cat("auto results = examine::tensors(", call, ");\n"));
-  for (const size_t i : written) out += text::cat("    results.push_back(", tensors, "[", i, "]);\n");
+  for (const size_t i : written) out += text::cat("    results.push_back(t[", i, "]);\n");
   return out + "    return results;\n  }";
 }
 
@@ -157,34 +158,28 @@ std::string cpp_program(const ReproProgram& program) {
   const std::string make = program.options.data.empty()
                                ? text::cat("examine::make_tensors(described, ", program.options.seed, ")")
                                : text::cat("examine::load_tensors(described, ", quoted(program.options.data, '"'), ")");
-  const auto is_over_an_input = [&](const FusionInput& output) { return kernel && !output.shares_with.empty(); };
-  const bool is_overwritten = !program.written().empty() || std::ranges::any_of(program.outputs, is_over_an_input);
   std::vector<FusionInput> described = program.inputs;
   if (kernel) described.insert(described.end(), program.outputs.begin(), program.outputs.end());
   out += text::cat("\nint main() {\n  const std::vector<examine::FusionInput> described = {\n      ",
-                   text::join(described, input_text, ",\n      "), "};\n  const std::vector<Tensor> t = ", make,
-                   is_overwritten ? text::cat(", u = ", make) : "", ";\n");
+                   text::join(described, input_text, ",\n      "), "};\n  const std::vector<Tensor> tensors = ", make, ", others = ", make, ";\n");
   std::string subject;
   if (kernel) {
     const size_t inputs = program.inputs.size();
-    out += text::cat(kernel->layout, "  const ", kernel->made, ";\n  const std::vector<Tensor> inputs(t.begin(), t.begin() + ", inputs,
-                     "), results(t.begin() + ", inputs, ", t.end());\n");
-    subject = "[&] {\n    fusion.run(inputs, results);\n    return results;\n  }";
+    out += text::cat(kernel->layout, "  const ", kernel->made, ";\n");
+    subject = text::cat("[&](const std::vector<Tensor>& t) {\n    const std::span all(t);\n    fusion.run(all.first(", inputs, "), all.subspan(", inputs,
+                        "));\n    return std::vector(t.begin() + ", inputs, ", t.end());\n  }");
   } else {
     const auto named = [](const std::string& name) { return quoted(name, '"'); };
-    out += text::cat("  const auto compiled = jit(reference, {.executors = {", text::join(program.executors, named), "}});\n");
-    subject = call_text(program, "compiled", "t");
+    out += text::cat("  const auto eager = jit(reference, {.executors = {\"eager\"}});\n  const auto compiled = jit(reference, {.executors = {",
+                     text::join(program.executors, named), "}});\n");
+    subject = side_text(program, "compiled");
   }
   std::string tolerance;
   if (program.options.tolerance.relative) tolerance += text::cat(".relative = ", *program.options.tolerance.relative);
   if (program.options.tolerance.absolute) tolerance += text::cat(tolerance.empty() ? "" : ", ", ".absolute = ", *program.options.tolerance.absolute);
-  out += text::cat("  const auto subject = ", subject, ";\n  const auto on_eager = ",
-                   call_text(program, kernel ? "reference" : "eager", is_overwritten ? "u" : "t"), ";\n  return examine::compare(",
-                   quoted(program.title, '"'), ", subject, on_eager, {", tolerance, "}, ", program.options.runs, ", {described, t});\n}\n");
-  if (!kernel) {
-    const size_t at = out.find("  const auto compiled = jit(");
-    out.insert(at, "  const auto eager = jit(reference, {.executors = {\"eager\"}});\n");
-  }
+  out += text::cat("  const auto subject = ", subject, ";\n  const auto on_eager = ", side_text(program, kernel ? "reference" : "eager"),
+                   ";\n  return examine::compare(", quoted(program.title, '"'), ", subject, on_eager, {", tolerance, "}, ", program.options.runs,
+                   ", {described, tensors, others});\n}\n");
   return out;
 }
 

@@ -28,7 +28,7 @@ examine::KernelOperand operand(const codegen::KernelOperand& from) {
   return to;
 }
 
-void run_fusion(const FusedKernel& kernel, const std::vector<Tensor>& inputs, const std::vector<Tensor>& results) {
+void run_fusion(const FusedKernel& kernel, std::span<const Tensor> inputs, std::span<const Tensor> results) {
   SmallVector<Argument, 48> arguments;
   for (const Tensor& input : inputs) arguments.push_back(Argument(input));
   kernel.run({arguments.data(), arguments.size()}, results);
@@ -62,7 +62,7 @@ Kernel::Kernel(void (*function)(), const KernelLayout& layout) : inputs_(layout.
   made_ = std::make_shared<const fuser::RegionKernel>(loop, layout.kept_rows, std::string(), reinterpret_cast<kernels::KernelFunction>(function));
 }
 
-void Kernel::run(const std::vector<Tensor>& inputs, const std::vector<Tensor>& results) const {
+void Kernel::run(std::span<const Tensor> inputs, std::span<const Tensor> results) const {
   if (inputs.size() != inputs_ || results.size() != results_)
     throw UserError(text::cat("Kernel::run: the kernel has ", inputs_, " inputs and ", results_, " outputs, got ", inputs.size(), " and ",
                               results.size()));
@@ -82,7 +82,7 @@ Product::Product(void (*pack)(), void (*multiply)(), const ProductLayout& layout
       products::Product{{layout.left, layout.right, layout.result, layout.bias}, layout.is_linear}, std::move(kernels));
 }
 
-void Product::run(const std::vector<Tensor>& inputs, const std::vector<Tensor>& results) const {
+void Product::run(std::span<const Tensor> inputs, std::span<const Tensor> results) const {
   if (inputs.size() != inputs_ || results.size() != 1)
     throw UserError(text::cat("Product::run: the product has ", inputs_, " inputs and 1 output, got ", inputs.size(), " and ", results.size()));
   run_fusion(*static_cast<const products::ProductKernel*>(made_.get()), inputs, results);
