@@ -132,7 +132,8 @@ int examine(const std::vector<std::string>& arguments) {
     return 0;
   }
   if (measures) {
-    show_profile(make_example(subject, with_executors(executors), true), subject.name, {.seconds = seconds}, {profile, profile && as_json, page, chrome});
+    show_profile(make_example(subject, with_executors(executors), true), subject.name, {.seconds = seconds},
+                 {profile, profile && as_json, page, chrome});
     return 0;
   }
   const Jitted f = run_example(subject, with_executors(executors), true);

@@ -99,7 +99,7 @@ std::string kernel_section(std::string_view kernel, bool is_product) {
   }
   return text::cat("#ifdef __clang__\n", clang, "#else\n", gcc, "#endif\n", defined, "\n",
                    codegen::kernel_header(codegen::uses_wide(kernel), codegen::uses_angles(kernel), is_product),
-                   "\n// The kernel.\nnamespace kernel {\n", "using namespace fulgurite::kernels;\n\n", kernel, "\n}  // namespace kernel\n\n", undefined,
+                   "\n// The kernel.\nnamespace kernel {\nusing namespace fulgurite::kernels;\n\n", kernel, "\n}  // namespace kernel\n\n", undefined,
                    "#ifdef __clang__\n", clang_end, "#else\n#pragma GCC pop_options\n#endif\n\n");
 }
 
@@ -166,8 +166,8 @@ std::string cpp_program(const ReproProgram& program) {
   if (kernel) {
     const size_t inputs = program.inputs.size();
     out += text::cat(kernel->layout, "  const ", kernel->made, ";\n");
-    subject = text::cat("[&](const std::vector<Tensor>& t) {\n    const std::span all(t);\n    fusion.run(all.first(", inputs, "), all.subspan(", inputs,
-                        "));\n    return std::vector(t.begin() + ", inputs, ", t.end());\n  }");
+    subject = text::cat("[&](const std::vector<Tensor>& t) {\n    const std::span all(t);\n    fusion.run(all.first(", inputs,
+                        "), all.subspan(", inputs, "));\n    return std::vector(t.begin() + ", inputs, ", t.end());\n  }");
   } else {
     const auto named = [](const std::string& name) { return quoted(name, '"'); };
     out += text::cat("  const auto eager = jit(reference, {.executors = {\"eager\"}});\n  const auto compiled = jit(reference, {.executors = {",

@@ -25,7 +25,7 @@ def written_programs(options, folder):
 
 
 def nameless(path):
-    """The text with values numbered in order of appearance, without the program's own name, and with what lines moved before it to a factor of two."""
+    """The text with values numbered in order of appearance, without the program's name, and what lines moved before it to a factor of two."""
     numbers = {}
     text = path.read_text().replace(path.stem, "program")
     text = re.sub(r"\b(lines \[\d+, \d+\)|fusion\d+)", "program", text)
@@ -103,8 +103,8 @@ def main():
             slow += is_off(alone, in_step)
             print(f"{title}: {alone:.1f} us, in the step {in_step:.1f}: {ratio:.2f}{' OFF' if is_off(alone, in_step) else ''}", flush=True)
     ratio = short_here / short_there if short_there else 1.0
-    print(f"{len(programs)} programs, {len(known)} of them different, {strided} with transposed inputs: {failures} fail; of those over {SHORT:.0f} us {slow} are "
-          f"off by more than 15 %; the others take {short_here:.0f} us, in the step {short_there:.0f} ({ratio:.2f})")
+    print(f"{len(programs)} programs, {len(known)} of them different, {strided} with transposed inputs: {failures} fail; of those over "
+          f"{SHORT:.0f} us {slow} are off by more than 15 %; the others take {short_here:.0f} us, in the step {short_there:.0f} ({ratio:.2f})")
     sys.exit(failures > 0 or (options.times and (slow > 0 or abs(ratio - 1) > 0.15)))
 
 
