@@ -6,7 +6,7 @@
 namespace fg = fulgurite;
 
 int main() {
-  // Where the session has nvFuser: the fuser leaves alone what reduces everything to one number.
+  // Where the session has nvFuser: an executor whose fusions are printed as they are run, whatever the machine.
   fg::FusionExecutor regions("regions");
   regions.register_supported(*fg::find_symbol("var"));
   regions.register_supported(*fg::find_symbol("add"));
