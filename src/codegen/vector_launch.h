@@ -13,6 +13,7 @@ inline constexpr int most_row_dimensions = 8;
 struct Operand {
   char* data;
   long strides[most_row_dimensions];
+  bool is_streamed = false;  // a result that is stored past the caches
 };
 struct Launch {
   long columns;         // elements of a row
