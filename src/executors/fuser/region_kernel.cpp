@@ -24,6 +24,9 @@ constexpr size_t most_operands = 48;
 constexpr int64_t block_columns = 8192;   // what long rows are divided into among threads
 constexpr int64_t few_rows = 16;
 constexpr int64_t worth_a_thread = 16384; // elements
+// Rows with several sweeps ask for the next row, or for a part of this one. Layer norm of rows of 4 KB takes a quarter less than with one KB, a
+// training step of a GPT of six layers 3 % more where its pointwise kernels do so too; of those, only large ones gain by it.
+constexpr long most_ahead = 4096;
 
 int64_t rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -175,6 +178,8 @@ class RegionKernel::Call {
     }
     launch_.numbers = kernel_.numbers_.data();
     launch_.kept_stride = rounded(columns_ * 8);
+    if (kernel_.has_row_sums_) launch_.ahead = std::clamp(columns_ * 4, launch_.ahead, most_ahead);
+    else if (streams_) launch_.ahead = most_ahead;
   }
 
   // What is written over an input has been read a moment before, and is in the cache anyhow.
