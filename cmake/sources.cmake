@@ -81,7 +81,8 @@ if(FULGURITE_SANITIZE)
   set(addresses_only -fno-sanitize=undefined)
 endif()
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
-  add_kernel_variant(baseline "${fulgurite_kernel_sources}" ${addresses_only})
+  # Few CPUs are left that run these: they are not worth the compiler's time that -O3 takes.
+  add_kernel_variant(baseline "${fulgurite_kernel_sources}" $<$<CONFIG:Release>:-O2> ${addresses_only})
   add_kernel_variant(avx2 "${fulgurite_kernel_sources}" -march=x86-64-v3 ${addresses_only})
   add_kernel_variant(avx512 "${fulgurite_kernel_sources}" -march=x86-64-v4 -mprefer-vector-width=512)
   # What multiplies pairs of bf16: only the kernels that gain by it, beside those of avx512, which ask the CPU.

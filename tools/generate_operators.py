@@ -6,12 +6,13 @@ Reads every `const Symbol NAME{ .signature = "…", … };` of src/ops/*.cpp and
   include/fulgurite/tensor_methods.h  struct TensorMethods, which Tensor derives from
   src/ops/operators_<n>.cpp           their bodies
   src/ops/symbols.h                   the records' declarations
+  src/ops/aliases.cpp                 other names of the records
 
 usage: tools/generate_operators.py [--check]     --check writes nothing and exits 1 when a file is stale
 """
 import re
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,6 +39,16 @@ HAND_WRITTEN = [
 # What torch.<name> also means, by its arguments: the record that it then is.
 OVERLOADS = {"max": ["prims.max_with_indices", "torch.maximum"], "min": ["prims.min_with_indices", "torch.minimum"],
              "median": ["prims.median_with_indices"], "nanmedian": ["prims.nanmedian_with_indices"]}
+# Other names that PyTorch has for an operator.
+ALIASES = {"absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
+           "arctan2": "atan2", "arctanh": "atanh", "clip": "clamp", "concat": "cat", "concatenate": "cat", "divide": "div",
+           "fix": "trunc", "ger": "outer", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
+           "moveaxis": "movedim", "multiply": "mul", "negative": "neg", "not_equal": "ne", "row_stack": "vstack",
+           "subtract": "sub", "swapaxes": "transpose", "swapdims": "transpose", "true_divide": "div",
+           "linalg.matmul": "matmul", "nn.functional.sigmoid": "sigmoid", "nn.functional.tanh": "tanh",
+           "special.expit": "sigmoid", "special.gammaln": "lgamma", "special.psi": "digamma"}
+ALIASES |= {f"special.{name}": name for name in ["digamma", "erf", "erfc", "erfinv", "exp2", "expm1", "log1p", "log_softmax", "logit", "logsumexp",
+                                                 "polygamma", "round", "sinc", "softmax", "xlogy"]}
 
 
 def fail(message):
@@ -109,11 +120,12 @@ class Operator:
     in_place: bool
     has_in_place_trait: bool
     file: str = ""
+    alias: str = ""  # another name of a record, qualified
     namespace: str = field(init=False)
     name: str = field(init=False)
 
     def __post_init__(self):
-        module, _, self.name = self.qualified_name.rpartition(".")
+        module, _, self.name = (self.alias or self.qualified_name).rpartition(".")
         if module not in NAMESPACES:
             fail(f"{self.file}: no namespace for {self.qualified_name}")
         self.namespace = NAMESPACES[module]
@@ -239,6 +251,18 @@ def read_records():
     return operators
 
 
+def with_aliases(operators):
+    """The records, and after them each again under its other names."""
+    by_name = {o.qualified_name: o for o in operators}
+    out = list(operators)
+    for alias, name in ALIASES.items():
+        record = by_name["torch." + name]
+        if "torch." + alias in by_name:
+            fail(f"torch.{alias} is an alias and a record")
+        out.append(replace(record, alias="torch." + alias, primitive=False))
+    return out
+
+
 def tensor_members():
     text = (ROOT / "include/fulgurite/tensor.h").read_text(encoding="utf-8")
     body = re.search(r"^class Tensor : .*?^\};", text, re.M | re.S)[0]
@@ -258,7 +282,7 @@ def wrap(prefix, text, indent, width=120):
 
 
 def documented(operator, pad=""):
-    comment = operator.documentation or operator.name
+    comment = f"Another name of {operator.qualified_name}. ({operator.alias})" if operator.alias else operator.documentation or operator.name
     if operator.qualified_name not in comment and operator.namespace != "prims":
         comment += f" ({operator.qualified_name})"
     return wrap(f"{pad}/// ", comment, f"{pad}/// ")
@@ -268,8 +292,8 @@ def method_operators(operators):
     own, methods = tensor_members(), {}
     order = {"torch": 0, "torch.Tensor": 0, "torch.nn.functional": 1, "torch.special": 2, "torch.linalg": 2}
     candidates = [o for o in operators if o.typed and o.takes_tensor_first and not o.creator and o.namespace != "prims"
-                  and o.name not in NOT_METHODS]
-    for operator in sorted(candidates, key=lambda o: order[o.qualified_name.rpartition(".")[0]]):
+                  and o.name not in NOT_METHODS and not o.alias.startswith(("torch.special.", "torch.linalg.", "torch.nn."))]
+    for operator in sorted(candidates, key=lambda o: order[(o.alias or o.qualified_name).rpartition(".")[0]]):
         if operator.name not in own:
             methods.setdefault(operator.name, operator)
     return [methods[name] for name in sorted(methods)]
@@ -277,7 +301,7 @@ def method_operators(operators):
 
 def overloaded(operators):
     """(name, record) of every overload."""
-    by_name = {o.qualified_name: o for o in operators}
+    by_name = {o.qualified_name: o for o in operators if not o.alias}
     return [(name, by_name[other]) for name, others in OVERLOADS.items() for other in others if other in by_name]
 
 
@@ -468,19 +492,25 @@ def source_files(operators, methods):
 
 def symbols_header(operators):
     out = [BANNER, "#pragma once", "#include <fulgurite/symbol.h>", "", "namespace fulgurite {", ""]
-    out += [f"extern const Symbol {o.variable};" for o in sorted(operators, key=lambda o: o.variable)]
+    out += [f"extern const Symbol {o.variable};" for o in sorted(operators, key=lambda o: o.variable) if not o.alias]
     return "\n".join(out + ["", "}  // namespace fulgurite"]) + "\n"
+
+
+def aliases_source():
+    out = [BANNER, '#include "ops/aliases.h"', "", "namespace fulgurite {", "", "std::span<const Alias> aliases() {", "  static constexpr Alias list[] = {"]
+    out += [f'      {{"torch.{alias}", "torch.{name}"}},' for alias, name in sorted(ALIASES.items())]
+    return "\n".join(out + ["  };", "  return list;", "}", "", "}  // namespace fulgurite"]) + "\n"
 
 
 def main():
     if sys.argv[1:] not in ([], ["--check"]):
         print(__doc__.strip().splitlines()[-1], file=sys.stderr)
         return 2
-    operators = read_records()
+    operators = with_aliases(read_records())
     methods = method_operators(operators)
     wanted = {ROOT / "include/fulgurite/operators.h": operators_header(operators),
               ROOT / "include/fulgurite/tensor_methods.h": methods_header(operators, methods),
-              ROOT / "src/ops/symbols.h": symbols_header(operators)}
+              ROOT / "src/ops/symbols.h": symbols_header(operators), ROOT / "src/ops/aliases.cpp": aliases_source()}
     for i, text in enumerate(source_files(operators, methods), 1):
         wanted[ROOT / f"src/ops/operators_{i}.cpp"] = text
     left_over = [p for p in (ROOT / "src/ops").glob("operators_*.cpp") if p not in wanted]
@@ -493,7 +523,7 @@ def main():
         path.write_text(wanted[path], encoding="utf-8")
     for path in left_over:
         path.unlink()
-    print(f"{len(operators)} operators, {len(stale) + len(left_over)} files changed")
+    print(f"{sum(not o.alias for o in operators)} operators, {len(stale) + len(left_over)} files changed")
     return 0
 
 

@@ -1,5 +1,6 @@
 #pragma once
 // Everything a program needs.
+#include <fulgurite/compare.h>
 #include <fulgurite/dtype.h>
 #include <fulgurite/error.h>
 #include <fulgurite/number.h>

@@ -13,6 +13,9 @@ namespace fulgurite {
 /// The absolute value of each element. (torch.abs)
 Tensor abs(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor abs_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Another name of torch.abs. (torch.absolute)
+Tensor absolute(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor absolute_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The angle in radians whose cosine is the element. (torch.acos)
 Tensor acos(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor acos_(const Tensor& input, SourceLocation at = SourceLocation::here());
@@ -65,6 +68,27 @@ Tensor arange(const Operand& start, const Operand& end = detail::no_operand(), c
 Tensor arange(const Operand& start, const Operand& end, const TensorOptions& options, SourceLocation at =
     SourceLocation::here());
 Tensor arange(const Operand& start, const TensorOptions& options, SourceLocation at = SourceLocation::here());
+/// Another name of torch.acos. (torch.arccos)
+Tensor arccos(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor arccos_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Another name of torch.acosh. (torch.arccosh)
+Tensor arccosh(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor arccosh_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Another name of torch.asin. (torch.arcsin)
+Tensor arcsin(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor arcsin_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Another name of torch.asinh. (torch.arcsinh)
+Tensor arcsinh(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor arcsinh_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Another name of torch.atan. (torch.arctan)
+Tensor arctan(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor arctan_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Another name of torch.atan2. (torch.arctan2)
+Tensor arctan2(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+Tensor arctan2_(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+/// Another name of torch.atanh. (torch.arctanh)
+Tensor arctanh(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor arctanh_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The index of the first largest element, in the flattened tensor or along a dimension. (torch.argmax)
 Tensor argmax(const Tensor& input, std::optional<Int> dim = {}, bool keepdim = false, SourceLocation at =
     SourceLocation::here());
@@ -140,8 +164,17 @@ Tensor clamp_max_(const Tensor& input, const Operand& max, SourceLocation at = S
 /// Each element, but not below min. (torch.clamp_min)
 Tensor clamp_min(const Tensor& input, const Operand& min, SourceLocation at = SourceLocation::here());
 Tensor clamp_min_(const Tensor& input, const Operand& min, SourceLocation at = SourceLocation::here());
+/// Another name of torch.clamp. (torch.clip)
+Tensor clip(const Tensor& input, const Operand& min = detail::no_operand(), const Operand& max = detail::no_operand(),
+    SourceLocation at = SourceLocation::here());
+Tensor clip_(const Tensor& input, const Operand& min = detail::no_operand(), const Operand& max = detail::no_operand(),
+    SourceLocation at = SourceLocation::here());
 /// A copy. (torch.clone)
 Tensor clone(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Another name of torch.cat. (torch.concat)
+Tensor concat(const std::vector<Tensor>& tensors, Int dim = 0, SourceLocation at = SourceLocation::here());
+/// Another name of torch.cat. (torch.concatenate)
+Tensor concatenate(const std::vector<Tensor>& tensors, Int dim = 0, SourceLocation at = SourceLocation::here());
 /// Pads with a value and pairs of widths, last dimension first; negative widths cut. (torch.constant_pad_nd)
 Tensor constant_pad_nd(const Tensor& input, const Dims& pad, const Operand& value = detail::zero_operand(),
     SourceLocation at = SourceLocation::here());
@@ -196,6 +229,11 @@ Tensor div(const Operand& input, const Operand& other, std::string_view rounding
     SourceLocation::here());
 Tensor div_(const Tensor& input, const Operand& other, std::string_view rounding_mode = {}, SourceLocation at =
     SourceLocation::here());
+/// Another name of torch.div. (torch.divide)
+Tensor divide(const Operand& input, const Operand& other, std::string_view rounding_mode = {}, SourceLocation at =
+    SourceLocation::here());
+Tensor divide_(const Tensor& input, const Operand& other, std::string_view rounding_mode = {}, SourceLocation at =
+    SourceLocation::here());
 /// The inner product of two vectors. (torch.dot)
 Tensor dot(const Tensor& input, const Tensor& tensor, SourceLocation at = SourceLocation::here());
 /// The sum of products that an equation names: "bij,bjk->bik". Each letter is a dimension, "..." are dimensions that
@@ -237,6 +275,9 @@ Tensor expm1_(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor eye(Int n, std::optional<Int> m = {}, const TensorOptions& options = {}, SourceLocation at =
     SourceLocation::here());
 Tensor eye(Int n, const TensorOptions& options, SourceLocation at = SourceLocation::here());
+/// Another name of torch.trunc. (torch.fix)
+Tensor fix(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor fix_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// Joins the dimensions start_dim … end_dim into one. (torch.flatten)
 Tensor flatten(const Tensor& input, Int start_dim = 0, Int end_dim = -1, SourceLocation at = SourceLocation::here());
 /// A copy with the order of elements reversed along some dimensions. (torch.flip)
@@ -271,6 +312,14 @@ Tensor gather(const Tensor& input, Int dim, const Tensor& index, SourceLocation 
 /// Whether input is at least other. (torch.ge)
 Tensor ge(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor ge_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
+/// Another name of torch.outer. (torch.ger)
+Tensor ger(const Tensor& input, const Tensor& vec2, SourceLocation at = SourceLocation::here());
+/// Another name of torch.gt. (torch.greater)
+Tensor greater(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
+Tensor greater_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
+/// Another name of torch.ge. (torch.greater_equal)
+Tensor greater_equal(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
+Tensor greater_equal_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 /// Whether input is greater than other. (torch.gt)
 Tensor gt(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor gt_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
@@ -308,6 +357,9 @@ Tensor index_put_(const Tensor& input, const std::vector<Tensor>& indices, const
 Tensor index_select(const Tensor& input, Int dim, const Tensor& index, SourceLocation at = SourceLocation::here());
 /// The sum of products along the last dimensions; the product where one has no dimensions. (torch.inner)
 Tensor inner(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+/// Whether elements are equal, or differ by at most atol + rtol * |other|. (torch.isclose)
+Tensor isclose(const Tensor& input, const Tensor& other, Float rtol = 1e-05, Float atol = 1e-08, bool equal_nan = false,
+    SourceLocation at = SourceLocation::here());
 /// Whether each element is neither infinite nor not a number. (torch.isfinite)
 Tensor isfinite(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor isfinite_(const Tensor& input, SourceLocation at = SourceLocation::here());
@@ -328,6 +380,12 @@ Tensor le_(const Tensor& input, const Operand& other, SourceLocation at = Source
 /// input + weight * (end - input), exact at both ends. (torch.lerp)
 Tensor lerp(const Tensor& input, const Tensor& end, const Operand& weight, SourceLocation at = SourceLocation::here());
 Tensor lerp_(const Tensor& input, const Tensor& end, const Operand& weight, SourceLocation at = SourceLocation::here());
+/// Another name of torch.lt. (torch.less)
+Tensor less(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
+Tensor less_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
+/// Another name of torch.le. (torch.less_equal)
+Tensor less_equal(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
+Tensor less_equal_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 /// The logarithm of the absolute value of the gamma function of each element. (torch.lgamma)
 Tensor lgamma(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor lgamma_(const Tensor& input, SourceLocation at = SourceLocation::here());
@@ -405,6 +463,9 @@ Tensor minimum(const Tensor& input, const Tensor& other, SourceLocation at = Sou
 Tensor minimum_(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 /// The product of two matrices. (torch.mm)
 Tensor mm(const Tensor& input, const Tensor& mat2, SourceLocation at = SourceLocation::here());
+/// Another name of torch.movedim. (torch.moveaxis)
+Tensor moveaxis(const Tensor& input, const Dims& source, const Dims& destination, SourceLocation at =
+    SourceLocation::here());
 /// Moves dimensions to other places; the others keep their order. (torch.movedim)
 Tensor movedim(const Tensor& input, const Dims& source, const Dims& destination, SourceLocation at =
     SourceLocation::here());
@@ -413,6 +474,9 @@ Tensor msort(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// input * other; of booleans the logical and. (torch.mul)
 Tensor mul(const Operand& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor mul_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
+/// Another name of torch.mul. (torch.multiply)
+Tensor multiply(const Operand& input, const Operand& other, SourceLocation at = SourceLocation::here());
+Tensor multiply_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 /// The product of a matrix and a vector. (torch.mv)
 Tensor mv(const Tensor& input, const Tensor& vec, SourceLocation at = SourceLocation::here());
 /// NaN replaced by nan (0) and infinities by posinf and neginf (the dtype's largest and smallest numbers).
@@ -432,9 +496,15 @@ Tensor ne_(const Tensor& input, const Operand& other, SourceLocation at = Source
 /// The negative of each element. (torch.neg)
 Tensor neg(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor neg_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Another name of torch.neg. (torch.negative)
+Tensor negative(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor negative_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The norm of order p of all elements, or along dimensions. (torch.norm)
 Tensor norm(const Tensor& input, Float p = 2.0, const Dims& dim = {}, bool keepdim = false, std::optional<Dtype> dtype =
     {}, SourceLocation at = SourceLocation::here());
+/// Another name of torch.ne. (torch.not_equal)
+Tensor not_equal(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
+Tensor not_equal_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 /// A tensor of ones. (torch.ones)
 Tensor ones(const Dims& size, const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
 /// Ones in the shape and dtype of input. (torch.ones_like)
@@ -487,6 +557,8 @@ Tensor roll(const Tensor& input, const Dims& shifts, const Dims& dims = {}, Sour
 /// The nearest integer of each element, halves to the even one. (torch.round)
 Tensor round(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor round_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Another name of torch.vstack. (torch.row_stack)
+Tensor row_stack(const std::vector<Tensor>& tensors, SourceLocation at = SourceLocation::here());
 /// One over the square root of each element. (torch.rsqrt)
 Tensor rsqrt(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor rsqrt_(const Tensor& input, SourceLocation at = SourceLocation::here());
@@ -574,9 +646,18 @@ Tensor sub(const Operand& input, const Operand& other, const Operand& alpha = de
     SourceLocation::here());
 Tensor sub_(const Tensor& input, const Operand& other, const Operand& alpha = detail::one_operand(), SourceLocation at =
     SourceLocation::here());
+/// Another name of torch.sub. (torch.subtract)
+Tensor subtract(const Operand& input, const Operand& other, const Operand& alpha = detail::one_operand(), SourceLocation
+    at = SourceLocation::here());
+Tensor subtract_(const Tensor& input, const Operand& other, const Operand& alpha = detail::one_operand(), SourceLocation
+    at = SourceLocation::here());
 /// The sum over all elements, or along dimensions; of integers in i64. (torch.sum)
 Tensor sum(const Tensor& input, const Dims& dim = {}, bool keepdim = false, std::optional<Dtype> dtype = {},
     SourceLocation at = SourceLocation::here());
+/// Another name of torch.transpose. (torch.swapaxes)
+Tensor swapaxes(const Tensor& input, Int dim0, Int dim1, SourceLocation at = SourceLocation::here());
+/// Another name of torch.transpose. (torch.swapdims)
+Tensor swapdims(const Tensor& input, Int dim0, Int dim1, SourceLocation at = SourceLocation::here());
 /// The transpose of a matrix; tensors of fewer dimensions stay as they are. (torch.t)
 Tensor t(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The elements of the flattened tensor at the places in index, in its shape. (torch.take)
@@ -611,6 +692,11 @@ Tensor tril_(const Tensor& input, Int diagonal = 0, SourceLocation at = SourceLo
 /// The upper triangle of matrices, from a diagonal on; zero elsewhere. (torch.triu)
 Tensor triu(const Tensor& input, Int diagonal = 0, SourceLocation at = SourceLocation::here());
 Tensor triu_(const Tensor& input, Int diagonal = 0, SourceLocation at = SourceLocation::here());
+/// Another name of torch.div. (torch.true_divide)
+Tensor true_divide(const Operand& input, const Operand& other, std::string_view rounding_mode = {}, SourceLocation at =
+    SourceLocation::here());
+Tensor true_divide_(const Tensor& input, const Operand& other, std::string_view rounding_mode = {}, SourceLocation at =
+    SourceLocation::here());
 /// Each element without its fraction. (torch.trunc)
 Tensor trunc(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor trunc_(const Tensor& input, SourceLocation at = SourceLocation::here());
@@ -952,6 +1038,9 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
 /// elu, scaled so that activations keep mean 0 and variance 1 (Klambauer et al. 2017). (torch.nn.functional.selu)
 Tensor selu(const Tensor& input, bool inplace = false, SourceLocation at = SourceLocation::here());
 Tensor selu_(const Tensor& input, bool inplace = false, SourceLocation at = SourceLocation::here());
+/// Another name of torch.sigmoid. (torch.nn.functional.sigmoid)
+Tensor sigmoid(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor sigmoid_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// x * sigmoid(x) of each element. (torch.nn.functional.silu)
 Tensor silu(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor silu_(const Tensor& input, SourceLocation at = SourceLocation::here());
@@ -974,6 +1063,9 @@ Tensor softshrink_(const Tensor& input, Float lambd = 0.5, SourceLocation at = S
 /// x / (1 + abs(x)). (torch.nn.functional.softsign)
 Tensor softsign(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor softsign_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Another name of torch.tanh. (torch.nn.functional.tanh)
+Tensor tanh(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor tanh_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// x - tanh(x). (torch.nn.functional.tanhshrink)
 Tensor tanhshrink(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor tanhshrink_(const Tensor& input, SourceLocation at = SourceLocation::here());
@@ -997,6 +1089,8 @@ using fulgurite::log_softmax;
 
 namespace linalg {
 
+/// Another name of torch.matmul. (torch.linalg.matmul)
+Tensor matmul(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 /// The product of a chain of matrices, in the order that takes the fewest multiplications; the ends may be vectors.
 /// (torch.linalg.multi_dot)
 Tensor multi_dot(const std::vector<Tensor>& tensors, SourceLocation at = SourceLocation::here());
@@ -1005,6 +1099,64 @@ Tensor vector_norm(const Tensor& x, Float ord = 2, const Dims& dim = {}, bool ke
     dtype = {}, SourceLocation at = SourceLocation::here());
 
 }  // namespace linalg
+
+namespace special {
+
+/// Another name of torch.digamma. (torch.special.digamma)
+Tensor digamma(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor digamma_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Another name of torch.erf. (torch.special.erf)
+Tensor erf(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor erf_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Another name of torch.erfc. (torch.special.erfc)
+Tensor erfc(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor erfc_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Another name of torch.erfinv. (torch.special.erfinv)
+Tensor erfinv(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor erfinv_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Another name of torch.exp2. (torch.special.exp2)
+Tensor exp2(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor exp2_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Another name of torch.sigmoid. (torch.special.expit)
+Tensor expit(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor expit_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Another name of torch.expm1. (torch.special.expm1)
+Tensor expm1(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor expm1_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Another name of torch.lgamma. (torch.special.gammaln)
+Tensor gammaln(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor gammaln_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Another name of torch.log1p. (torch.special.log1p)
+Tensor log1p(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor log1p_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Another name of torch.log_softmax. (torch.special.log_softmax)
+Tensor log_softmax(const Tensor& input, Int dim, std::optional<Dtype> dtype = {}, SourceLocation at =
+    SourceLocation::here());
+/// Another name of torch.logit. (torch.special.logit)
+Tensor logit(const Tensor& input, std::optional<Float> eps = {}, SourceLocation at = SourceLocation::here());
+Tensor logit_(const Tensor& input, std::optional<Float> eps = {}, SourceLocation at = SourceLocation::here());
+/// Another name of torch.logsumexp. (torch.special.logsumexp)
+Tensor logsumexp(const Tensor& input, const Dims& dim, bool keepdim = false, SourceLocation at =
+    SourceLocation::here());
+/// Another name of torch.polygamma. (torch.special.polygamma)
+Tensor polygamma(Int n, const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Another name of torch.digamma. (torch.special.psi)
+Tensor psi(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor psi_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Another name of torch.round. (torch.special.round)
+Tensor round(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor round_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Another name of torch.sinc. (torch.special.sinc)
+Tensor sinc(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor sinc_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Another name of torch.softmax. (torch.special.softmax)
+Tensor softmax(const Tensor& input, Int dim, std::optional<Dtype> dtype = {}, SourceLocation at =
+    SourceLocation::here());
+/// Another name of torch.xlogy. (torch.special.xlogy)
+Tensor xlogy(const Operand& input, const Operand& other, SourceLocation at = SourceLocation::here());
+Tensor xlogy_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
+
+}  // namespace special
 
 namespace prims {
 

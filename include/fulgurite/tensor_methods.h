@@ -27,6 +27,8 @@ const Operand& one_operand();
 struct TensorMethods {
   Tensor abs(SourceLocation at = SourceLocation::here()) const;
   Tensor abs_(SourceLocation at = SourceLocation::here()) const;
+  Tensor absolute(SourceLocation at = SourceLocation::here()) const;
+  Tensor absolute_(SourceLocation at = SourceLocation::here()) const;
   Tensor acos(SourceLocation at = SourceLocation::here()) const;
   Tensor acos_(SourceLocation at = SourceLocation::here()) const;
   Tensor acosh(SourceLocation at = SourceLocation::here()) const;
@@ -73,6 +75,20 @@ struct TensorMethods {
   Tensor amax(const Dims& dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
   Tensor amin(const Dims& dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
   Tensor any(const Dims& dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
+  Tensor arccos(SourceLocation at = SourceLocation::here()) const;
+  Tensor arccos_(SourceLocation at = SourceLocation::here()) const;
+  Tensor arccosh(SourceLocation at = SourceLocation::here()) const;
+  Tensor arccosh_(SourceLocation at = SourceLocation::here()) const;
+  Tensor arcsin(SourceLocation at = SourceLocation::here()) const;
+  Tensor arcsin_(SourceLocation at = SourceLocation::here()) const;
+  Tensor arcsinh(SourceLocation at = SourceLocation::here()) const;
+  Tensor arcsinh_(SourceLocation at = SourceLocation::here()) const;
+  Tensor arctan(SourceLocation at = SourceLocation::here()) const;
+  Tensor arctan_(SourceLocation at = SourceLocation::here()) const;
+  Tensor arctan2(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor arctan2_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor arctanh(SourceLocation at = SourceLocation::here()) const;
+  Tensor arctanh_(SourceLocation at = SourceLocation::here()) const;
   Tensor argmax(std::optional<Int> dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
   Tensor argmin(std::optional<Int> dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
   Tensor argsort(Int dim = -1, bool descending = false, bool stable = false, SourceLocation at = SourceLocation::here())
@@ -140,6 +156,10 @@ struct TensorMethods {
   Tensor clamp_max_(const Operand& max, SourceLocation at = SourceLocation::here()) const;
   Tensor clamp_min(const Operand& min, SourceLocation at = SourceLocation::here()) const;
   Tensor clamp_min_(const Operand& min, SourceLocation at = SourceLocation::here()) const;
+  Tensor clip(const Operand& min = detail::no_operand(), const Operand& max = detail::no_operand(), SourceLocation at =
+      SourceLocation::here()) const;
+  Tensor clip_(const Operand& min = detail::no_operand(), const Operand& max = detail::no_operand(), SourceLocation at =
+      SourceLocation::here()) const;
   Tensor clone(SourceLocation at = SourceLocation::here()) const;
   Tensor constant_pad_nd(const Dims& pad, const Operand& value = detail::zero_operand(), SourceLocation at =
       SourceLocation::here()) const;
@@ -188,6 +208,10 @@ struct TensorMethods {
       const;
   Tensor div_(const Operand& other, std::string_view rounding_mode = {}, SourceLocation at = SourceLocation::here())
       const;
+  Tensor divide(const Operand& other, std::string_view rounding_mode = {}, SourceLocation at = SourceLocation::here())
+      const;
+  Tensor divide_(const Operand& other, std::string_view rounding_mode = {}, SourceLocation at = SourceLocation::here())
+      const;
   Tensor dot(const Tensor& tensor, SourceLocation at = SourceLocation::here()) const;
   Tensor dropout(Float p = 0.5, bool training = true, bool inplace = false, SourceLocation at = SourceLocation::here())
       const;
@@ -212,6 +236,8 @@ struct TensorMethods {
   Tensor expand_as(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor expm1(SourceLocation at = SourceLocation::here()) const;
   Tensor expm1_(SourceLocation at = SourceLocation::here()) const;
+  Tensor fix(SourceLocation at = SourceLocation::here()) const;
+  Tensor fix_(SourceLocation at = SourceLocation::here()) const;
   Tensor flatten(Int start_dim = 0, Int end_dim = -1, SourceLocation at = SourceLocation::here()) const;
   Tensor flip(const Dims& dims, SourceLocation at = SourceLocation::here()) const;
   Tensor floor(SourceLocation at = SourceLocation::here()) const;
@@ -235,7 +261,12 @@ struct TensorMethods {
   Tensor ge_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor gelu(std::string_view approximate = "none", SourceLocation at = SourceLocation::here()) const;
   Tensor gelu_(std::string_view approximate = "none", SourceLocation at = SourceLocation::here()) const;
+  Tensor ger(const Tensor& vec2, SourceLocation at = SourceLocation::here()) const;
   Tensor glu(Int dim = -1, SourceLocation at = SourceLocation::here()) const;
+  Tensor greater(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor greater_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor greater_equal(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor greater_equal_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor grid_sample(const Tensor& grid, std::string_view mode = "bilinear", std::string_view padding_mode = "zeros",
       std::optional<bool> align_corners = {}, SourceLocation at = SourceLocation::here()) const;
   Tensor group_norm(Int num_groups, const Tensor& weight = detail::no_tensor(), const Tensor& bias =
@@ -286,6 +317,8 @@ struct TensorMethods {
   Tensor interpolate(const Dims& size = {}, const Numbers& scale_factor = {}, std::string_view mode = "nearest",
       std::optional<bool> align_corners = {}, std::optional<bool> recompute_scale_factor = {}, bool antialias = false,
       SourceLocation at = SourceLocation::here()) const;
+  Tensor isclose(const Tensor& other, Float rtol = 1e-05, Float atol = 1e-08, bool equal_nan = false, SourceLocation at
+      = SourceLocation::here()) const;
   Tensor isfinite(SourceLocation at = SourceLocation::here()) const;
   Tensor isfinite_(SourceLocation at = SourceLocation::here()) const;
   Tensor isinf(SourceLocation at = SourceLocation::here()) const;
@@ -310,6 +343,10 @@ struct TensorMethods {
       const;
   Tensor lerp(const Tensor& end, const Operand& weight, SourceLocation at = SourceLocation::here()) const;
   Tensor lerp_(const Tensor& end, const Operand& weight, SourceLocation at = SourceLocation::here()) const;
+  Tensor less(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor less_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor less_equal(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor less_equal_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor lgamma(SourceLocation at = SourceLocation::here()) const;
   Tensor lgamma_(SourceLocation at = SourceLocation::here()) const;
   Tensor linear(const Tensor& weight, const Tensor& bias = detail::no_tensor(), SourceLocation at =
@@ -376,6 +413,7 @@ struct TensorMethods {
   Tensor mish(bool inplace = false, SourceLocation at = SourceLocation::here()) const;
   Tensor mish_(bool inplace = false, SourceLocation at = SourceLocation::here()) const;
   Tensor mm(const Tensor& mat2, SourceLocation at = SourceLocation::here()) const;
+  Tensor moveaxis(const Dims& source, const Dims& destination, SourceLocation at = SourceLocation::here()) const;
   Tensor movedim(const Dims& source, const Dims& destination, SourceLocation at = SourceLocation::here()) const;
   Tensor mse_loss(const Tensor& target, std::optional<bool> size_average = {}, std::optional<bool> reduce = {},
       std::string_view reduction = "mean", const Tensor& weight = detail::no_tensor(), SourceLocation at =
@@ -383,6 +421,8 @@ struct TensorMethods {
   Tensor msort(SourceLocation at = SourceLocation::here()) const;
   Tensor mul(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor mul_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor multiply(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor multiply_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor mv(const Tensor& vec, SourceLocation at = SourceLocation::here()) const;
   Tensor nan_to_num(std::optional<Float> nan = {}, std::optional<Float> posinf = {}, std::optional<Float> neginf = {},
       SourceLocation at = SourceLocation::here()) const;
@@ -394,12 +434,16 @@ struct TensorMethods {
   Tensor ne_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor neg(SourceLocation at = SourceLocation::here()) const;
   Tensor neg_(SourceLocation at = SourceLocation::here()) const;
+  Tensor negative(SourceLocation at = SourceLocation::here()) const;
+  Tensor negative_(SourceLocation at = SourceLocation::here()) const;
   Tensor nll_loss(const Tensor& target, const Tensor& weight = detail::no_tensor(), std::optional<bool> size_average =
       {}, Int ignore_index = -100, std::optional<bool> reduce = {}, std::string_view reduction = "mean", SourceLocation
       at = SourceLocation::here()) const;
   Tensor norm(Float p = 2.0, const Dims& dim = {}, bool keepdim = false, std::optional<Dtype> dtype = {}, SourceLocation
       at = SourceLocation::here()) const;
   Tensor normalize(Float p = 2.0, Int dim = 1, Float eps = 1e-12, SourceLocation at = SourceLocation::here()) const;
+  Tensor not_equal(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor not_equal_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor one_hot(Int num_classes = -1, SourceLocation at = SourceLocation::here()) const;
   Tensor outer(const Tensor& vec2, SourceLocation at = SourceLocation::here()) const;
   Tensor pad(const Dims& pad, std::string_view mode = "constant", std::optional<Float> value = {}, SourceLocation at =
@@ -502,8 +546,14 @@ struct TensorMethods {
       SourceLocation::here()) const;
   Tensor sub_(const Operand& other, const Operand& alpha = detail::one_operand(), SourceLocation at =
       SourceLocation::here()) const;
+  Tensor subtract(const Operand& other, const Operand& alpha = detail::one_operand(), SourceLocation at =
+      SourceLocation::here()) const;
+  Tensor subtract_(const Operand& other, const Operand& alpha = detail::one_operand(), SourceLocation at =
+      SourceLocation::here()) const;
   Tensor sum(const Dims& dim = {}, bool keepdim = false, std::optional<Dtype> dtype = {}, SourceLocation at =
       SourceLocation::here()) const;
+  Tensor swapaxes(Int dim0, Int dim1, SourceLocation at = SourceLocation::here()) const;
+  Tensor swapdims(Int dim0, Int dim1, SourceLocation at = SourceLocation::here()) const;
   Tensor t(SourceLocation at = SourceLocation::here()) const;
   Tensor take(const Tensor& index, SourceLocation at = SourceLocation::here()) const;
   Tensor take_along_dim(const Tensor& indices, std::optional<Int> dim = {}, SourceLocation at = SourceLocation::here())
@@ -532,6 +582,10 @@ struct TensorMethods {
       std::string_view reduction = "mean", SourceLocation at = SourceLocation::here()) const;
   Tensor triu(Int diagonal = 0, SourceLocation at = SourceLocation::here()) const;
   Tensor triu_(Int diagonal = 0, SourceLocation at = SourceLocation::here()) const;
+  Tensor true_divide(const Operand& other, std::string_view rounding_mode = {}, SourceLocation at =
+      SourceLocation::here()) const;
+  Tensor true_divide_(const Operand& other, std::string_view rounding_mode = {}, SourceLocation at =
+      SourceLocation::here()) const;
   Tensor trunc(SourceLocation at = SourceLocation::here()) const;
   Tensor trunc_(SourceLocation at = SourceLocation::here()) const;
   std::vector<Tensor> unbind(Int dim = 0, SourceLocation at = SourceLocation::here()) const;

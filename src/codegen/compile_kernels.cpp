@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <numeric>
 #include <system_error>
 #include <thread>
 #include <unordered_map>
@@ -92,12 +93,19 @@ class Kernels {
     bool is_compiler_unusable = false;
   };
 
-  // A few kernels a unit: units are compiled beside one another. How they are divided depends on the kernels alone, as the cache does.
+  // An even number of units of a few kernels, about as long as one another: they are compiled side by side. How they are divided depends on the
+  // kernels alone, as the cache does.
   static std::vector<Unit> units_of(const std::vector<const KernelSource*>& sources) {
-    constexpr size_t most = 4;
-    const size_t count = (sources.size() + most - 1) / most, each = (sources.size() + count - 1) / count;
-    std::vector<Unit> units(count);
-    for (size_t i = 0; i < sources.size(); ++i) units[i / each].sources.push_back(sources[i]);
+    constexpr size_t most = 6;
+    std::vector<Unit> units(sources.size() == 1 ? 1 : 2 * ((sources.size() + 2 * most - 1) / (2 * most)));
+    std::vector<size_t> lengths(units.size(), 0), unit_of(sources.size()), longest_first(sources.size());
+    std::iota(longest_first.begin(), longest_first.end(), size_t{0});
+    std::stable_sort(longest_first.begin(), longest_first.end(), [&](size_t a, size_t b) { return sources[a]->text.size() > sources[b]->text.size(); });
+    for (const size_t i : longest_first) {
+      unit_of[i] = static_cast<size_t>(std::min_element(lengths.begin(), lengths.end()) - lengths.begin());
+      lengths[unit_of[i]] += sources[i]->text.size();
+    }
+    for (size_t i = 0; i < sources.size(); ++i) units[unit_of[i]].sources.push_back(sources[i]);
     for (Unit& unit : units) {
       bool is_wide = false, has_angles = false, is_product = false;
       std::string functions;

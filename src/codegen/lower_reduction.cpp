@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 
 #include <fulgurite/symbol.h>
@@ -11,6 +12,19 @@
 namespace fulgurite::codegen {
 
 using Kind = KernelValue::Kind;
+
+namespace {
+
+// What is reduced to one element is one row, which one thread reads: more are left to kernels that divide it.
+constexpr int64_t most_in_one_row = int64_t{1} << 18;
+
+int64_t element_count(const Sizes& sizes) {
+  int64_t count = 1;
+  for (const int64_t size : sizes) count *= size;
+  return count;
+}
+
+}  // namespace
 
 void RegionLowering::lower_reduction(const BoundSymbol& bound) {
   const Symbol& symbol = *bound.symbol;
@@ -35,7 +49,7 @@ void RegionLowering::lower_reduction(const BoundSymbol& bound) {
   const int kept = all & ~reduced;
   const bool is_of_rows = (kept & (kept + 1)) == 0, is_of_columns = (reduced & (reduced + 1)) == 0;
   if (is_of_rows) {
-    if (kept == 0) throw Refusal{"everything is reduced to one element"};
+    if (kept == 0 && element_count(region_sizes_) > most_in_one_row) throw Refusal{"a large tensor is reduced to one element"};
     require_rows(std::popcount(static_cast<unsigned>(kept)));
     const TensorProxy& result = bound.outputs.at(0).tensor();
     return set_result(bound, row_reduction(symbol, arguments, operand, result.dtype, result.name, kept), std::move(to));
@@ -149,6 +163,9 @@ void RegionLowering::choose_rows() {
   };
   for (KernelValue& value : kernel_.values) {
     value.extent = extent_of(value.dimensions);
+    // What everything is reduced to belongs to the only row, and so does what is made of it.
+    const auto is_of_row = [&](int operand) { return kernel_.values[operand].extent == Extent::row; };
+    if (value.extent == Extent::uniform && std::ranges::any_of(value.operands, is_of_row)) value.extent = Extent::row;
     if (value.kind == Kind::sum || value.kind == Kind::largest || value.kind == Kind::smallest) value.extent = Extent::row;
     if (value.extent == Extent::row) kernel_.has_row_values = true;
     if (value.input >= 0) kernel_.inputs[value.input].extent = value.extent;

@@ -1,6 +1,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "ops/aliases.h"
 #include "ops/families.h"
 #include "ops/user_operator.h"
 
@@ -45,6 +46,12 @@ Names make_names() {
     }
   for (const Symbol* symbol : declared_symbols())
     if (symbol->qualified_name().starts_with("prims.")) names.emplace(symbol->name(), symbol);
+  for (const Alias& alias : aliases()) {
+    const Symbol* symbol = names.at(alias.of);
+    names.emplace(alias.name, symbol);
+    names.emplace(alias.name.substr(sizeof("torch.") - 1), symbol);
+    names.emplace(alias.name.substr(alias.name.rfind('.') + 1), symbol);
+  }
   return names;
 }
 

@@ -14,6 +14,14 @@ Tensor abs_(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return apply_in_place(abs_symbol, arguments, at);
 }
+Tensor absolute(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(abs_symbol, arguments, at);
+}
+Tensor absolute_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(abs_symbol, arguments, at);
+}
 Tensor acos(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return dispatch(acos_symbol, arguments, at);
@@ -116,6 +124,62 @@ Tensor arange(const Operand& start, const Operand& end, const TensorOptions& opt
 }
 Tensor arange(const Operand& start, const TensorOptions& options, SourceLocation at) {
   return arange(start, detail::no_operand(), detail::one_operand(), options, at);
+}
+Tensor arccos(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(acos_symbol, arguments, at);
+}
+Tensor arccos_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(acos_symbol, arguments, at);
+}
+Tensor arccosh(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(acosh_symbol, arguments, at);
+}
+Tensor arccosh_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(acosh_symbol, arguments, at);
+}
+Tensor arcsin(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(asin_symbol, arguments, at);
+}
+Tensor arcsin_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(asin_symbol, arguments, at);
+}
+Tensor arcsinh(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(asinh_symbol, arguments, at);
+}
+Tensor arcsinh_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(asinh_symbol, arguments, at);
+}
+Tensor arctan(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(atan_symbol, arguments, at);
+}
+Tensor arctan_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(atan_symbol, arguments, at);
+}
+Tensor arctan2(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(atan2_symbol, arguments, at);
+}
+Tensor arctan2_(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(atan2_symbol, arguments, at);
+}
+Tensor arctanh(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(atanh_symbol, arguments, at);
+}
+Tensor arctanh_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(atanh_symbol, arguments, at);
 }
 Tensor argmax(const Tensor& input, std::optional<Int> dim, bool keepdim, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
@@ -285,9 +349,25 @@ Tensor clamp_min_(const Tensor& input, const Operand& min, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(min)};
   return apply_in_place(clamp_min_symbol, arguments, at);
 }
+Tensor clip(const Tensor& input, const Operand& min, const Operand& max, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(min), Argument(max)};
+  return dispatch(clamp_symbol, arguments, at);
+}
+Tensor clip_(const Tensor& input, const Operand& min, const Operand& max, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(min), Argument(max)};
+  return apply_in_place(clamp_symbol, arguments, at);
+}
 Tensor clone(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return dispatch(clone_symbol, arguments, at);
+}
+Tensor concat(const std::vector<Tensor>& tensors, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(tensors), Argument(dim)};
+  return dispatch(cat_symbol, arguments, at);
+}
+Tensor concatenate(const std::vector<Tensor>& tensors, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(tensors), Argument(dim)};
+  return dispatch(cat_symbol, arguments, at);
 }
 Tensor constant_pad_nd(const Tensor& input, const Dims& pad, const Operand& value, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(pad), Argument(value)};
@@ -296,86 +376,6 @@ Tensor constant_pad_nd(const Tensor& input, const Dims& pad, const Operand& valu
 Tensor contiguous(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return dispatch(contiguous_symbol, arguments, at);
-}
-Tensor copysign(const Tensor& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(copysign_symbol, arguments, at);
-}
-Tensor copysign_(const Tensor& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return apply_in_place(copysign_symbol, arguments, at);
-}
-Tensor cos(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(cos_symbol, arguments, at);
-}
-Tensor cos_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(cos_symbol, arguments, at);
-}
-Tensor cosh(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(cosh_symbol, arguments, at);
-}
-Tensor cosh_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(cosh_symbol, arguments, at);
-}
-Tensor count_nonzero(const Tensor& input, const Dims& dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim)};
-  return dispatch(count_nonzero_symbol, arguments, at);
-}
-std::tuple<Tensor, Tensor> cummax(const Tensor& input, Int dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim)};
-  Results results;
-  dispatch(cummax_symbol, arguments, at, results);
-  return {results[0], results[1]};
-}
-std::tuple<Tensor, Tensor> cummin(const Tensor& input, Int dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim)};
-  Results results;
-  dispatch(cummin_symbol, arguments, at, results);
-  return {results[0], results[1]};
-}
-Tensor cumprod(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
-  return dispatch(cumprod_symbol, arguments, at);
-}
-Tensor cumprod_(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
-  return apply_in_place(cumprod_symbol, arguments, at);
-}
-Tensor cumsum(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
-  return dispatch(cumsum_symbol, arguments, at);
-}
-Tensor cumsum_(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
-  return apply_in_place(cumsum_symbol, arguments, at);
-}
-Tensor deg2rad(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(deg2rad_symbol, arguments, at);
-}
-Tensor deg2rad_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(deg2rad_symbol, arguments, at);
-}
-Tensor detach(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(detach_symbol, arguments, at);
-}
-Tensor diag(const Tensor& input, Int diagonal, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(diagonal)};
-  return dispatch(diag_symbol, arguments, at);
-}
-Tensor diag_embed(const Tensor& input, Int offset, Int dim1, Int dim2, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(offset), Argument(dim1), Argument(dim2)};
-  return dispatch(diag_embed_symbol, arguments, at);
-}
-Tensor diagonal(const Tensor& input, Int offset, Int dim1, Int dim2, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(offset), Argument(dim1), Argument(dim2)};
-  return dispatch(diagonal_symbol, arguments, at);
 }
 
 }  // namespace fulgurite

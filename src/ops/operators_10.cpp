@@ -6,44 +6,377 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
-Tensor max(const Tensor& input, const Tensor& other, SourceLocation at) {
-  return fulgurite::maximum(input, other, at);
+Tensor TensorMethods::maximum_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::maximum_(static_cast<const Tensor&>(*this), other, at);
 }
-Tensor TensorMethods::max(const Tensor& other, SourceLocation at) const {
-  return fulgurite::maximum(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::mean(const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::mean(static_cast<const Tensor&>(*this), dim, keepdim, dtype, at);
 }
-std::tuple<Tensor, Tensor> min(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
-  return fulgurite::prims::min_with_indices(input, dim, keepdim, at);
+Tensor TensorMethods::median(SourceLocation at) const {
+  return fulgurite::median(static_cast<const Tensor&>(*this), at);
 }
-std::tuple<Tensor, Tensor> TensorMethods::min(Int dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::prims::min_with_indices(static_cast<const Tensor&>(*this), dim, keepdim, at);
+Tensor TensorMethods::min(SourceLocation at) const {
+  return fulgurite::min(static_cast<const Tensor&>(*this), at);
 }
-Tensor min(const Tensor& input, const Tensor& other, SourceLocation at) {
-  return fulgurite::minimum(input, other, at);
-}
-Tensor TensorMethods::min(const Tensor& other, SourceLocation at) const {
+Tensor TensorMethods::minimum(const Tensor& other, SourceLocation at) const {
   return fulgurite::minimum(static_cast<const Tensor&>(*this), other, at);
 }
-std::tuple<Tensor, Tensor> median(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
-  return fulgurite::prims::median_with_indices(input, dim, keepdim, at);
+Tensor TensorMethods::minimum_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::minimum_(static_cast<const Tensor&>(*this), other, at);
 }
-std::tuple<Tensor, Tensor> TensorMethods::median(Int dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::prims::median_with_indices(static_cast<const Tensor&>(*this), dim, keepdim, at);
+Tensor TensorMethods::mish(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::mish(static_cast<const Tensor&>(*this), inplace, at);
 }
-std::tuple<Tensor, Tensor> nanmedian(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
-  return fulgurite::prims::nanmedian_with_indices(input, dim, keepdim, at);
+Tensor TensorMethods::mish_(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::mish_(static_cast<const Tensor&>(*this), inplace, at);
 }
-std::tuple<Tensor, Tensor> TensorMethods::nanmedian(Int dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::prims::nanmedian_with_indices(static_cast<const Tensor&>(*this), dim, keepdim, at);
+Tensor TensorMethods::mm(const Tensor& mat2, SourceLocation at) const {
+  return fulgurite::mm(static_cast<const Tensor&>(*this), mat2, at);
 }
-Tensor TensorMethods::copy_(const Operand& source, SourceLocation at) const {
-  return fulgurite::copy_(static_cast<const Tensor&>(*this), source, at);
+Tensor TensorMethods::moveaxis(const Dims& source, const Dims& destination, SourceLocation at) const {
+  return fulgurite::moveaxis(static_cast<const Tensor&>(*this), source, destination, at);
 }
-Tensor TensorMethods::fill_(const Operand& value, SourceLocation at) const {
-  return fulgurite::fill_(static_cast<const Tensor&>(*this), value, at);
+Tensor TensorMethods::movedim(const Dims& source, const Dims& destination, SourceLocation at) const {
+  return fulgurite::movedim(static_cast<const Tensor&>(*this), source, destination, at);
 }
-Tensor TensorMethods::zero_(SourceLocation at) const {
-  return fulgurite::zero_(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::mse_loss(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
+    std::string_view reduction, const Tensor& weight, SourceLocation at) const {
+  return fulgurite::nn::mse_loss(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, weight, at);
+}
+Tensor TensorMethods::msort(SourceLocation at) const {
+  return fulgurite::msort(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::mul(const Operand& other, SourceLocation at) const {
+  return fulgurite::mul(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::mul_(const Operand& other, SourceLocation at) const {
+  return fulgurite::mul_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::multiply(const Operand& other, SourceLocation at) const {
+  return fulgurite::multiply(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::multiply_(const Operand& other, SourceLocation at) const {
+  return fulgurite::multiply_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::mv(const Tensor& vec, SourceLocation at) const {
+  return fulgurite::mv(static_cast<const Tensor&>(*this), vec, at);
+}
+Tensor TensorMethods::nan_to_num(std::optional<Float> nan, std::optional<Float> posinf, std::optional<Float> neginf,
+    SourceLocation at) const {
+  return fulgurite::nan_to_num(static_cast<const Tensor&>(*this), nan, posinf, neginf, at);
+}
+Tensor TensorMethods::nan_to_num_(std::optional<Float> nan, std::optional<Float> posinf, std::optional<Float> neginf,
+    SourceLocation at) const {
+  return fulgurite::nan_to_num_(static_cast<const Tensor&>(*this), nan, posinf, neginf, at);
+}
+Tensor TensorMethods::nanmedian(SourceLocation at) const {
+  return fulgurite::nanmedian(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::narrow(Int dim, Int start, Int length, SourceLocation at) const {
+  return fulgurite::narrow(static_cast<const Tensor&>(*this), dim, start, length, at);
+}
+Tensor TensorMethods::ne(const Operand& other, SourceLocation at) const {
+  return fulgurite::ne(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::ne_(const Operand& other, SourceLocation at) const {
+  return fulgurite::ne_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::neg(SourceLocation at) const {
+  return fulgurite::neg(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::neg_(SourceLocation at) const {
+  return fulgurite::neg_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::negative(SourceLocation at) const {
+  return fulgurite::negative(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::negative_(SourceLocation at) const {
+  return fulgurite::negative_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::nll_loss(const Tensor& target, const Tensor& weight, std::optional<bool> size_average, Int
+    ignore_index, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
+  return fulgurite::nn::nll_loss(static_cast<const Tensor&>(*this), target, weight, size_average, ignore_index, reduce, reduction, at);
+}
+Tensor TensorMethods::norm(Float p, const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) const
+    {
+  return fulgurite::norm(static_cast<const Tensor&>(*this), p, dim, keepdim, dtype, at);
+}
+Tensor TensorMethods::normalize(Float p, Int dim, Float eps, SourceLocation at) const {
+  return fulgurite::nn::normalize(static_cast<const Tensor&>(*this), p, dim, eps, at);
+}
+Tensor TensorMethods::not_equal(const Operand& other, SourceLocation at) const {
+  return fulgurite::not_equal(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::not_equal_(const Operand& other, SourceLocation at) const {
+  return fulgurite::not_equal_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::one_hot(Int num_classes, SourceLocation at) const {
+  return fulgurite::nn::one_hot(static_cast<const Tensor&>(*this), num_classes, at);
+}
+Tensor TensorMethods::outer(const Tensor& vec2, SourceLocation at) const {
+  return fulgurite::outer(static_cast<const Tensor&>(*this), vec2, at);
+}
+Tensor TensorMethods::pad(const Dims& pad, std::string_view mode, std::optional<Float> value, SourceLocation at) const {
+  return fulgurite::nn::pad(static_cast<const Tensor&>(*this), pad, mode, value, at);
+}
+Tensor TensorMethods::pairwise_distance(const Tensor& x2, Float p, Float eps, bool keepdim, SourceLocation at) const {
+  return fulgurite::nn::pairwise_distance(static_cast<const Tensor&>(*this), x2, p, eps, keepdim, at);
+}
+Tensor TensorMethods::permute(const Dims& dims, SourceLocation at) const {
+  return fulgurite::permute(static_cast<const Tensor&>(*this), dims, at);
+}
+Tensor TensorMethods::pixel_shuffle(Int upscale_factor, SourceLocation at) const {
+  return fulgurite::nn::pixel_shuffle(static_cast<const Tensor&>(*this), upscale_factor, at);
+}
+Tensor TensorMethods::pixel_unshuffle(Int downscale_factor, SourceLocation at) const {
+  return fulgurite::nn::pixel_unshuffle(static_cast<const Tensor&>(*this), downscale_factor, at);
+}
+Tensor TensorMethods::poisson_nll_loss(const Tensor& target, bool log_input, bool full, std::optional<bool>
+    size_average, Float eps, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
+  return fulgurite::nn::poisson_nll_loss(static_cast<const Tensor&>(*this), target, log_input, full, size_average, eps, reduce, reduction, at);
+}
+Tensor TensorMethods::pow(const Operand& exponent, SourceLocation at) const {
+  return fulgurite::pow(static_cast<const Tensor&>(*this), exponent, at);
+}
+Tensor TensorMethods::pow_(const Operand& exponent, SourceLocation at) const {
+  return fulgurite::pow_(static_cast<const Tensor&>(*this), exponent, at);
+}
+Tensor TensorMethods::prelu(const Tensor& weight, SourceLocation at) const {
+  return fulgurite::nn::prelu(static_cast<const Tensor&>(*this), weight, at);
+}
+Tensor TensorMethods::prod(std::optional<Int> dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::prod(static_cast<const Tensor&>(*this), dim, keepdim, dtype, at);
+}
+Tensor TensorMethods::rad2deg(SourceLocation at) const {
+  return fulgurite::rad2deg(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::rad2deg_(SourceLocation at) const {
+  return fulgurite::rad2deg_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::reciprocal(SourceLocation at) const {
+  return fulgurite::reciprocal(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::reciprocal_(SourceLocation at) const {
+  return fulgurite::reciprocal_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::relu(SourceLocation at) const {
+  return fulgurite::nn::relu(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::relu_(SourceLocation at) const {
+  return fulgurite::nn::relu_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::relu6(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::relu6(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::relu6_(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::relu6_(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::remainder(const Operand& other, SourceLocation at) const {
+  return fulgurite::remainder(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::remainder_(const Operand& other, SourceLocation at) const {
+  return fulgurite::remainder_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::repeat(const Dims& repeats, SourceLocation at) const {
+  return fulgurite::repeat(static_cast<const Tensor&>(*this), repeats, at);
+}
+Tensor TensorMethods::repeat_interleave(const Operand& repeats, std::optional<Int> dim, std::optional<Int> output_size,
+    SourceLocation at) const {
+  return fulgurite::repeat_interleave(static_cast<const Tensor&>(*this), repeats, dim, output_size, at);
+}
+Tensor TensorMethods::reshape(const Dims& shape, SourceLocation at) const {
+  return fulgurite::reshape(static_cast<const Tensor&>(*this), shape, at);
+}
+Tensor TensorMethods::reshape_as(const Tensor& other, SourceLocation at) const {
+  return fulgurite::reshape_as(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::rms_norm(const Dims& normalized_shape, const Tensor& weight, std::optional<Float> eps,
+    SourceLocation at) const {
+  return fulgurite::nn::rms_norm(static_cast<const Tensor&>(*this), normalized_shape, weight, eps, at);
+}
+Tensor TensorMethods::roll(const Dims& shifts, const Dims& dims, SourceLocation at) const {
+  return fulgurite::roll(static_cast<const Tensor&>(*this), shifts, dims, at);
+}
+Tensor TensorMethods::round(SourceLocation at) const {
+  return fulgurite::round(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::round_(SourceLocation at) const {
+  return fulgurite::round_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::rsqrt(SourceLocation at) const {
+  return fulgurite::rsqrt(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::rsqrt_(SourceLocation at) const {
+  return fulgurite::rsqrt_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::scaled_dot_product_attention(const Tensor& key, const Tensor& value, const Tensor& attn_mask,
+    Float dropout_p, bool is_causal, std::optional<Float> scale, bool enable_gqa, SourceLocation at) const {
+  return fulgurite::nn::scaled_dot_product_attention(static_cast<const Tensor&>(*this), key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, at);
+}
+Tensor TensorMethods::scatter(Int dim, const Tensor& index, const Operand& src, SourceLocation at) const {
+  return fulgurite::scatter(static_cast<const Tensor&>(*this), dim, index, src, at);
+}
+Tensor TensorMethods::scatter_(Int dim, const Tensor& index, const Operand& src, SourceLocation at) const {
+  return fulgurite::scatter_(static_cast<const Tensor&>(*this), dim, index, src, at);
+}
+Tensor TensorMethods::scatter_add(Int dim, const Tensor& index, const Tensor& src, SourceLocation at) const {
+  return fulgurite::scatter_add(static_cast<const Tensor&>(*this), dim, index, src, at);
+}
+Tensor TensorMethods::scatter_add_(Int dim, const Tensor& index, const Tensor& src, SourceLocation at) const {
+  return fulgurite::scatter_add_(static_cast<const Tensor&>(*this), dim, index, src, at);
+}
+Tensor TensorMethods::scatter_reduce(Int dim, const Tensor& index, const Tensor& src, std::string_view reduce, bool
+    include_self, SourceLocation at) const {
+  return fulgurite::scatter_reduce(static_cast<const Tensor&>(*this), dim, index, src, reduce, include_self, at);
+}
+Tensor TensorMethods::scatter_reduce_(Int dim, const Tensor& index, const Tensor& src, std::string_view reduce, bool
+    include_self, SourceLocation at) const {
+  return fulgurite::scatter_reduce_(static_cast<const Tensor&>(*this), dim, index, src, reduce, include_self, at);
+}
+Tensor TensorMethods::searchsorted(const Operand& input, bool out_int32, bool right, std::string_view side, const
+    Tensor& sorter, SourceLocation at) const {
+  return fulgurite::searchsorted(static_cast<const Tensor&>(*this), input, out_int32, right, side, sorter, at);
+}
+Tensor TensorMethods::select(Int dim, Int index, SourceLocation at) const {
+  return fulgurite::select(static_cast<const Tensor&>(*this), dim, index, at);
+}
+Tensor TensorMethods::select_scatter(const Tensor& src, Int dim, Int index, SourceLocation at) const {
+  return fulgurite::select_scatter(static_cast<const Tensor&>(*this), src, dim, index, at);
+}
+Tensor TensorMethods::selu(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::selu(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::selu_(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::selu_(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::sigmoid(SourceLocation at) const {
+  return fulgurite::sigmoid(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::sigmoid_(SourceLocation at) const {
+  return fulgurite::sigmoid_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::sign(SourceLocation at) const {
+  return fulgurite::sign(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::sign_(SourceLocation at) const {
+  return fulgurite::sign_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::signbit(SourceLocation at) const {
+  return fulgurite::signbit(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::signbit_(SourceLocation at) const {
+  return fulgurite::signbit_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::silu(SourceLocation at) const {
+  return fulgurite::nn::silu(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::silu_(SourceLocation at) const {
+  return fulgurite::nn::silu_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::sin(SourceLocation at) const {
+  return fulgurite::sin(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::sin_(SourceLocation at) const {
+  return fulgurite::sin_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::sinc(SourceLocation at) const {
+  return fulgurite::sinc(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::sinc_(SourceLocation at) const {
+  return fulgurite::sinc_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::sinh(SourceLocation at) const {
+  return fulgurite::sinh(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::sinh_(SourceLocation at) const {
+  return fulgurite::sinh_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::slice_scatter(const Tensor& src, Int dim, std::optional<Int> start, std::optional<Int> end, Int
+    step, SourceLocation at) const {
+  return fulgurite::slice_scatter(static_cast<const Tensor&>(*this), src, dim, start, end, step, at);
+}
+Tensor TensorMethods::smooth_l1_loss(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
+    std::string_view reduction, Float beta, SourceLocation at) const {
+  return fulgurite::nn::smooth_l1_loss(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, beta, at);
+}
+Tensor TensorMethods::softmax(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::softmax(static_cast<const Tensor&>(*this), dim, dtype, at);
+}
+Tensor TensorMethods::softmin(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::nn::softmin(static_cast<const Tensor&>(*this), dim, dtype, at);
+}
+Tensor TensorMethods::softplus(Float beta, Float threshold, SourceLocation at) const {
+  return fulgurite::nn::softplus(static_cast<const Tensor&>(*this), beta, threshold, at);
+}
+Tensor TensorMethods::softplus_(Float beta, Float threshold, SourceLocation at) const {
+  return fulgurite::nn::softplus_(static_cast<const Tensor&>(*this), beta, threshold, at);
+}
+Tensor TensorMethods::softshrink(Float lambd, SourceLocation at) const {
+  return fulgurite::nn::softshrink(static_cast<const Tensor&>(*this), lambd, at);
+}
+Tensor TensorMethods::softshrink_(Float lambd, SourceLocation at) const {
+  return fulgurite::nn::softshrink_(static_cast<const Tensor&>(*this), lambd, at);
+}
+Tensor TensorMethods::softsign(SourceLocation at) const {
+  return fulgurite::nn::softsign(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::softsign_(SourceLocation at) const {
+  return fulgurite::nn::softsign_(static_cast<const Tensor&>(*this), at);
+}
+std::tuple<Tensor, Tensor> TensorMethods::sort(Int dim, bool descending, bool stable, SourceLocation at) const {
+  return fulgurite::sort(static_cast<const Tensor&>(*this), dim, descending, stable, at);
+}
+std::vector<Tensor> TensorMethods::split(const Dims& split_size_or_sections, Int dim, SourceLocation at) const {
+  return fulgurite::split(static_cast<const Tensor&>(*this), split_size_or_sections, dim, at);
+}
+std::vector<Tensor> TensorMethods::split_with_sizes(const Dims& split_sizes, Int dim, SourceLocation at) const {
+  return fulgurite::split_with_sizes(static_cast<const Tensor&>(*this), split_sizes, dim, at);
+}
+Tensor TensorMethods::sqrt(SourceLocation at) const {
+  return fulgurite::sqrt(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::sqrt_(SourceLocation at) const {
+  return fulgurite::sqrt_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::square(SourceLocation at) const {
+  return fulgurite::square(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::square_(SourceLocation at) const {
+  return fulgurite::square_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::squeeze(const Dims& dim, SourceLocation at) const {
+  return fulgurite::squeeze(static_cast<const Tensor&>(*this), dim, at);
+}
+Tensor TensorMethods::std(const Dims& dim, std::optional<Int> correction, bool keepdim, SourceLocation at) const {
+  return fulgurite::std(static_cast<const Tensor&>(*this), dim, correction, keepdim, at);
+}
+std::tuple<Tensor, Tensor> TensorMethods::std_mean(const Dims& dim, std::optional<Int> correction, bool keepdim,
+    SourceLocation at) const {
+  return fulgurite::std_mean(static_cast<const Tensor&>(*this), dim, correction, keepdim, at);
+}
+Tensor TensorMethods::sub(const Operand& other, const Operand& alpha, SourceLocation at) const {
+  return fulgurite::sub(static_cast<const Tensor&>(*this), other, alpha, at);
+}
+Tensor TensorMethods::sub_(const Operand& other, const Operand& alpha, SourceLocation at) const {
+  return fulgurite::sub_(static_cast<const Tensor&>(*this), other, alpha, at);
+}
+Tensor TensorMethods::subtract(const Operand& other, const Operand& alpha, SourceLocation at) const {
+  return fulgurite::subtract(static_cast<const Tensor&>(*this), other, alpha, at);
+}
+Tensor TensorMethods::subtract_(const Operand& other, const Operand& alpha, SourceLocation at) const {
+  return fulgurite::subtract_(static_cast<const Tensor&>(*this), other, alpha, at);
+}
+Tensor TensorMethods::sum(const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::sum(static_cast<const Tensor&>(*this), dim, keepdim, dtype, at);
+}
+Tensor TensorMethods::swapaxes(Int dim0, Int dim1, SourceLocation at) const {
+  return fulgurite::swapaxes(static_cast<const Tensor&>(*this), dim0, dim1, at);
+}
+Tensor TensorMethods::swapdims(Int dim0, Int dim1, SourceLocation at) const {
+  return fulgurite::swapdims(static_cast<const Tensor&>(*this), dim0, dim1, at);
+}
+Tensor TensorMethods::t(SourceLocation at) const {
+  return fulgurite::t(static_cast<const Tensor&>(*this), at);
 }
 
 }  // namespace fulgurite

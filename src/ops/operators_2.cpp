@@ -6,6 +6,86 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor copysign(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(copysign_symbol, arguments, at);
+}
+Tensor copysign_(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(copysign_symbol, arguments, at);
+}
+Tensor cos(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(cos_symbol, arguments, at);
+}
+Tensor cos_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(cos_symbol, arguments, at);
+}
+Tensor cosh(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(cosh_symbol, arguments, at);
+}
+Tensor cosh_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(cosh_symbol, arguments, at);
+}
+Tensor count_nonzero(const Tensor& input, const Dims& dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim)};
+  return dispatch(count_nonzero_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> cummax(const Tensor& input, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim)};
+  Results results;
+  dispatch(cummax_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+std::tuple<Tensor, Tensor> cummin(const Tensor& input, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim)};
+  Results results;
+  dispatch(cummin_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor cumprod(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
+  return dispatch(cumprod_symbol, arguments, at);
+}
+Tensor cumprod_(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
+  return apply_in_place(cumprod_symbol, arguments, at);
+}
+Tensor cumsum(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
+  return dispatch(cumsum_symbol, arguments, at);
+}
+Tensor cumsum_(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
+  return apply_in_place(cumsum_symbol, arguments, at);
+}
+Tensor deg2rad(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(deg2rad_symbol, arguments, at);
+}
+Tensor deg2rad_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(deg2rad_symbol, arguments, at);
+}
+Tensor detach(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(detach_symbol, arguments, at);
+}
+Tensor diag(const Tensor& input, Int diagonal, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(diagonal)};
+  return dispatch(diag_symbol, arguments, at);
+}
+Tensor diag_embed(const Tensor& input, Int offset, Int dim1, Int dim2, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(offset), Argument(dim1), Argument(dim2)};
+  return dispatch(diag_embed_symbol, arguments, at);
+}
+Tensor diagonal(const Tensor& input, Int offset, Int dim1, Int dim2, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(offset), Argument(dim1), Argument(dim2)};
+  return dispatch(diagonal_symbol, arguments, at);
+}
 Tensor digamma(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return dispatch(digamma_symbol, arguments, at);
@@ -20,6 +100,16 @@ Tensor div(const Operand& input, const Operand& other, std::string_view rounding
   return dispatch(div_symbol, arguments, at);
 }
 Tensor div_(const Tensor& input, const Operand& other, std::string_view rounding_mode, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other), rounding_mode.empty() ? Argument() :
+      Argument(rounding_mode)};
+  return apply_in_place(div_symbol, arguments, at);
+}
+Tensor divide(const Operand& input, const Operand& other, std::string_view rounding_mode, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other), rounding_mode.empty() ? Argument() :
+      Argument(rounding_mode)};
+  return dispatch(div_symbol, arguments, at);
+}
+Tensor divide_(const Tensor& input, const Operand& other, std::string_view rounding_mode, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other), rounding_mode.empty() ? Argument() :
       Argument(rounding_mode)};
   return apply_in_place(div_symbol, arguments, at);
@@ -117,6 +207,14 @@ Tensor eye(Int n, std::optional<Int> m, const TensorOptions& options, SourceLoca
 Tensor eye(Int n, const TensorOptions& options, SourceLocation at) {
   return eye(n, {}, options, at);
 }
+Tensor fix(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(trunc_symbol, arguments, at);
+}
+Tensor fix_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(trunc_symbol, arguments, at);
+}
 Tensor flatten(const Tensor& input, Int start_dim, Int end_dim, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(start_dim), Argument(end_dim)};
   return dispatch(flatten_symbol, arguments, at);
@@ -197,6 +295,26 @@ Tensor ge_(const Tensor& input, const Operand& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return apply_in_place(ge_symbol, arguments, at);
 }
+Tensor ger(const Tensor& input, const Tensor& vec2, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(vec2)};
+  return dispatch(outer_symbol, arguments, at);
+}
+Tensor greater(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(gt_symbol, arguments, at);
+}
+Tensor greater_(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(gt_symbol, arguments, at);
+}
+Tensor greater_equal(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(ge_symbol, arguments, at);
+}
+Tensor greater_equal_(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(ge_symbol, arguments, at);
+}
 Tensor gt(const Tensor& input, const Operand& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return dispatch(gt_symbol, arguments, at);
@@ -255,127 +373,6 @@ Tensor index_put(const Tensor& input, const std::vector<Tensor>& indices, const 
     SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(indices), Argument(values), Argument(accumulate)};
   return dispatch(index_put_symbol, arguments, at);
-}
-Tensor index_put_(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
-    SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(indices), Argument(values), Argument(accumulate)};
-  return apply_in_place(index_put_symbol, arguments, at);
-}
-Tensor index_select(const Tensor& input, Int dim, const Tensor& index, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index)};
-  return dispatch(index_select_symbol, arguments, at);
-}
-Tensor inner(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(inner_symbol, arguments, at);
-}
-Tensor isfinite(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(isfinite_symbol, arguments, at);
-}
-Tensor isfinite_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(isfinite_symbol, arguments, at);
-}
-Tensor isinf(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(isinf_symbol, arguments, at);
-}
-Tensor isinf_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(isinf_symbol, arguments, at);
-}
-Tensor isnan(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(isnan_symbol, arguments, at);
-}
-Tensor isnan_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(isnan_symbol, arguments, at);
-}
-Tensor kron(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(kron_symbol, arguments, at);
-}
-std::tuple<Tensor, Tensor> kthvalue(const Tensor& input, Int k, Int dim, bool keepdim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(k), Argument(dim), Argument(keepdim)};
-  Results results;
-  dispatch(kthvalue_symbol, arguments, at, results);
-  return {results[0], results[1]};
-}
-Tensor le(const Tensor& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(le_symbol, arguments, at);
-}
-Tensor le_(const Tensor& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return apply_in_place(le_symbol, arguments, at);
-}
-Tensor lerp(const Tensor& input, const Tensor& end, const Operand& weight, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(end), Argument(weight)};
-  return dispatch(lerp_symbol, arguments, at);
-}
-Tensor lerp_(const Tensor& input, const Tensor& end, const Operand& weight, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(end), Argument(weight)};
-  return apply_in_place(lerp_symbol, arguments, at);
-}
-Tensor lgamma(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(lgamma_symbol, arguments, at);
-}
-Tensor lgamma_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(lgamma_symbol, arguments, at);
-}
-Tensor linspace(const Operand& start, const Operand& end, Int steps, const TensorOptions& options, SourceLocation at) {
-  const Argument arguments[] = {Argument(start), Argument(end), Argument(steps), Argument(options.dtype), options.device
-      == Device() ? Argument() : Argument(options.device)};
-  const Tensor result = dispatch(linspace_symbol, arguments, at);
-  return options.requires_grad ? result.requires_grad_() : result;
-}
-Tensor log(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(log_symbol, arguments, at);
-}
-Tensor log_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(log_symbol, arguments, at);
-}
-Tensor log10(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(log10_symbol, arguments, at);
-}
-Tensor log10_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(log10_symbol, arguments, at);
-}
-Tensor log1p(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(log1p_symbol, arguments, at);
-}
-Tensor log1p_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(log1p_symbol, arguments, at);
-}
-Tensor log2(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(log2_symbol, arguments, at);
-}
-Tensor log2_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(log2_symbol, arguments, at);
-}
-Tensor log_softmax(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
-  return dispatch(log_softmax_symbol, arguments, at);
-}
-Tensor logaddexp(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(logaddexp_symbol, arguments, at);
-}
-Tensor logaddexp_(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return apply_in_place(logaddexp_symbol, arguments, at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,147 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor index_put_(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(indices), Argument(values), Argument(accumulate)};
+  return apply_in_place(index_put_symbol, arguments, at);
+}
+Tensor index_select(const Tensor& input, Int dim, const Tensor& index, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index)};
+  return dispatch(index_select_symbol, arguments, at);
+}
+Tensor inner(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(inner_symbol, arguments, at);
+}
+Tensor isclose(const Tensor& input, const Tensor& other, Float rtol, Float atol, bool equal_nan, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other), Argument(rtol), Argument(atol), Argument(equal_nan)};
+  return dispatch(isclose_symbol, arguments, at);
+}
+Tensor isfinite(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(isfinite_symbol, arguments, at);
+}
+Tensor isfinite_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(isfinite_symbol, arguments, at);
+}
+Tensor isinf(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(isinf_symbol, arguments, at);
+}
+Tensor isinf_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(isinf_symbol, arguments, at);
+}
+Tensor isnan(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(isnan_symbol, arguments, at);
+}
+Tensor isnan_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(isnan_symbol, arguments, at);
+}
+Tensor kron(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(kron_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> kthvalue(const Tensor& input, Int k, Int dim, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(k), Argument(dim), Argument(keepdim)};
+  Results results;
+  dispatch(kthvalue_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor le(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(le_symbol, arguments, at);
+}
+Tensor le_(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(le_symbol, arguments, at);
+}
+Tensor lerp(const Tensor& input, const Tensor& end, const Operand& weight, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(end), Argument(weight)};
+  return dispatch(lerp_symbol, arguments, at);
+}
+Tensor lerp_(const Tensor& input, const Tensor& end, const Operand& weight, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(end), Argument(weight)};
+  return apply_in_place(lerp_symbol, arguments, at);
+}
+Tensor less(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(lt_symbol, arguments, at);
+}
+Tensor less_(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(lt_symbol, arguments, at);
+}
+Tensor less_equal(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(le_symbol, arguments, at);
+}
+Tensor less_equal_(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(le_symbol, arguments, at);
+}
+Tensor lgamma(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(lgamma_symbol, arguments, at);
+}
+Tensor lgamma_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(lgamma_symbol, arguments, at);
+}
+Tensor linspace(const Operand& start, const Operand& end, Int steps, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(start), Argument(end), Argument(steps), Argument(options.dtype), options.device
+      == Device() ? Argument() : Argument(options.device)};
+  const Tensor result = dispatch(linspace_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor log(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(log_symbol, arguments, at);
+}
+Tensor log_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(log_symbol, arguments, at);
+}
+Tensor log10(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(log10_symbol, arguments, at);
+}
+Tensor log10_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(log10_symbol, arguments, at);
+}
+Tensor log1p(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(log1p_symbol, arguments, at);
+}
+Tensor log1p_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(log1p_symbol, arguments, at);
+}
+Tensor log2(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(log2_symbol, arguments, at);
+}
+Tensor log2_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(log2_symbol, arguments, at);
+}
+Tensor log_softmax(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
+  return dispatch(log_softmax_symbol, arguments, at);
+}
+Tensor logaddexp(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(logaddexp_symbol, arguments, at);
+}
+Tensor logaddexp_(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(logaddexp_symbol, arguments, at);
+}
 Tensor logcumsumexp(const Tensor& input, Int dim, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim)};
   return dispatch(logcumsumexp_symbol, arguments, at);
@@ -117,6 +258,10 @@ Tensor mm(const Tensor& input, const Tensor& mat2, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(mat2)};
   return dispatch(mm_symbol, arguments, at);
 }
+Tensor moveaxis(const Tensor& input, const Dims& source, const Dims& destination, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(source), Argument(destination)};
+  return dispatch(movedim_symbol, arguments, at);
+}
 Tensor movedim(const Tensor& input, const Dims& source, const Dims& destination, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(source), Argument(destination)};
   return dispatch(movedim_symbol, arguments, at);
@@ -130,6 +275,14 @@ Tensor mul(const Operand& input, const Operand& other, SourceLocation at) {
   return dispatch(mul_symbol, arguments, at);
 }
 Tensor mul_(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(mul_symbol, arguments, at);
+}
+Tensor multiply(const Operand& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(mul_symbol, arguments, at);
+}
+Tensor multiply_(const Tensor& input, const Operand& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return apply_in_place(mul_symbol, arguments, at);
 }
@@ -171,11 +324,27 @@ Tensor neg_(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return apply_in_place(neg_symbol, arguments, at);
 }
+Tensor negative(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(neg_symbol, arguments, at);
+}
+Tensor negative_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(neg_symbol, arguments, at);
+}
 Tensor norm(const Tensor& input, Float p, const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at)
     {
   const Argument arguments[] = {Argument(input), Argument(p), dim.empty() ? Argument() : Argument(dim),
       Argument(keepdim), Argument(dtype)};
   return dispatch(norm_symbol, arguments, at);
+}
+Tensor not_equal(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(ne_symbol, arguments, at);
+}
+Tensor not_equal_(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(ne_symbol, arguments, at);
 }
 Tensor ones(const Dims& size, const TensorOptions& options, SourceLocation at) {
   const Argument arguments[] = {Argument(size), Argument(options.dtype), options.device == Device() ? Argument() :
@@ -208,175 +377,6 @@ Tensor pow(const Operand& input, const Operand& exponent, SourceLocation at) {
 Tensor pow_(const Tensor& input, const Operand& exponent, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(exponent)};
   return apply_in_place(pow_symbol, arguments, at);
-}
-Tensor prod(const Tensor& input, std::optional<Int> dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim), Argument(dtype)};
-  return dispatch(prod_symbol, arguments, at);
-}
-Tensor rad2deg(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(rad2deg_symbol, arguments, at);
-}
-Tensor rad2deg_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(rad2deg_symbol, arguments, at);
-}
-Tensor rand(const Dims& size, const TensorOptions& options, SourceLocation at) {
-  const Argument arguments[] = {Argument(size), Argument(options.dtype), options.device == Device() ? Argument() :
-      Argument(options.device)};
-  const Tensor result = dispatch(rand_symbol, arguments, at);
-  return options.requires_grad ? result.requires_grad_() : result;
-}
-Tensor rand_like(const Tensor& input, const TensorOptions& options, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(options.dtype), options.device == Device() ? Argument() :
-      Argument(options.device)};
-  const Tensor result = dispatch(rand_like_symbol, arguments, at);
-  return options.requires_grad ? result.requires_grad_() : result;
-}
-Tensor randint(Int low, Int high, const Dims& size, const TensorOptions& options, SourceLocation at) {
-  const Argument arguments[] = {Argument(low), Argument(high), Argument(size), Argument(options.dtype), options.device
-      == Device() ? Argument() : Argument(options.device)};
-  const Tensor result = dispatch(randint_symbol, arguments, at);
-  return options.requires_grad ? result.requires_grad_() : result;
-}
-Tensor randn(const Dims& size, const TensorOptions& options, SourceLocation at) {
-  const Argument arguments[] = {Argument(size), Argument(options.dtype), options.device == Device() ? Argument() :
-      Argument(options.device)};
-  const Tensor result = dispatch(randn_symbol, arguments, at);
-  return options.requires_grad ? result.requires_grad_() : result;
-}
-Tensor randn_like(const Tensor& input, const TensorOptions& options, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(options.dtype), options.device == Device() ? Argument() :
-      Argument(options.device)};
-  const Tensor result = dispatch(randn_like_symbol, arguments, at);
-  return options.requires_grad ? result.requires_grad_() : result;
-}
-Tensor reciprocal(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(reciprocal_symbol, arguments, at);
-}
-Tensor reciprocal_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(reciprocal_symbol, arguments, at);
-}
-Tensor remainder(const Operand& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(remainder_symbol, arguments, at);
-}
-Tensor remainder_(const Tensor& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return apply_in_place(remainder_symbol, arguments, at);
-}
-Tensor repeat(const Tensor& input, const Dims& repeats, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(repeats)};
-  return dispatch(repeat_symbol, arguments, at);
-}
-Tensor repeat_interleave(const Tensor& input, const Operand& repeats, std::optional<Int> dim, std::optional<Int>
-    output_size, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(repeats), Argument(dim), Argument(output_size)};
-  return dispatch(repeat_interleave_symbol, arguments, at);
-}
-Tensor reshape(const Tensor& input, const Dims& shape, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(shape)};
-  return dispatch(reshape_symbol, arguments, at);
-}
-Tensor reshape_as(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(reshape_as_symbol, arguments, at);
-}
-Tensor roll(const Tensor& input, const Dims& shifts, const Dims& dims, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(shifts), dims.empty() ? Argument() : Argument(dims)};
-  return dispatch(roll_symbol, arguments, at);
-}
-Tensor round(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(round_symbol, arguments, at);
-}
-Tensor round_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(round_symbol, arguments, at);
-}
-Tensor rsqrt(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(rsqrt_symbol, arguments, at);
-}
-Tensor rsqrt_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(rsqrt_symbol, arguments, at);
-}
-Tensor scatter(const Tensor& input, Int dim, const Tensor& index, const Operand& src, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src)};
-  return dispatch(scatter_symbol, arguments, at);
-}
-Tensor scatter_(const Tensor& input, Int dim, const Tensor& index, const Operand& src, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src)};
-  return apply_in_place(scatter_symbol, arguments, at);
-}
-Tensor scatter_add(const Tensor& input, Int dim, const Tensor& index, const Tensor& src, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src)};
-  return dispatch(scatter_add_symbol, arguments, at);
-}
-Tensor scatter_add_(const Tensor& input, Int dim, const Tensor& index, const Tensor& src, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src)};
-  return apply_in_place(scatter_add_symbol, arguments, at);
-}
-Tensor scatter_reduce(const Tensor& input, Int dim, const Tensor& index, const Tensor& src, std::string_view reduce,
-    bool include_self, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src), Argument(reduce),
-      Argument(include_self)};
-  return dispatch(scatter_reduce_symbol, arguments, at);
-}
-Tensor scatter_reduce_(const Tensor& input, Int dim, const Tensor& index, const Tensor& src, std::string_view reduce,
-    bool include_self, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src), Argument(reduce),
-      Argument(include_self)};
-  return apply_in_place(scatter_reduce_symbol, arguments, at);
-}
-Tensor searchsorted(const Tensor& sorted_sequence, const Operand& input, bool out_int32, bool right, std::string_view
-    side, const Tensor& sorter, SourceLocation at) {
-  const Argument arguments[] = {Argument(sorted_sequence), Argument(input), Argument(out_int32), Argument(right),
-      side.empty() ? Argument() : Argument(side), Argument(sorter)};
-  return dispatch(searchsorted_symbol, arguments, at);
-}
-Tensor select(const Tensor& input, Int dim, Int index, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index)};
-  return dispatch(select_symbol, arguments, at);
-}
-Tensor select_scatter(const Tensor& input, const Tensor& src, Int dim, Int index, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(src), Argument(dim), Argument(index)};
-  return dispatch(select_scatter_symbol, arguments, at);
-}
-Tensor sigmoid(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(sigmoid_symbol, arguments, at);
-}
-Tensor sigmoid_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(sigmoid_symbol, arguments, at);
-}
-Tensor sign(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(sign_symbol, arguments, at);
-}
-Tensor sign_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(sign_symbol, arguments, at);
-}
-Tensor signbit(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(signbit_symbol, arguments, at);
-}
-Tensor signbit_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(signbit_symbol, arguments, at);
-}
-Tensor sin(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(sin_symbol, arguments, at);
-}
-Tensor sin_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(sin_symbol, arguments, at);
 }
 
 }  // namespace fulgurite

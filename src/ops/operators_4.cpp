@@ -6,6 +6,179 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor prod(const Tensor& input, std::optional<Int> dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim), Argument(dtype)};
+  return dispatch(prod_symbol, arguments, at);
+}
+Tensor rad2deg(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(rad2deg_symbol, arguments, at);
+}
+Tensor rad2deg_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(rad2deg_symbol, arguments, at);
+}
+Tensor rand(const Dims& size, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(size), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(rand_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor rand_like(const Tensor& input, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(rand_like_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor randint(Int low, Int high, const Dims& size, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(low), Argument(high), Argument(size), Argument(options.dtype), options.device
+      == Device() ? Argument() : Argument(options.device)};
+  const Tensor result = dispatch(randint_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor randn(const Dims& size, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(size), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(randn_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor randn_like(const Tensor& input, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(randn_like_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor reciprocal(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(reciprocal_symbol, arguments, at);
+}
+Tensor reciprocal_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(reciprocal_symbol, arguments, at);
+}
+Tensor remainder(const Operand& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(remainder_symbol, arguments, at);
+}
+Tensor remainder_(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(remainder_symbol, arguments, at);
+}
+Tensor repeat(const Tensor& input, const Dims& repeats, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(repeats)};
+  return dispatch(repeat_symbol, arguments, at);
+}
+Tensor repeat_interleave(const Tensor& input, const Operand& repeats, std::optional<Int> dim, std::optional<Int>
+    output_size, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(repeats), Argument(dim), Argument(output_size)};
+  return dispatch(repeat_interleave_symbol, arguments, at);
+}
+Tensor reshape(const Tensor& input, const Dims& shape, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(shape)};
+  return dispatch(reshape_symbol, arguments, at);
+}
+Tensor reshape_as(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(reshape_as_symbol, arguments, at);
+}
+Tensor roll(const Tensor& input, const Dims& shifts, const Dims& dims, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(shifts), dims.empty() ? Argument() : Argument(dims)};
+  return dispatch(roll_symbol, arguments, at);
+}
+Tensor round(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(round_symbol, arguments, at);
+}
+Tensor round_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(round_symbol, arguments, at);
+}
+Tensor row_stack(const std::vector<Tensor>& tensors, SourceLocation at) {
+  const Argument arguments[] = {Argument(tensors)};
+  return dispatch(vstack_symbol, arguments, at);
+}
+Tensor rsqrt(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(rsqrt_symbol, arguments, at);
+}
+Tensor rsqrt_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(rsqrt_symbol, arguments, at);
+}
+Tensor scatter(const Tensor& input, Int dim, const Tensor& index, const Operand& src, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src)};
+  return dispatch(scatter_symbol, arguments, at);
+}
+Tensor scatter_(const Tensor& input, Int dim, const Tensor& index, const Operand& src, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src)};
+  return apply_in_place(scatter_symbol, arguments, at);
+}
+Tensor scatter_add(const Tensor& input, Int dim, const Tensor& index, const Tensor& src, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src)};
+  return dispatch(scatter_add_symbol, arguments, at);
+}
+Tensor scatter_add_(const Tensor& input, Int dim, const Tensor& index, const Tensor& src, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src)};
+  return apply_in_place(scatter_add_symbol, arguments, at);
+}
+Tensor scatter_reduce(const Tensor& input, Int dim, const Tensor& index, const Tensor& src, std::string_view reduce,
+    bool include_self, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src), Argument(reduce),
+      Argument(include_self)};
+  return dispatch(scatter_reduce_symbol, arguments, at);
+}
+Tensor scatter_reduce_(const Tensor& input, Int dim, const Tensor& index, const Tensor& src, std::string_view reduce,
+    bool include_self, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src), Argument(reduce),
+      Argument(include_self)};
+  return apply_in_place(scatter_reduce_symbol, arguments, at);
+}
+Tensor searchsorted(const Tensor& sorted_sequence, const Operand& input, bool out_int32, bool right, std::string_view
+    side, const Tensor& sorter, SourceLocation at) {
+  const Argument arguments[] = {Argument(sorted_sequence), Argument(input), Argument(out_int32), Argument(right),
+      side.empty() ? Argument() : Argument(side), Argument(sorter)};
+  return dispatch(searchsorted_symbol, arguments, at);
+}
+Tensor select(const Tensor& input, Int dim, Int index, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index)};
+  return dispatch(select_symbol, arguments, at);
+}
+Tensor select_scatter(const Tensor& input, const Tensor& src, Int dim, Int index, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(src), Argument(dim), Argument(index)};
+  return dispatch(select_scatter_symbol, arguments, at);
+}
+Tensor sigmoid(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(sigmoid_symbol, arguments, at);
+}
+Tensor sigmoid_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(sigmoid_symbol, arguments, at);
+}
+Tensor sign(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(sign_symbol, arguments, at);
+}
+Tensor sign_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(sign_symbol, arguments, at);
+}
+Tensor signbit(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(signbit_symbol, arguments, at);
+}
+Tensor signbit_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(signbit_symbol, arguments, at);
+}
+Tensor sin(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(sin_symbol, arguments, at);
+}
+Tensor sin_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(sin_symbol, arguments, at);
+}
 Tensor sinc(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return dispatch(sinc_symbol, arguments, at);
@@ -95,10 +268,26 @@ Tensor sub_(const Tensor& input, const Operand& other, const Operand& alpha, Sou
   const Argument arguments[] = {Argument(input), Argument(other), Argument(alpha)};
   return apply_in_place(sub_symbol, arguments, at);
 }
+Tensor subtract(const Operand& input, const Operand& other, const Operand& alpha, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other), Argument(alpha)};
+  return dispatch(sub_symbol, arguments, at);
+}
+Tensor subtract_(const Tensor& input, const Operand& other, const Operand& alpha, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other), Argument(alpha)};
+  return apply_in_place(sub_symbol, arguments, at);
+}
 Tensor sum(const Tensor& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) {
   const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(keepdim),
       Argument(dtype)};
   return dispatch(sum_symbol, arguments, at);
+}
+Tensor swapaxes(const Tensor& input, Int dim0, Int dim1, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim0), Argument(dim1)};
+  return dispatch(transpose_symbol, arguments, at);
+}
+Tensor swapdims(const Tensor& input, Int dim0, Int dim1, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim0), Argument(dim1)};
+  return dispatch(transpose_symbol, arguments, at);
 }
 Tensor t(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
@@ -167,6 +356,16 @@ Tensor triu_(const Tensor& input, Int diagonal, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(diagonal)};
   return apply_in_place(triu_symbol, arguments, at);
 }
+Tensor true_divide(const Operand& input, const Operand& other, std::string_view rounding_mode, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other), rounding_mode.empty() ? Argument() :
+      Argument(rounding_mode)};
+  return dispatch(div_symbol, arguments, at);
+}
+Tensor true_divide_(const Tensor& input, const Operand& other, std::string_view rounding_mode, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other), rounding_mode.empty() ? Argument() :
+      Argument(rounding_mode)};
+  return apply_in_place(div_symbol, arguments, at);
+}
 Tensor trunc(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return dispatch(trunc_symbol, arguments, at);
@@ -175,204 +374,5 @@ Tensor trunc_(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return apply_in_place(trunc_symbol, arguments, at);
 }
-std::vector<Tensor> unbind(const Tensor& input, Int dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim)};
-  Results results;
-  dispatch(unbind_symbol, arguments, at, results);
-  return std::vector<Tensor>(results.begin(), results.end());
-}
-Tensor unflatten(const Tensor& input, Int dim, const Dims& sizes, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(sizes)};
-  return dispatch(unflatten_symbol, arguments, at);
-}
-Tensor unfold(const Tensor& input, Int dimension, Int size, Int step, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dimension), Argument(size), Argument(step)};
-  return dispatch(tensor_unfold_symbol, arguments, at);
-}
-Tensor unsqueeze(const Tensor& input, Int dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim)};
-  return dispatch(unsqueeze_symbol, arguments, at);
-}
-Tensor var(const Tensor& input, const Dims& dim, std::optional<Int> correction, bool keepdim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(correction),
-      Argument(keepdim)};
-  return dispatch(var_symbol, arguments, at);
-}
-std::tuple<Tensor, Tensor> var_mean(const Tensor& input, const Dims& dim, std::optional<Int> correction, bool keepdim,
-    SourceLocation at) {
-  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(correction),
-      Argument(keepdim)};
-  Results results;
-  dispatch(var_mean_symbol, arguments, at, results);
-  return {results[0], results[1]};
-}
-Tensor view(const Tensor& input, const Dims& size, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(size)};
-  return dispatch(view_symbol, arguments, at);
-}
-Tensor view_as(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(view_as_symbol, arguments, at);
-}
-Tensor vstack(const std::vector<Tensor>& tensors, SourceLocation at) {
-  const Argument arguments[] = {Argument(tensors)};
-  return dispatch(vstack_symbol, arguments, at);
-}
-Tensor where(const Tensor& condition, const Operand& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(condition), Argument(input), Argument(other)};
-  return dispatch(where_symbol, arguments, at);
-}
-Tensor xlogy(const Operand& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(xlogy_symbol, arguments, at);
-}
-Tensor xlogy_(const Tensor& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return apply_in_place(xlogy_symbol, arguments, at);
-}
-Tensor zeros(const Dims& size, const TensorOptions& options, SourceLocation at) {
-  const Argument arguments[] = {Argument(size), Argument(options.dtype), options.device == Device() ? Argument() :
-      Argument(options.device)};
-  const Tensor result = dispatch(zeros_symbol, arguments, at);
-  return options.requires_grad ? result.requires_grad_() : result;
-}
-Tensor zeros_like(const Tensor& input, const TensorOptions& options, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(options.dtype), options.device == Device() ? Argument() :
-      Argument(options.device)};
-  const Tensor result = dispatch(zeros_like_symbol, arguments, at);
-  return options.requires_grad ? result.requires_grad_() : result;
-}
-namespace nn {
-Tensor adaptive_avg_pool1d(const Tensor& input, const Dims& output_size, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(output_size)};
-  return dispatch(adaptive_avg_pool1d_symbol, arguments, at);
-}
-Tensor adaptive_avg_pool2d(const Tensor& input, const Dims& output_size, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(output_size)};
-  return dispatch(adaptive_avg_pool2d_symbol, arguments, at);
-}
-Tensor adaptive_avg_pool3d(const Tensor& input, const Dims& output_size, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(output_size)};
-  return dispatch(adaptive_avg_pool3d_symbol, arguments, at);
-}
-Tensor adaptive_max_pool1d(const Tensor& input, const Dims& output_size, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(output_size)};
-  return dispatch(adaptive_max_pool1d_symbol, arguments, at);
-}
-std::tuple<Tensor, Tensor> adaptive_max_pool1d_with_indices(const Tensor& input, const Dims& output_size, SourceLocation
-    at) {
-  const Argument arguments[] = {Argument(input), Argument(output_size)};
-  Results results;
-  dispatch(adaptive_max_pool1d_with_indices_symbol, arguments, at, results);
-  return {results[0], results[1]};
-}
-Tensor adaptive_max_pool2d(const Tensor& input, const Dims& output_size, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(output_size)};
-  return dispatch(adaptive_max_pool2d_symbol, arguments, at);
-}
-std::tuple<Tensor, Tensor> adaptive_max_pool2d_with_indices(const Tensor& input, const Dims& output_size, SourceLocation
-    at) {
-  const Argument arguments[] = {Argument(input), Argument(output_size)};
-  Results results;
-  dispatch(adaptive_max_pool2d_with_indices_symbol, arguments, at, results);
-  return {results[0], results[1]};
-}
-Tensor adaptive_max_pool3d(const Tensor& input, const Dims& output_size, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(output_size)};
-  return dispatch(adaptive_max_pool3d_symbol, arguments, at);
-}
-std::tuple<Tensor, Tensor> adaptive_max_pool3d_with_indices(const Tensor& input, const Dims& output_size, SourceLocation
-    at) {
-  const Argument arguments[] = {Argument(input), Argument(output_size)};
-  Results results;
-  dispatch(adaptive_max_pool3d_with_indices_symbol, arguments, at, results);
-  return {results[0], results[1]};
-}
-Tensor affine_grid(const Tensor& theta, const Dims& size, std::optional<bool> align_corners, SourceLocation at) {
-  const Argument arguments[] = {Argument(theta), Argument(size), Argument(align_corners)};
-  return dispatch(affine_grid_symbol, arguments, at);
-}
-Tensor avg_pool1d(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode,
-    bool count_include_pad, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
-      Argument(padding), Argument(ceil_mode), Argument(count_include_pad)};
-  return dispatch(avg_pool1d_symbol, arguments, at);
-}
-Tensor avg_pool2d(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode,
-    bool count_include_pad, std::optional<Int> divisor_override, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
-      Argument(padding), Argument(ceil_mode), Argument(count_include_pad), Argument(divisor_override)};
-  return dispatch(avg_pool2d_symbol, arguments, at);
-}
-Tensor avg_pool3d(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode,
-    bool count_include_pad, std::optional<Int> divisor_override, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
-      Argument(padding), Argument(ceil_mode), Argument(count_include_pad), Argument(divisor_override)};
-  return dispatch(avg_pool3d_symbol, arguments, at);
-}
-Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
-    const Tensor& bias, bool training, Float momentum, Float eps, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(running_mean), Argument(running_var), Argument(weight),
-      Argument(bias), Argument(training), Argument(momentum), Argument(eps)};
-  return dispatch(batch_norm_symbol, arguments, at);
-}
-Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias, SourceLocation at)
-    {
-  const Argument arguments[] = {Argument(input1), Argument(input2), Argument(weight), Argument(bias)};
-  return dispatch(bilinear_symbol, arguments, at);
-}
-Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, std::optional<bool>
-    size_average, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(weight), Argument(size_average),
-      Argument(reduce), Argument(reduction)};
-  return dispatch(binary_cross_entropy_symbol, arguments, at);
-}
-Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target, const Tensor& weight,
-    std::optional<bool> size_average, std::optional<bool> reduce, std::string_view reduction, const Tensor& pos_weight,
-    SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(weight), Argument(size_average),
-      Argument(reduce), Argument(reduction), Argument(pos_weight)};
-  return dispatch(binary_cross_entropy_with_logits_symbol, arguments, at);
-}
-Tensor celu(const Tensor& input, Float alpha, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(alpha), Argument(inplace)};
-  if (inplace) return apply_in_place(celu_symbol, arguments, at);
-  return dispatch(celu_symbol, arguments, at);
-}
-Tensor celu_(const Tensor& input, Float alpha, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(alpha), Argument(inplace)};
-  return apply_in_place(celu_symbol, arguments, at);
-}
-Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride, const Padding& padding,
-    const Dims& dilation, Int groups, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias), Argument(stride), Argument(padding),
-      Argument(dilation), Argument(groups)};
-  return dispatch(conv1d_symbol, arguments, at);
-}
-Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride, const Padding& padding,
-    const Dims& dilation, Int groups, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias), Argument(stride), Argument(padding),
-      Argument(dilation), Argument(groups)};
-  return dispatch(conv2d_symbol, arguments, at);
-}
-Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride, const Padding& padding,
-    const Dims& dilation, Int groups, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias), Argument(stride), Argument(padding),
-      Argument(dilation), Argument(groups)};
-  return dispatch(conv3d_symbol, arguments, at);
-}
-Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride, const Dims&
-    padding, const Dims& output_padding, Int groups, const Dims& dilation, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias), Argument(stride), Argument(padding),
-      Argument(output_padding), Argument(groups), Argument(dilation)};
-  return dispatch(conv_transpose1d_symbol, arguments, at);
-}
-Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride, const Dims&
-    padding, const Dims& output_padding, Int groups, const Dims& dilation, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias), Argument(stride), Argument(padding),
-      Argument(output_padding), Argument(groups), Argument(dilation)};
-  return dispatch(conv_transpose2d_symbol, arguments, at);
-}
-}  // namespace nn
 
 }  // namespace fulgurite

@@ -6,7 +6,204 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+std::vector<Tensor> unbind(const Tensor& input, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim)};
+  Results results;
+  dispatch(unbind_symbol, arguments, at, results);
+  return std::vector<Tensor>(results.begin(), results.end());
+}
+Tensor unflatten(const Tensor& input, Int dim, const Dims& sizes, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(sizes)};
+  return dispatch(unflatten_symbol, arguments, at);
+}
+Tensor unfold(const Tensor& input, Int dimension, Int size, Int step, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dimension), Argument(size), Argument(step)};
+  return dispatch(tensor_unfold_symbol, arguments, at);
+}
+Tensor unsqueeze(const Tensor& input, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim)};
+  return dispatch(unsqueeze_symbol, arguments, at);
+}
+Tensor var(const Tensor& input, const Dims& dim, std::optional<Int> correction, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(correction),
+      Argument(keepdim)};
+  return dispatch(var_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> var_mean(const Tensor& input, const Dims& dim, std::optional<Int> correction, bool keepdim,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(correction),
+      Argument(keepdim)};
+  Results results;
+  dispatch(var_mean_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor view(const Tensor& input, const Dims& size, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(size)};
+  return dispatch(view_symbol, arguments, at);
+}
+Tensor view_as(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(view_as_symbol, arguments, at);
+}
+Tensor vstack(const std::vector<Tensor>& tensors, SourceLocation at) {
+  const Argument arguments[] = {Argument(tensors)};
+  return dispatch(vstack_symbol, arguments, at);
+}
+Tensor where(const Tensor& condition, const Operand& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(condition), Argument(input), Argument(other)};
+  return dispatch(where_symbol, arguments, at);
+}
+Tensor xlogy(const Operand& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(xlogy_symbol, arguments, at);
+}
+Tensor xlogy_(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(xlogy_symbol, arguments, at);
+}
+Tensor zeros(const Dims& size, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(size), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(zeros_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor zeros_like(const Tensor& input, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(zeros_like_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
 namespace nn {
+Tensor adaptive_avg_pool1d(const Tensor& input, const Dims& output_size, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(output_size)};
+  return dispatch(adaptive_avg_pool1d_symbol, arguments, at);
+}
+Tensor adaptive_avg_pool2d(const Tensor& input, const Dims& output_size, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(output_size)};
+  return dispatch(adaptive_avg_pool2d_symbol, arguments, at);
+}
+Tensor adaptive_avg_pool3d(const Tensor& input, const Dims& output_size, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(output_size)};
+  return dispatch(adaptive_avg_pool3d_symbol, arguments, at);
+}
+Tensor adaptive_max_pool1d(const Tensor& input, const Dims& output_size, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(output_size)};
+  return dispatch(adaptive_max_pool1d_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> adaptive_max_pool1d_with_indices(const Tensor& input, const Dims& output_size, SourceLocation
+    at) {
+  const Argument arguments[] = {Argument(input), Argument(output_size)};
+  Results results;
+  dispatch(adaptive_max_pool1d_with_indices_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor adaptive_max_pool2d(const Tensor& input, const Dims& output_size, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(output_size)};
+  return dispatch(adaptive_max_pool2d_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> adaptive_max_pool2d_with_indices(const Tensor& input, const Dims& output_size, SourceLocation
+    at) {
+  const Argument arguments[] = {Argument(input), Argument(output_size)};
+  Results results;
+  dispatch(adaptive_max_pool2d_with_indices_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor adaptive_max_pool3d(const Tensor& input, const Dims& output_size, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(output_size)};
+  return dispatch(adaptive_max_pool3d_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> adaptive_max_pool3d_with_indices(const Tensor& input, const Dims& output_size, SourceLocation
+    at) {
+  const Argument arguments[] = {Argument(input), Argument(output_size)};
+  Results results;
+  dispatch(adaptive_max_pool3d_with_indices_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor affine_grid(const Tensor& theta, const Dims& size, std::optional<bool> align_corners, SourceLocation at) {
+  const Argument arguments[] = {Argument(theta), Argument(size), Argument(align_corners)};
+  return dispatch(affine_grid_symbol, arguments, at);
+}
+Tensor avg_pool1d(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode,
+    bool count_include_pad, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
+      Argument(padding), Argument(ceil_mode), Argument(count_include_pad)};
+  return dispatch(avg_pool1d_symbol, arguments, at);
+}
+Tensor avg_pool2d(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode,
+    bool count_include_pad, std::optional<Int> divisor_override, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
+      Argument(padding), Argument(ceil_mode), Argument(count_include_pad), Argument(divisor_override)};
+  return dispatch(avg_pool2d_symbol, arguments, at);
+}
+Tensor avg_pool3d(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode,
+    bool count_include_pad, std::optional<Int> divisor_override, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
+      Argument(padding), Argument(ceil_mode), Argument(count_include_pad), Argument(divisor_override)};
+  return dispatch(avg_pool3d_symbol, arguments, at);
+}
+Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
+    const Tensor& bias, bool training, Float momentum, Float eps, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(running_mean), Argument(running_var), Argument(weight),
+      Argument(bias), Argument(training), Argument(momentum), Argument(eps)};
+  return dispatch(batch_norm_symbol, arguments, at);
+}
+Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias, SourceLocation at)
+    {
+  const Argument arguments[] = {Argument(input1), Argument(input2), Argument(weight), Argument(bias)};
+  return dispatch(bilinear_symbol, arguments, at);
+}
+Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, std::optional<bool>
+    size_average, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(weight), Argument(size_average),
+      Argument(reduce), Argument(reduction)};
+  return dispatch(binary_cross_entropy_symbol, arguments, at);
+}
+Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target, const Tensor& weight,
+    std::optional<bool> size_average, std::optional<bool> reduce, std::string_view reduction, const Tensor& pos_weight,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(weight), Argument(size_average),
+      Argument(reduce), Argument(reduction), Argument(pos_weight)};
+  return dispatch(binary_cross_entropy_with_logits_symbol, arguments, at);
+}
+Tensor celu(const Tensor& input, Float alpha, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(alpha), Argument(inplace)};
+  if (inplace) return apply_in_place(celu_symbol, arguments, at);
+  return dispatch(celu_symbol, arguments, at);
+}
+Tensor celu_(const Tensor& input, Float alpha, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(alpha), Argument(inplace)};
+  return apply_in_place(celu_symbol, arguments, at);
+}
+Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride, const Padding& padding,
+    const Dims& dilation, Int groups, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias), Argument(stride), Argument(padding),
+      Argument(dilation), Argument(groups)};
+  return dispatch(conv1d_symbol, arguments, at);
+}
+Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride, const Padding& padding,
+    const Dims& dilation, Int groups, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias), Argument(stride), Argument(padding),
+      Argument(dilation), Argument(groups)};
+  return dispatch(conv2d_symbol, arguments, at);
+}
+Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride, const Padding& padding,
+    const Dims& dilation, Int groups, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias), Argument(stride), Argument(padding),
+      Argument(dilation), Argument(groups)};
+  return dispatch(conv3d_symbol, arguments, at);
+}
+Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride, const Dims&
+    padding, const Dims& output_padding, Int groups, const Dims& dilation, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias), Argument(stride), Argument(padding),
+      Argument(output_padding), Argument(groups), Argument(dilation)};
+  return dispatch(conv_transpose1d_symbol, arguments, at);
+}
+Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride, const Dims&
+    padding, const Dims& output_padding, Int groups, const Dims& dilation, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias), Argument(stride), Argument(padding),
+      Argument(output_padding), Argument(groups), Argument(dilation)};
+  return dispatch(conv_transpose2d_symbol, arguments, at);
+}
 Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride, const Dims&
     padding, const Dims& output_padding, Int groups, const Dims& dilation, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias), Argument(stride), Argument(padding),
@@ -176,205 +373,6 @@ Tensor local_response_norm(const Tensor& input, Int size, Float alpha, Float bet
 Tensor logsigmoid(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return dispatch(logsigmoid_symbol, arguments, at);
-}
-Tensor logsigmoid_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(logsigmoid_symbol, arguments, at);
-}
-Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, Float margin,
-    std::optional<bool> size_average, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
-  const Argument arguments[] = {Argument(input1), Argument(input2), Argument(target), Argument(margin),
-      Argument(size_average), Argument(reduce), Argument(reduction)};
-  return dispatch(margin_ranking_loss_symbol, arguments, at);
-}
-Tensor max_pool1d(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims&
-    dilation, bool ceil_mode, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
-      Argument(padding), Argument(dilation), Argument(ceil_mode)};
-  return dispatch(max_pool1d_symbol, arguments, at);
-}
-std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Tensor& input, const Dims& kernel_size, const Dims& stride,
-    const Dims& padding, const Dims& dilation, bool ceil_mode, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
-      Argument(padding), Argument(dilation), Argument(ceil_mode)};
-  Results results;
-  dispatch(max_pool1d_with_indices_symbol, arguments, at, results);
-  return {results[0], results[1]};
-}
-Tensor max_pool2d(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims&
-    dilation, bool ceil_mode, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
-      Argument(padding), Argument(dilation), Argument(ceil_mode)};
-  return dispatch(max_pool2d_symbol, arguments, at);
-}
-std::tuple<Tensor, Tensor> max_pool2d_with_indices(const Tensor& input, const Dims& kernel_size, const Dims& stride,
-    const Dims& padding, const Dims& dilation, bool ceil_mode, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
-      Argument(padding), Argument(dilation), Argument(ceil_mode)};
-  Results results;
-  dispatch(max_pool2d_with_indices_symbol, arguments, at, results);
-  return {results[0], results[1]};
-}
-Tensor max_pool3d(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims&
-    dilation, bool ceil_mode, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
-      Argument(padding), Argument(dilation), Argument(ceil_mode)};
-  return dispatch(max_pool3d_symbol, arguments, at);
-}
-std::tuple<Tensor, Tensor> max_pool3d_with_indices(const Tensor& input, const Dims& kernel_size, const Dims& stride,
-    const Dims& padding, const Dims& dilation, bool ceil_mode, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
-      Argument(padding), Argument(dilation), Argument(ceil_mode)};
-  Results results;
-  dispatch(max_pool3d_with_indices_symbol, arguments, at, results);
-  return {results[0], results[1]};
-}
-Tensor mish(const Tensor& input, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(inplace)};
-  if (inplace) return apply_in_place(mish_symbol, arguments, at);
-  return dispatch(mish_symbol, arguments, at);
-}
-Tensor mish_(const Tensor& input, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(inplace)};
-  return apply_in_place(mish_symbol, arguments, at);
-}
-Tensor mse_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
-    std::string_view reduction, const Tensor& weight, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
-      Argument(reduction), Argument(weight)};
-  return dispatch(mse_loss_symbol, arguments, at);
-}
-Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight, std::optional<bool> size_average, Int
-    ignore_index, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(weight), Argument(size_average),
-      Argument(ignore_index), Argument(reduce), Argument(reduction)};
-  return dispatch(nll_loss_symbol, arguments, at);
-}
-Tensor normalize(const Tensor& input, Float p, Int dim, Float eps, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(p), Argument(dim), Argument(eps)};
-  return dispatch(normalize_symbol, arguments, at);
-}
-Tensor one_hot(const Tensor& tensor, Int num_classes, SourceLocation at) {
-  const Argument arguments[] = {Argument(tensor), Argument(num_classes)};
-  return dispatch(one_hot_symbol, arguments, at);
-}
-Tensor pad(const Tensor& input, const Dims& pad, std::string_view mode, std::optional<Float> value, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(pad), Argument(mode), Argument(value)};
-  return dispatch(pad_symbol, arguments, at);
-}
-Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, Float p, Float eps, bool keepdim, SourceLocation at) {
-  const Argument arguments[] = {Argument(x1), Argument(x2), Argument(p), Argument(eps), Argument(keepdim)};
-  return dispatch(pairwise_distance_symbol, arguments, at);
-}
-Tensor pixel_shuffle(const Tensor& input, Int upscale_factor, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(upscale_factor)};
-  return dispatch(pixel_shuffle_symbol, arguments, at);
-}
-Tensor pixel_unshuffle(const Tensor& input, Int downscale_factor, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(downscale_factor)};
-  return dispatch(pixel_unshuffle_symbol, arguments, at);
-}
-Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full, std::optional<bool>
-    size_average, Float eps, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(log_input), Argument(full),
-      Argument(size_average), Argument(eps), Argument(reduce), Argument(reduction)};
-  return dispatch(poisson_nll_loss_symbol, arguments, at);
-}
-Tensor prelu(const Tensor& input, const Tensor& weight, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(weight)};
-  return dispatch(prelu_symbol, arguments, at);
-}
-Tensor relu(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(relu_symbol, arguments, at);
-}
-Tensor relu_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(relu_symbol, arguments, at);
-}
-Tensor relu6(const Tensor& input, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(inplace)};
-  if (inplace) return apply_in_place(relu6_symbol, arguments, at);
-  return dispatch(relu6_symbol, arguments, at);
-}
-Tensor relu6_(const Tensor& input, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(inplace)};
-  return apply_in_place(relu6_symbol, arguments, at);
-}
-Tensor rms_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight, std::optional<Float> eps,
-    SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(normalized_shape), Argument(weight), Argument(eps)};
-  return dispatch(rms_norm_symbol, arguments, at);
-}
-Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor&
-    attn_mask, Float dropout_p, bool is_causal, std::optional<Float> scale, bool enable_gqa, SourceLocation at) {
-  const Argument arguments[] = {Argument(query), Argument(key), Argument(value), Argument(attn_mask),
-      Argument(dropout_p), Argument(is_causal), Argument(scale), Argument(enable_gqa)};
-  return dispatch(scaled_dot_product_attention_symbol, arguments, at);
-}
-Tensor selu(const Tensor& input, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(inplace)};
-  if (inplace) return apply_in_place(selu_symbol, arguments, at);
-  return dispatch(selu_symbol, arguments, at);
-}
-Tensor selu_(const Tensor& input, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(inplace)};
-  return apply_in_place(selu_symbol, arguments, at);
-}
-Tensor silu(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(silu_symbol, arguments, at);
-}
-Tensor silu_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(silu_symbol, arguments, at);
-}
-Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool>
-    reduce, std::string_view reduction, Float beta, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
-      Argument(reduction), Argument(beta)};
-  return dispatch(smooth_l1_loss_symbol, arguments, at);
-}
-Tensor softmin(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
-  return dispatch(softmin_symbol, arguments, at);
-}
-Tensor softplus(const Tensor& input, Float beta, Float threshold, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(beta), Argument(threshold)};
-  return dispatch(softplus_symbol, arguments, at);
-}
-Tensor softplus_(const Tensor& input, Float beta, Float threshold, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(beta), Argument(threshold)};
-  return apply_in_place(softplus_symbol, arguments, at);
-}
-Tensor softshrink(const Tensor& input, Float lambd, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(lambd)};
-  return dispatch(softshrink_symbol, arguments, at);
-}
-Tensor softshrink_(const Tensor& input, Float lambd, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(lambd)};
-  return apply_in_place(softshrink_symbol, arguments, at);
-}
-Tensor softsign(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(softsign_symbol, arguments, at);
-}
-Tensor softsign_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(softsign_symbol, arguments, at);
-}
-Tensor tanhshrink(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(tanhshrink_symbol, arguments, at);
-}
-Tensor tanhshrink_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(tanhshrink_symbol, arguments, at);
-}
-Tensor threshold(const Tensor& input, Float threshold, Float value, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(threshold), Argument(value), Argument(inplace)};
-  if (inplace) return apply_in_place(threshold_symbol, arguments, at);
-  return dispatch(threshold_symbol, arguments, at);
 }
 }  // namespace nn
 

@@ -7,6 +7,221 @@
 
 namespace fulgurite {
 namespace nn {
+Tensor logsigmoid_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(logsigmoid_symbol, arguments, at);
+}
+Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, Float margin,
+    std::optional<bool> size_average, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
+  const Argument arguments[] = {Argument(input1), Argument(input2), Argument(target), Argument(margin),
+      Argument(size_average), Argument(reduce), Argument(reduction)};
+  return dispatch(margin_ranking_loss_symbol, arguments, at);
+}
+Tensor max_pool1d(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims&
+    dilation, bool ceil_mode, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
+      Argument(padding), Argument(dilation), Argument(ceil_mode)};
+  return dispatch(max_pool1d_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Tensor& input, const Dims& kernel_size, const Dims& stride,
+    const Dims& padding, const Dims& dilation, bool ceil_mode, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
+      Argument(padding), Argument(dilation), Argument(ceil_mode)};
+  Results results;
+  dispatch(max_pool1d_with_indices_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor max_pool2d(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims&
+    dilation, bool ceil_mode, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
+      Argument(padding), Argument(dilation), Argument(ceil_mode)};
+  return dispatch(max_pool2d_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> max_pool2d_with_indices(const Tensor& input, const Dims& kernel_size, const Dims& stride,
+    const Dims& padding, const Dims& dilation, bool ceil_mode, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
+      Argument(padding), Argument(dilation), Argument(ceil_mode)};
+  Results results;
+  dispatch(max_pool2d_with_indices_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor max_pool3d(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims&
+    dilation, bool ceil_mode, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
+      Argument(padding), Argument(dilation), Argument(ceil_mode)};
+  return dispatch(max_pool3d_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> max_pool3d_with_indices(const Tensor& input, const Dims& kernel_size, const Dims& stride,
+    const Dims& padding, const Dims& dilation, bool ceil_mode, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(kernel_size), stride.empty() ? Argument() : Argument(stride),
+      Argument(padding), Argument(dilation), Argument(ceil_mode)};
+  Results results;
+  dispatch(max_pool3d_with_indices_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor mish(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  if (inplace) return apply_in_place(mish_symbol, arguments, at);
+  return dispatch(mish_symbol, arguments, at);
+}
+Tensor mish_(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  return apply_in_place(mish_symbol, arguments, at);
+}
+Tensor mse_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
+    std::string_view reduction, const Tensor& weight, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
+      Argument(reduction), Argument(weight)};
+  return dispatch(mse_loss_symbol, arguments, at);
+}
+Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight, std::optional<bool> size_average, Int
+    ignore_index, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(weight), Argument(size_average),
+      Argument(ignore_index), Argument(reduce), Argument(reduction)};
+  return dispatch(nll_loss_symbol, arguments, at);
+}
+Tensor normalize(const Tensor& input, Float p, Int dim, Float eps, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(p), Argument(dim), Argument(eps)};
+  return dispatch(normalize_symbol, arguments, at);
+}
+Tensor one_hot(const Tensor& tensor, Int num_classes, SourceLocation at) {
+  const Argument arguments[] = {Argument(tensor), Argument(num_classes)};
+  return dispatch(one_hot_symbol, arguments, at);
+}
+Tensor pad(const Tensor& input, const Dims& pad, std::string_view mode, std::optional<Float> value, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(pad), Argument(mode), Argument(value)};
+  return dispatch(pad_symbol, arguments, at);
+}
+Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, Float p, Float eps, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(x1), Argument(x2), Argument(p), Argument(eps), Argument(keepdim)};
+  return dispatch(pairwise_distance_symbol, arguments, at);
+}
+Tensor pixel_shuffle(const Tensor& input, Int upscale_factor, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(upscale_factor)};
+  return dispatch(pixel_shuffle_symbol, arguments, at);
+}
+Tensor pixel_unshuffle(const Tensor& input, Int downscale_factor, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(downscale_factor)};
+  return dispatch(pixel_unshuffle_symbol, arguments, at);
+}
+Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full, std::optional<bool>
+    size_average, Float eps, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(log_input), Argument(full),
+      Argument(size_average), Argument(eps), Argument(reduce), Argument(reduction)};
+  return dispatch(poisson_nll_loss_symbol, arguments, at);
+}
+Tensor prelu(const Tensor& input, const Tensor& weight, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(weight)};
+  return dispatch(prelu_symbol, arguments, at);
+}
+Tensor relu(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(relu_symbol, arguments, at);
+}
+Tensor relu_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(relu_symbol, arguments, at);
+}
+Tensor relu6(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  if (inplace) return apply_in_place(relu6_symbol, arguments, at);
+  return dispatch(relu6_symbol, arguments, at);
+}
+Tensor relu6_(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  return apply_in_place(relu6_symbol, arguments, at);
+}
+Tensor rms_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight, std::optional<Float> eps,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(normalized_shape), Argument(weight), Argument(eps)};
+  return dispatch(rms_norm_symbol, arguments, at);
+}
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor&
+    attn_mask, Float dropout_p, bool is_causal, std::optional<Float> scale, bool enable_gqa, SourceLocation at) {
+  const Argument arguments[] = {Argument(query), Argument(key), Argument(value), Argument(attn_mask),
+      Argument(dropout_p), Argument(is_causal), Argument(scale), Argument(enable_gqa)};
+  return dispatch(scaled_dot_product_attention_symbol, arguments, at);
+}
+Tensor selu(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  if (inplace) return apply_in_place(selu_symbol, arguments, at);
+  return dispatch(selu_symbol, arguments, at);
+}
+Tensor selu_(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  return apply_in_place(selu_symbol, arguments, at);
+}
+Tensor sigmoid(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(sigmoid_symbol, arguments, at);
+}
+Tensor sigmoid_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(sigmoid_symbol, arguments, at);
+}
+Tensor silu(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(silu_symbol, arguments, at);
+}
+Tensor silu_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(silu_symbol, arguments, at);
+}
+Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool>
+    reduce, std::string_view reduction, Float beta, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
+      Argument(reduction), Argument(beta)};
+  return dispatch(smooth_l1_loss_symbol, arguments, at);
+}
+Tensor softmin(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
+  return dispatch(softmin_symbol, arguments, at);
+}
+Tensor softplus(const Tensor& input, Float beta, Float threshold, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(beta), Argument(threshold)};
+  return dispatch(softplus_symbol, arguments, at);
+}
+Tensor softplus_(const Tensor& input, Float beta, Float threshold, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(beta), Argument(threshold)};
+  return apply_in_place(softplus_symbol, arguments, at);
+}
+Tensor softshrink(const Tensor& input, Float lambd, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(lambd)};
+  return dispatch(softshrink_symbol, arguments, at);
+}
+Tensor softshrink_(const Tensor& input, Float lambd, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(lambd)};
+  return apply_in_place(softshrink_symbol, arguments, at);
+}
+Tensor softsign(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(softsign_symbol, arguments, at);
+}
+Tensor softsign_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(softsign_symbol, arguments, at);
+}
+Tensor tanh(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(tanh_symbol, arguments, at);
+}
+Tensor tanh_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(tanh_symbol, arguments, at);
+}
+Tensor tanhshrink(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(tanhshrink_symbol, arguments, at);
+}
+Tensor tanhshrink_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(tanhshrink_symbol, arguments, at);
+}
+Tensor threshold(const Tensor& input, Float threshold, Float value, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(threshold), Argument(value), Argument(inplace)};
+  if (inplace) return apply_in_place(threshold_symbol, arguments, at);
+  return dispatch(threshold_symbol, arguments, at);
+}
 Tensor threshold_(const Tensor& input, Float threshold, Float value, bool inplace, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(threshold), Argument(value), Argument(inplace)};
   return apply_in_place(threshold_symbol, arguments, at);
@@ -26,6 +241,10 @@ Tensor unfold(const Tensor& input, const Dims& kernel_size, const Dims& dilation
 }
 }  // namespace nn
 namespace linalg {
+Tensor matmul(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(matmul_symbol, arguments, at);
+}
 Tensor multi_dot(const std::vector<Tensor>& tensors, SourceLocation at) {
   const Argument arguments[] = {Argument(tensors)};
   return dispatch(multi_dot_symbol, arguments, at);
@@ -37,343 +256,127 @@ Tensor vector_norm(const Tensor& x, Float ord, const Dims& dim, bool keepdim, st
   return dispatch(vector_norm_symbol, arguments, at);
 }
 }  // namespace linalg
-namespace prims {
-std::tuple<Tensor, Tensor, Tensor> adamw(const Tensor& parameter, const Tensor& gradient, const Tensor& first_moment,
-    const Tensor& second_moment, const Tensor& step, const Tensor& learning_rate, Float beta1, Float beta2, Float eps,
-    Float weight_decay, SourceLocation at) {
-  const Argument arguments[] = {Argument(parameter), Argument(gradient), Argument(first_moment),
-      Argument(second_moment), Argument(step), Argument(learning_rate), Argument(beta1), Argument(beta2), Argument(eps),
-      Argument(weight_decay)};
-  Results results;
-  dispatch(prims_adamw_symbol, arguments, at, results);
-  return {results[0], results[1], results[2]};
+namespace special {
+Tensor digamma(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(digamma_symbol, arguments, at);
 }
-Tensor adaptive_avg_pool(const Tensor& input, const Dims& output_size, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(output_size)};
-  return dispatch(prims_adaptive_avg_pool_symbol, arguments, at);
+Tensor digamma_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(digamma_symbol, arguments, at);
 }
-Tensor adaptive_avg_pool_backward(const Tensor& grad, const Dims& size, SourceLocation at) {
-  const Argument arguments[] = {Argument(grad), Argument(size)};
-  return dispatch(prims_adaptive_avg_pool_backward_symbol, arguments, at);
+Tensor erf(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(erf_symbol, arguments, at);
 }
-std::tuple<Tensor, Tensor> adaptive_max_pool(const Tensor& input, const Dims& output_size, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(output_size)};
-  Results results;
-  dispatch(prims_adaptive_max_pool_symbol, arguments, at, results);
-  return {results[0], results[1]};
+Tensor erf_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(erf_symbol, arguments, at);
 }
-Tensor as_strided(const Tensor& input, const Dims& size, const Dims& stride, Int storage_offset, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(size), Argument(stride), Argument(storage_offset)};
-  return dispatch(prims_as_strided_symbol, arguments, at);
+Tensor erfc(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(erfc_symbol, arguments, at);
 }
-Tensor avg_pool(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode,
-    bool count_include_pad, std::optional<Int> divisor_override, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(kernel_size), Argument(stride), Argument(padding),
-      Argument(ceil_mode), Argument(count_include_pad), Argument(divisor_override)};
-  return dispatch(prims_avg_pool_symbol, arguments, at);
+Tensor erfc_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(erfc_symbol, arguments, at);
 }
-Tensor avg_pool_backward(const Tensor& grad, const Dims& size, const Dims& kernel_size, const Dims& stride, const Dims&
-    padding, bool ceil_mode, bool count_include_pad, std::optional<Int> divisor_override, SourceLocation at) {
-  const Argument arguments[] = {Argument(grad), Argument(size), Argument(kernel_size), Argument(stride),
-      Argument(padding), Argument(ceil_mode), Argument(count_include_pad), Argument(divisor_override)};
-  return dispatch(prims_avg_pool_backward_symbol, arguments, at);
+Tensor erfinv(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(erfinv_symbol, arguments, at);
 }
-Tensor convert_element_type(const Tensor& input, Dtype dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dtype)};
-  return dispatch(prims_convert_element_type_symbol, arguments, at);
+Tensor erfinv_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(erfinv_symbol, arguments, at);
 }
-Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride, const Dims&
-    padding, const Dims& dilation, bool transposed, const Dims& output_padding, Int groups, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias), Argument(stride), Argument(padding),
-      Argument(dilation), Argument(transposed), Argument(output_padding), Argument(groups)};
-  return dispatch(prims_convolution_symbol, arguments, at);
+Tensor exp2(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(exp2_symbol, arguments, at);
 }
-Tensor convolution_weight(const Tensor& grad, const Tensor& input, const Dims& kernel_size, const Dims& stride, const
-    Dims& padding, const Dims& dilation, Int groups, SourceLocation at) {
-  const Argument arguments[] = {Argument(grad), Argument(input), Argument(kernel_size), Argument(stride),
-      Argument(padding), Argument(dilation), Argument(groups)};
-  return dispatch(prims_convolution_weight_symbol, arguments, at);
+Tensor exp2_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(exp2_symbol, arguments, at);
 }
-Tensor copy_(const Tensor& source, const Tensor& destination, SourceLocation at) {
-  const Argument arguments[] = {Argument(source), Argument(destination)};
-  return dispatch(prims_copy__symbol, arguments, at);
+Tensor expit(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(sigmoid_symbol, arguments, at);
 }
-Tensor embedding_backward(const Tensor& grad, const Tensor& indices, Int num_embeddings, Int padding_idx, SourceLocation
-    at) {
-  const Argument arguments[] = {Argument(grad), Argument(indices), Argument(num_embeddings), Argument(padding_idx)};
-  return dispatch(prims_embedding_backward_symbol, arguments, at);
+Tensor expit_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(sigmoid_symbol, arguments, at);
 }
-Tensor gelu_backward(const Tensor& grad, const Tensor& input, std::string_view approximate, SourceLocation at) {
-  const Argument arguments[] = {Argument(grad), Argument(input), Argument(approximate)};
-  return dispatch(prims_gelu_backward_symbol, arguments, at);
+Tensor expm1(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(expm1_symbol, arguments, at);
 }
-Tensor index(const Tensor& input, const std::vector<Tensor>& indices, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(indices)};
-  return dispatch(prims_index_symbol, arguments, at);
+Tensor expm1_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(expm1_symbol, arguments, at);
 }
-Tensor index_put(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
-    SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(indices), Argument(values), Argument(accumulate)};
-  return dispatch(prims_index_put_symbol, arguments, at);
+Tensor gammaln(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(lgamma_symbol, arguments, at);
 }
-Tensor integer_tensor(const Dims& values, SourceLocation at) {
-  const Argument arguments[] = {Argument(values)};
-  return dispatch(prims_integer_tensor_symbol, arguments, at);
+Tensor gammaln_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(lgamma_symbol, arguments, at);
 }
-std::tuple<Tensor, Tensor, Tensor> layer_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight,
-    const Tensor& bias, Float eps, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(normalized_shape), Argument(weight), Argument(bias),
-      Argument(eps)};
-  Results results;
-  dispatch(prims_layer_norm_symbol, arguments, at, results);
-  return {results[0], results[1], results[2]};
+Tensor log1p(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(log1p_symbol, arguments, at);
 }
-std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& mean,
-    const Tensor& rstd, const Tensor& weight, const Dims& normalized_shape, SourceLocation at) {
-  const Argument arguments[] = {Argument(grad), Argument(input), Argument(mean), Argument(rstd), Argument(weight),
-      Argument(normalized_shape)};
-  Results results;
-  dispatch(prims_layer_norm_backward_symbol, arguments, at, results);
-  return {results[0], results[1], results[2]};
+Tensor log1p_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(log1p_symbol, arguments, at);
 }
-Tensor linear_recurrence(const Tensor& input, const Tensor& factor, Int dim, bool reverse, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(factor), Argument(dim), Argument(reverse)};
-  return dispatch(prims_linear_recurrence_symbol, arguments, at);
+Tensor log_softmax(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
+  return dispatch(log_softmax_symbol, arguments, at);
 }
-Tensor log_softmax_backward(const Tensor& grad, const Tensor& output, Int dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(grad), Argument(output), Argument(dim)};
-  return dispatch(prims_log_softmax_backward_symbol, arguments, at);
+Tensor logit(const Tensor& input, std::optional<Float> eps, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(eps)};
+  return dispatch(logit_symbol, arguments, at);
 }
-std::tuple<Tensor, Tensor> max_pool(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims&
-    padding, const Dims& dilation, bool ceil_mode, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(kernel_size), Argument(stride), Argument(padding),
-      Argument(dilation), Argument(ceil_mode)};
-  Results results;
-  dispatch(prims_max_pool_symbol, arguments, at, results);
-  return {results[0], results[1]};
+Tensor logit_(const Tensor& input, std::optional<Float> eps, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(eps)};
+  return apply_in_place(logit_symbol, arguments, at);
 }
-std::tuple<Tensor, Tensor> max_with_indices(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
+Tensor logsumexp(const Tensor& input, const Dims& dim, bool keepdim, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
-  Results results;
-  dispatch(prims_max_with_indices_symbol, arguments, at, results);
-  return {results[0], results[1]};
+  return dispatch(logsumexp_symbol, arguments, at);
 }
-std::tuple<Tensor, Tensor> median_with_indices(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
-  Results results;
-  dispatch(prims_median_with_indices_symbol, arguments, at, results);
-  return {results[0], results[1]};
+Tensor polygamma(Int n, const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(n), Argument(input)};
+  return dispatch(polygamma_symbol, arguments, at);
 }
-std::tuple<Tensor, Tensor> min_with_indices(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
-  Results results;
-  dispatch(prims_min_with_indices_symbol, arguments, at, results);
-  return {results[0], results[1]};
+Tensor psi(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(digamma_symbol, arguments, at);
 }
-std::tuple<Tensor, Tensor> nanmedian_with_indices(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
-  Results results;
-  dispatch(prims_nanmedian_with_indices_symbol, arguments, at, results);
-  return {results[0], results[1]};
+Tensor psi_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(digamma_symbol, arguments, at);
 }
-Tensor nll_loss_backward(const Tensor& grad, const Tensor& target, const Tensor& weight, Int classes, Int ignore_index,
-    std::string_view reduction, SourceLocation at) {
-  const Argument arguments[] = {Argument(grad), Argument(target), Argument(weight), Argument(classes),
-      Argument(ignore_index), Argument(reduction)};
-  return dispatch(prims_nll_loss_backward_symbol, arguments, at);
+Tensor round(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(round_symbol, arguments, at);
 }
-Tensor no_gradient(const Tensor& cotangent, std::string_view message, SourceLocation at) {
-  const Argument arguments[] = {Argument(cotangent), Argument(message)};
-  return dispatch(prims_no_gradient_symbol, arguments, at);
+Tensor round_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(round_symbol, arguments, at);
 }
-Tensor normal(const Tensor& state, const Dims& size, Float mean, Float std, Dtype dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(state), Argument(size), Argument(mean), Argument(std), Argument(dtype)};
-  return dispatch(prims_normal_symbol, arguments, at);
+Tensor sinc(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(sinc_symbol, arguments, at);
 }
-Tensor once_differentiable(const Tensor& gradient, std::string_view function, SourceLocation at) {
-  const Argument arguments[] = {Argument(gradient), Argument(function)};
-  return dispatch(prims_once_differentiable_symbol, arguments, at);
+Tensor sinc_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(sinc_symbol, arguments, at);
 }
-Tensor one_hot(const Tensor& input, Int num_classes, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(num_classes)};
-  return dispatch(prims_one_hot_symbol, arguments, at);
+Tensor softmax(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
+  return dispatch(softmax_symbol, arguments, at);
 }
-Tensor pad(const Tensor& input, const Dims& low, const Dims& high, Float value, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(low), Argument(high), Argument(value)};
-  return dispatch(prims_pad_symbol, arguments, at);
-}
-Tensor random_integers(const Tensor& state, const Dims& size, Int low, Int high, Dtype dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(state), Argument(size), Argument(low), Argument(high), Argument(dtype)};
-  return dispatch(prims_random_integers_symbol, arguments, at);
-}
-Tensor random_state(Int increment, SourceLocation at) {
-  const Argument arguments[] = {Argument(increment)};
-  return dispatch(prims_random_state_symbol, arguments, at);
-}
-std::tuple<Tensor, Tensor> scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
-    const Tensor& mask, bool is_causal, Float scale, SourceLocation at) {
-  const Argument arguments[] = {Argument(query), Argument(key), Argument(value), Argument(mask), Argument(is_causal),
-      Argument(scale)};
-  Results results;
-  dispatch(prims_scaled_dot_product_attention_symbol, arguments, at, results);
-  return {results[0], results[1]};
-}
-std::tuple<Tensor, Tensor, Tensor> scaled_dot_product_attention_backward(const Tensor& grad, const Tensor& query, const
-    Tensor& key, const Tensor& value, const Tensor& logsumexp, const Tensor& mask, bool is_causal, Float scale,
-    SourceLocation at) {
-  const Argument arguments[] = {Argument(grad), Argument(query), Argument(key), Argument(value), Argument(logsumexp),
-      Argument(mask), Argument(is_causal), Argument(scale)};
-  Results results;
-  dispatch(prims_scaled_dot_product_attention_backward_symbol, arguments, at, results);
-  return {results[0], results[1], results[2]};
-}
-Tensor slice(const Tensor& input, Int dim, std::optional<Int> start, std::optional<Int> end, Int step, SourceLocation
-    at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(start), Argument(end), Argument(step)};
-  return dispatch(prims_slice_symbol, arguments, at);
-}
-Tensor softmax_backward(const Tensor& grad, const Tensor& output, Int dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(grad), Argument(output), Argument(dim)};
-  return dispatch(prims_softmax_backward_symbol, arguments, at);
-}
-Tensor uniform(const Tensor& state, const Dims& size, Float low, Float high, Dtype dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(state), Argument(size), Argument(low), Argument(high), Argument(dtype)};
-  return dispatch(prims_uniform_symbol, arguments, at);
-}
-Tensor with_history(const Tensor& value, const Tensor& source, SourceLocation at) {
-  const Argument arguments[] = {Argument(value), Argument(source)};
-  return dispatch(prims_with_history_symbol, arguments, at);
-}
-}  // namespace prims
-Tensor TensorMethods::abs(SourceLocation at) const {
-  return fulgurite::abs(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::abs_(SourceLocation at) const {
-  return fulgurite::abs_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::acos(SourceLocation at) const {
-  return fulgurite::acos(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::acos_(SourceLocation at) const {
-  return fulgurite::acos_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::acosh(SourceLocation at) const {
-  return fulgurite::acosh(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::acosh_(SourceLocation at) const {
-  return fulgurite::acosh_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::adaptive_avg_pool1d(const Dims& output_size, SourceLocation at) const {
-  return fulgurite::nn::adaptive_avg_pool1d(static_cast<const Tensor&>(*this), output_size, at);
-}
-Tensor TensorMethods::adaptive_avg_pool2d(const Dims& output_size, SourceLocation at) const {
-  return fulgurite::nn::adaptive_avg_pool2d(static_cast<const Tensor&>(*this), output_size, at);
-}
-Tensor TensorMethods::adaptive_avg_pool3d(const Dims& output_size, SourceLocation at) const {
-  return fulgurite::nn::adaptive_avg_pool3d(static_cast<const Tensor&>(*this), output_size, at);
-}
-Tensor TensorMethods::adaptive_max_pool1d(const Dims& output_size, SourceLocation at) const {
-  return fulgurite::nn::adaptive_max_pool1d(static_cast<const Tensor&>(*this), output_size, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::adaptive_max_pool1d_with_indices(const Dims& output_size, SourceLocation at)
-    const {
-  return fulgurite::nn::adaptive_max_pool1d_with_indices(static_cast<const Tensor&>(*this), output_size, at);
-}
-Tensor TensorMethods::adaptive_max_pool2d(const Dims& output_size, SourceLocation at) const {
-  return fulgurite::nn::adaptive_max_pool2d(static_cast<const Tensor&>(*this), output_size, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::adaptive_max_pool2d_with_indices(const Dims& output_size, SourceLocation at)
-    const {
-  return fulgurite::nn::adaptive_max_pool2d_with_indices(static_cast<const Tensor&>(*this), output_size, at);
-}
-Tensor TensorMethods::adaptive_max_pool3d(const Dims& output_size, SourceLocation at) const {
-  return fulgurite::nn::adaptive_max_pool3d(static_cast<const Tensor&>(*this), output_size, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::adaptive_max_pool3d_with_indices(const Dims& output_size, SourceLocation at)
-    const {
-  return fulgurite::nn::adaptive_max_pool3d_with_indices(static_cast<const Tensor&>(*this), output_size, at);
-}
-Tensor TensorMethods::add(const Operand& other, const Operand& alpha, SourceLocation at) const {
-  return fulgurite::add(static_cast<const Tensor&>(*this), other, alpha, at);
-}
-Tensor TensorMethods::add_(const Operand& other, const Operand& alpha, SourceLocation at) const {
-  return fulgurite::add_(static_cast<const Tensor&>(*this), other, alpha, at);
-}
-Tensor TensorMethods::addbmm(const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand& alpha,
-    SourceLocation at) const {
-  return fulgurite::addbmm(static_cast<const Tensor&>(*this), batch1, batch2, beta, alpha, at);
-}
-Tensor TensorMethods::addbmm_(const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand& alpha,
-    SourceLocation at) const {
-  return fulgurite::addbmm_(static_cast<const Tensor&>(*this), batch1, batch2, beta, alpha, at);
-}
-Tensor TensorMethods::addcdiv(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
-    const {
-  return fulgurite::addcdiv(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
-}
-Tensor TensorMethods::addcdiv_(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
-    const {
-  return fulgurite::addcdiv_(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
-}
-Tensor TensorMethods::addcmul(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
-    const {
-  return fulgurite::addcmul(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
-}
-Tensor TensorMethods::addcmul_(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
-    const {
-  return fulgurite::addcmul_(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
-}
-Tensor TensorMethods::addmm(const Tensor& mat1, const Tensor& mat2, const Operand& beta, const Operand& alpha,
-    SourceLocation at) const {
-  return fulgurite::addmm(static_cast<const Tensor&>(*this), mat1, mat2, beta, alpha, at);
-}
-Tensor TensorMethods::addmm_(const Tensor& mat1, const Tensor& mat2, const Operand& beta, const Operand& alpha,
-    SourceLocation at) const {
-  return fulgurite::addmm_(static_cast<const Tensor&>(*this), mat1, mat2, beta, alpha, at);
-}
-Tensor TensorMethods::addmv(const Tensor& mat, const Tensor& vec, const Operand& beta, const Operand& alpha,
-    SourceLocation at) const {
-  return fulgurite::addmv(static_cast<const Tensor&>(*this), mat, vec, beta, alpha, at);
-}
-Tensor TensorMethods::addmv_(const Tensor& mat, const Tensor& vec, const Operand& beta, const Operand& alpha,
-    SourceLocation at) const {
-  return fulgurite::addmv_(static_cast<const Tensor&>(*this), mat, vec, beta, alpha, at);
-}
-Tensor TensorMethods::affine_grid(const Dims& size, std::optional<bool> align_corners, SourceLocation at) const {
-  return fulgurite::nn::affine_grid(static_cast<const Tensor&>(*this), size, align_corners, at);
-}
-Tensor TensorMethods::all(const Dims& dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::all(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::amax(const Dims& dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::amax(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::amin(const Dims& dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::amin(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::any(const Dims& dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::any(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::argmax(std::optional<Int> dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::argmax(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::argmin(std::optional<Int> dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::argmin(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::argsort(Int dim, bool descending, bool stable, SourceLocation at) const {
-  return fulgurite::argsort(static_cast<const Tensor&>(*this), dim, descending, stable, at);
-}
-Tensor TensorMethods::asin(SourceLocation at) const {
-  return fulgurite::asin(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::asin_(SourceLocation at) const {
-  return fulgurite::asin_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::asinh(SourceLocation at) const {
-  return fulgurite::asinh(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::asinh_(SourceLocation at) const {
-  return fulgurite::asinh_(static_cast<const Tensor&>(*this), at);
-}
+}  // namespace special
 
 }  // namespace fulgurite

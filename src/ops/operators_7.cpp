@@ -6,377 +6,374 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
-Tensor TensorMethods::atan(SourceLocation at) const {
-  return fulgurite::atan(static_cast<const Tensor&>(*this), at);
+namespace special {
+Tensor xlogy(const Operand& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(xlogy_symbol, arguments, at);
 }
-Tensor TensorMethods::atan_(SourceLocation at) const {
-  return fulgurite::atan_(static_cast<const Tensor&>(*this), at);
+Tensor xlogy_(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(xlogy_symbol, arguments, at);
 }
-Tensor TensorMethods::atan2(const Tensor& other, SourceLocation at) const {
-  return fulgurite::atan2(static_cast<const Tensor&>(*this), other, at);
+}  // namespace special
+namespace prims {
+std::tuple<Tensor, Tensor, Tensor> adamw(const Tensor& parameter, const Tensor& gradient, const Tensor& first_moment,
+    const Tensor& second_moment, const Tensor& step, const Tensor& learning_rate, Float beta1, Float beta2, Float eps,
+    Float weight_decay, SourceLocation at) {
+  const Argument arguments[] = {Argument(parameter), Argument(gradient), Argument(first_moment),
+      Argument(second_moment), Argument(step), Argument(learning_rate), Argument(beta1), Argument(beta2), Argument(eps),
+      Argument(weight_decay)};
+  Results results;
+  dispatch(prims_adamw_symbol, arguments, at, results);
+  return {results[0], results[1], results[2]};
 }
-Tensor TensorMethods::atan2_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::atan2_(static_cast<const Tensor&>(*this), other, at);
+Tensor adaptive_avg_pool(const Tensor& input, const Dims& output_size, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(output_size)};
+  return dispatch(prims_adaptive_avg_pool_symbol, arguments, at);
 }
-Tensor TensorMethods::atanh(SourceLocation at) const {
-  return fulgurite::atanh(static_cast<const Tensor&>(*this), at);
+Tensor adaptive_avg_pool_backward(const Tensor& grad, const Dims& size, SourceLocation at) {
+  const Argument arguments[] = {Argument(grad), Argument(size)};
+  return dispatch(prims_adaptive_avg_pool_backward_symbol, arguments, at);
 }
-Tensor TensorMethods::atanh_(SourceLocation at) const {
-  return fulgurite::atanh_(static_cast<const Tensor&>(*this), at);
+std::tuple<Tensor, Tensor> adaptive_max_pool(const Tensor& input, const Dims& output_size, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(output_size)};
+  Results results;
+  dispatch(prims_adaptive_max_pool_symbol, arguments, at, results);
+  return {results[0], results[1]};
 }
-Tensor TensorMethods::avg_pool1d(const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool
-    count_include_pad, SourceLocation at) const {
-  return fulgurite::nn::avg_pool1d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, ceil_mode, count_include_pad, at);
+Tensor as_strided(const Tensor& input, const Dims& size, const Dims& stride, Int storage_offset, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(size), Argument(stride), Argument(storage_offset)};
+  return dispatch(prims_as_strided_symbol, arguments, at);
 }
-Tensor TensorMethods::avg_pool2d(const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool
-    count_include_pad, std::optional<Int> divisor_override, SourceLocation at) const {
-  return fulgurite::nn::avg_pool2d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, at);
+Tensor avg_pool(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode,
+    bool count_include_pad, std::optional<Int> divisor_override, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(kernel_size), Argument(stride), Argument(padding),
+      Argument(ceil_mode), Argument(count_include_pad), Argument(divisor_override)};
+  return dispatch(prims_avg_pool_symbol, arguments, at);
 }
-Tensor TensorMethods::avg_pool3d(const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool
-    count_include_pad, std::optional<Int> divisor_override, SourceLocation at) const {
-  return fulgurite::nn::avg_pool3d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, at);
+Tensor avg_pool_backward(const Tensor& grad, const Dims& size, const Dims& kernel_size, const Dims& stride, const Dims&
+    padding, bool ceil_mode, bool count_include_pad, std::optional<Int> divisor_override, SourceLocation at) {
+  const Argument arguments[] = {Argument(grad), Argument(size), Argument(kernel_size), Argument(stride),
+      Argument(padding), Argument(ceil_mode), Argument(count_include_pad), Argument(divisor_override)};
+  return dispatch(prims_avg_pool_backward_symbol, arguments, at);
 }
-Tensor TensorMethods::baddbmm(const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand& alpha,
-    SourceLocation at) const {
-  return fulgurite::baddbmm(static_cast<const Tensor&>(*this), batch1, batch2, beta, alpha, at);
+Tensor convert_element_type(const Tensor& input, Dtype dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dtype)};
+  return dispatch(prims_convert_element_type_symbol, arguments, at);
 }
-Tensor TensorMethods::baddbmm_(const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand& alpha,
-    SourceLocation at) const {
-  return fulgurite::baddbmm_(static_cast<const Tensor&>(*this), batch1, batch2, beta, alpha, at);
+Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride, const Dims&
+    padding, const Dims& dilation, bool transposed, const Dims& output_padding, Int groups, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias), Argument(stride), Argument(padding),
+      Argument(dilation), Argument(transposed), Argument(output_padding), Argument(groups)};
+  return dispatch(prims_convolution_symbol, arguments, at);
 }
-Tensor TensorMethods::batch_norm(const Tensor& running_mean, const Tensor& running_var, const Tensor& weight, const
-    Tensor& bias, bool training, Float momentum, Float eps, SourceLocation at) const {
-  return fulgurite::nn::batch_norm(static_cast<const Tensor&>(*this), running_mean, running_var, weight, bias, training, momentum, eps, at);
+Tensor convolution_weight(const Tensor& grad, const Tensor& input, const Dims& kernel_size, const Dims& stride, const
+    Dims& padding, const Dims& dilation, Int groups, SourceLocation at) {
+  const Argument arguments[] = {Argument(grad), Argument(input), Argument(kernel_size), Argument(stride),
+      Argument(padding), Argument(dilation), Argument(groups)};
+  return dispatch(prims_convolution_weight_symbol, arguments, at);
 }
-Tensor TensorMethods::bilinear(const Tensor& input2, const Tensor& weight, const Tensor& bias, SourceLocation at) const
-    {
-  return fulgurite::nn::bilinear(static_cast<const Tensor&>(*this), input2, weight, bias, at);
+Tensor copy_(const Tensor& source, const Tensor& destination, SourceLocation at) {
+  const Argument arguments[] = {Argument(source), Argument(destination)};
+  return dispatch(prims_copy__symbol, arguments, at);
 }
-Tensor TensorMethods::binary_cross_entropy(const Tensor& target, const Tensor& weight, std::optional<bool> size_average,
-    std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
-  return fulgurite::nn::binary_cross_entropy(static_cast<const Tensor&>(*this), target, weight, size_average, reduce, reduction, at);
+Tensor embedding_backward(const Tensor& grad, const Tensor& indices, Int num_embeddings, Int padding_idx, SourceLocation
+    at) {
+  const Argument arguments[] = {Argument(grad), Argument(indices), Argument(num_embeddings), Argument(padding_idx)};
+  return dispatch(prims_embedding_backward_symbol, arguments, at);
 }
-Tensor TensorMethods::binary_cross_entropy_with_logits(const Tensor& target, const Tensor& weight, std::optional<bool>
-    size_average, std::optional<bool> reduce, std::string_view reduction, const Tensor& pos_weight, SourceLocation at)
+Tensor gelu_backward(const Tensor& grad, const Tensor& input, std::string_view approximate, SourceLocation at) {
+  const Argument arguments[] = {Argument(grad), Argument(input), Argument(approximate)};
+  return dispatch(prims_gelu_backward_symbol, arguments, at);
+}
+Tensor index(const Tensor& input, const std::vector<Tensor>& indices, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(indices)};
+  return dispatch(prims_index_symbol, arguments, at);
+}
+Tensor index_put(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(indices), Argument(values), Argument(accumulate)};
+  return dispatch(prims_index_put_symbol, arguments, at);
+}
+Tensor integer_tensor(const Dims& values, SourceLocation at) {
+  const Argument arguments[] = {Argument(values)};
+  return dispatch(prims_integer_tensor_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor, Tensor> layer_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight,
+    const Tensor& bias, Float eps, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(normalized_shape), Argument(weight), Argument(bias),
+      Argument(eps)};
+  Results results;
+  dispatch(prims_layer_norm_symbol, arguments, at, results);
+  return {results[0], results[1], results[2]};
+}
+std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& mean,
+    const Tensor& rstd, const Tensor& weight, const Dims& normalized_shape, SourceLocation at) {
+  const Argument arguments[] = {Argument(grad), Argument(input), Argument(mean), Argument(rstd), Argument(weight),
+      Argument(normalized_shape)};
+  Results results;
+  dispatch(prims_layer_norm_backward_symbol, arguments, at, results);
+  return {results[0], results[1], results[2]};
+}
+Tensor linear_recurrence(const Tensor& input, const Tensor& factor, Int dim, bool reverse, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(factor), Argument(dim), Argument(reverse)};
+  return dispatch(prims_linear_recurrence_symbol, arguments, at);
+}
+Tensor log_softmax_backward(const Tensor& grad, const Tensor& output, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(grad), Argument(output), Argument(dim)};
+  return dispatch(prims_log_softmax_backward_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> max_pool(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims&
+    padding, const Dims& dilation, bool ceil_mode, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(kernel_size), Argument(stride), Argument(padding),
+      Argument(dilation), Argument(ceil_mode)};
+  Results results;
+  dispatch(prims_max_pool_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+std::tuple<Tensor, Tensor> max_with_indices(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
+  Results results;
+  dispatch(prims_max_with_indices_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+std::tuple<Tensor, Tensor> median_with_indices(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
+  Results results;
+  dispatch(prims_median_with_indices_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+std::tuple<Tensor, Tensor> min_with_indices(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
+  Results results;
+  dispatch(prims_min_with_indices_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+std::tuple<Tensor, Tensor> nanmedian_with_indices(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
+  Results results;
+  dispatch(prims_nanmedian_with_indices_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor nll_loss_backward(const Tensor& grad, const Tensor& target, const Tensor& weight, Int classes, Int ignore_index,
+    std::string_view reduction, SourceLocation at) {
+  const Argument arguments[] = {Argument(grad), Argument(target), Argument(weight), Argument(classes),
+      Argument(ignore_index), Argument(reduction)};
+  return dispatch(prims_nll_loss_backward_symbol, arguments, at);
+}
+Tensor no_gradient(const Tensor& cotangent, std::string_view message, SourceLocation at) {
+  const Argument arguments[] = {Argument(cotangent), Argument(message)};
+  return dispatch(prims_no_gradient_symbol, arguments, at);
+}
+Tensor normal(const Tensor& state, const Dims& size, Float mean, Float std, Dtype dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(state), Argument(size), Argument(mean), Argument(std), Argument(dtype)};
+  return dispatch(prims_normal_symbol, arguments, at);
+}
+Tensor once_differentiable(const Tensor& gradient, std::string_view function, SourceLocation at) {
+  const Argument arguments[] = {Argument(gradient), Argument(function)};
+  return dispatch(prims_once_differentiable_symbol, arguments, at);
+}
+Tensor one_hot(const Tensor& input, Int num_classes, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(num_classes)};
+  return dispatch(prims_one_hot_symbol, arguments, at);
+}
+Tensor pad(const Tensor& input, const Dims& low, const Dims& high, Float value, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(low), Argument(high), Argument(value)};
+  return dispatch(prims_pad_symbol, arguments, at);
+}
+Tensor random_integers(const Tensor& state, const Dims& size, Int low, Int high, Dtype dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(state), Argument(size), Argument(low), Argument(high), Argument(dtype)};
+  return dispatch(prims_random_integers_symbol, arguments, at);
+}
+Tensor random_state(Int increment, SourceLocation at) {
+  const Argument arguments[] = {Argument(increment)};
+  return dispatch(prims_random_state_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+    const Tensor& mask, bool is_causal, Float scale, SourceLocation at) {
+  const Argument arguments[] = {Argument(query), Argument(key), Argument(value), Argument(mask), Argument(is_causal),
+      Argument(scale)};
+  Results results;
+  dispatch(prims_scaled_dot_product_attention_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+std::tuple<Tensor, Tensor, Tensor> scaled_dot_product_attention_backward(const Tensor& grad, const Tensor& query, const
+    Tensor& key, const Tensor& value, const Tensor& logsumexp, const Tensor& mask, bool is_causal, Float scale,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(grad), Argument(query), Argument(key), Argument(value), Argument(logsumexp),
+      Argument(mask), Argument(is_causal), Argument(scale)};
+  Results results;
+  dispatch(prims_scaled_dot_product_attention_backward_symbol, arguments, at, results);
+  return {results[0], results[1], results[2]};
+}
+Tensor slice(const Tensor& input, Int dim, std::optional<Int> start, std::optional<Int> end, Int step, SourceLocation
+    at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(start), Argument(end), Argument(step)};
+  return dispatch(prims_slice_symbol, arguments, at);
+}
+Tensor softmax_backward(const Tensor& grad, const Tensor& output, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(grad), Argument(output), Argument(dim)};
+  return dispatch(prims_softmax_backward_symbol, arguments, at);
+}
+Tensor uniform(const Tensor& state, const Dims& size, Float low, Float high, Dtype dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(state), Argument(size), Argument(low), Argument(high), Argument(dtype)};
+  return dispatch(prims_uniform_symbol, arguments, at);
+}
+Tensor with_history(const Tensor& value, const Tensor& source, SourceLocation at) {
+  const Argument arguments[] = {Argument(value), Argument(source)};
+  return dispatch(prims_with_history_symbol, arguments, at);
+}
+}  // namespace prims
+Tensor TensorMethods::abs(SourceLocation at) const {
+  return fulgurite::abs(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::abs_(SourceLocation at) const {
+  return fulgurite::abs_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::absolute(SourceLocation at) const {
+  return fulgurite::absolute(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::absolute_(SourceLocation at) const {
+  return fulgurite::absolute_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::acos(SourceLocation at) const {
+  return fulgurite::acos(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::acos_(SourceLocation at) const {
+  return fulgurite::acos_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::acosh(SourceLocation at) const {
+  return fulgurite::acosh(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::acosh_(SourceLocation at) const {
+  return fulgurite::acosh_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::adaptive_avg_pool1d(const Dims& output_size, SourceLocation at) const {
+  return fulgurite::nn::adaptive_avg_pool1d(static_cast<const Tensor&>(*this), output_size, at);
+}
+Tensor TensorMethods::adaptive_avg_pool2d(const Dims& output_size, SourceLocation at) const {
+  return fulgurite::nn::adaptive_avg_pool2d(static_cast<const Tensor&>(*this), output_size, at);
+}
+Tensor TensorMethods::adaptive_avg_pool3d(const Dims& output_size, SourceLocation at) const {
+  return fulgurite::nn::adaptive_avg_pool3d(static_cast<const Tensor&>(*this), output_size, at);
+}
+Tensor TensorMethods::adaptive_max_pool1d(const Dims& output_size, SourceLocation at) const {
+  return fulgurite::nn::adaptive_max_pool1d(static_cast<const Tensor&>(*this), output_size, at);
+}
+std::tuple<Tensor, Tensor> TensorMethods::adaptive_max_pool1d_with_indices(const Dims& output_size, SourceLocation at)
     const {
-  return fulgurite::nn::binary_cross_entropy_with_logits(static_cast<const Tensor&>(*this), target, weight, size_average, reduce, reduction, pos_weight, at);
+  return fulgurite::nn::adaptive_max_pool1d_with_indices(static_cast<const Tensor&>(*this), output_size, at);
 }
-Tensor TensorMethods::bitwise_and(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_and(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::adaptive_max_pool2d(const Dims& output_size, SourceLocation at) const {
+  return fulgurite::nn::adaptive_max_pool2d(static_cast<const Tensor&>(*this), output_size, at);
 }
-Tensor TensorMethods::bitwise_and_(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_and_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_left_shift(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_left_shift(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_left_shift_(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_left_shift_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_not(SourceLocation at) const {
-  return fulgurite::bitwise_not(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::bitwise_not_(SourceLocation at) const {
-  return fulgurite::bitwise_not_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::bitwise_or(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_or(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_or_(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_or_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_right_shift(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_right_shift(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_right_shift_(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_right_shift_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_xor(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_xor(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bitwise_xor_(const Operand& other, SourceLocation at) const {
-  return fulgurite::bitwise_xor_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::bmm(const Tensor& mat2, SourceLocation at) const {
-  return fulgurite::bmm(static_cast<const Tensor&>(*this), mat2, at);
-}
-Tensor TensorMethods::broadcast_to(const Dims& size, SourceLocation at) const {
-  return fulgurite::broadcast_to(static_cast<const Tensor&>(*this), size, at);
-}
-Tensor TensorMethods::bucketize(const Tensor& boundaries, bool out_int32, bool right, SourceLocation at) const {
-  return fulgurite::bucketize(static_cast<const Tensor&>(*this), boundaries, out_int32, right, at);
-}
-Tensor TensorMethods::ceil(SourceLocation at) const {
-  return fulgurite::ceil(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::ceil_(SourceLocation at) const {
-  return fulgurite::ceil_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::celu(Float alpha, bool inplace, SourceLocation at) const {
-  return fulgurite::nn::celu(static_cast<const Tensor&>(*this), alpha, inplace, at);
-}
-Tensor TensorMethods::celu_(Float alpha, bool inplace, SourceLocation at) const {
-  return fulgurite::nn::celu_(static_cast<const Tensor&>(*this), alpha, inplace, at);
-}
-Tensor TensorMethods::channel_shuffle(Int groups, SourceLocation at) const {
-  return fulgurite::channel_shuffle(static_cast<const Tensor&>(*this), groups, at);
-}
-std::vector<Tensor> TensorMethods::chunk(Int chunks, Int dim, SourceLocation at) const {
-  return fulgurite::chunk(static_cast<const Tensor&>(*this), chunks, dim, at);
-}
-Tensor TensorMethods::clamp(const Operand& min, const Operand& max, SourceLocation at) const {
-  return fulgurite::clamp(static_cast<const Tensor&>(*this), min, max, at);
-}
-Tensor TensorMethods::clamp_(const Operand& min, const Operand& max, SourceLocation at) const {
-  return fulgurite::clamp_(static_cast<const Tensor&>(*this), min, max, at);
-}
-Tensor TensorMethods::clamp_max(const Operand& max, SourceLocation at) const {
-  return fulgurite::clamp_max(static_cast<const Tensor&>(*this), max, at);
-}
-Tensor TensorMethods::clamp_max_(const Operand& max, SourceLocation at) const {
-  return fulgurite::clamp_max_(static_cast<const Tensor&>(*this), max, at);
-}
-Tensor TensorMethods::clamp_min(const Operand& min, SourceLocation at) const {
-  return fulgurite::clamp_min(static_cast<const Tensor&>(*this), min, at);
-}
-Tensor TensorMethods::clamp_min_(const Operand& min, SourceLocation at) const {
-  return fulgurite::clamp_min_(static_cast<const Tensor&>(*this), min, at);
-}
-Tensor TensorMethods::clone(SourceLocation at) const {
-  return fulgurite::clone(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::constant_pad_nd(const Dims& pad, const Operand& value, SourceLocation at) const {
-  return fulgurite::constant_pad_nd(static_cast<const Tensor&>(*this), pad, value, at);
-}
-Tensor TensorMethods::contiguous(SourceLocation at) const {
-  return fulgurite::contiguous(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::conv1d(const Tensor& weight, const Tensor& bias, const Dims& stride, const Padding& padding, const
-    Dims& dilation, Int groups, SourceLocation at) const {
-  return fulgurite::nn::conv1d(static_cast<const Tensor&>(*this), weight, bias, stride, padding, dilation, groups, at);
-}
-Tensor TensorMethods::conv2d(const Tensor& weight, const Tensor& bias, const Dims& stride, const Padding& padding, const
-    Dims& dilation, Int groups, SourceLocation at) const {
-  return fulgurite::nn::conv2d(static_cast<const Tensor&>(*this), weight, bias, stride, padding, dilation, groups, at);
-}
-Tensor TensorMethods::conv3d(const Tensor& weight, const Tensor& bias, const Dims& stride, const Padding& padding, const
-    Dims& dilation, Int groups, SourceLocation at) const {
-  return fulgurite::nn::conv3d(static_cast<const Tensor&>(*this), weight, bias, stride, padding, dilation, groups, at);
-}
-Tensor TensorMethods::conv_transpose1d(const Tensor& weight, const Tensor& bias, const Dims& stride, const Dims&
-    padding, const Dims& output_padding, Int groups, const Dims& dilation, SourceLocation at) const {
-  return fulgurite::nn::conv_transpose1d(static_cast<const Tensor&>(*this), weight, bias, stride, padding, output_padding, groups, dilation, at);
-}
-Tensor TensorMethods::conv_transpose2d(const Tensor& weight, const Tensor& bias, const Dims& stride, const Dims&
-    padding, const Dims& output_padding, Int groups, const Dims& dilation, SourceLocation at) const {
-  return fulgurite::nn::conv_transpose2d(static_cast<const Tensor&>(*this), weight, bias, stride, padding, output_padding, groups, dilation, at);
-}
-Tensor TensorMethods::conv_transpose3d(const Tensor& weight, const Tensor& bias, const Dims& stride, const Dims&
-    padding, const Dims& output_padding, Int groups, const Dims& dilation, SourceLocation at) const {
-  return fulgurite::nn::conv_transpose3d(static_cast<const Tensor&>(*this), weight, bias, stride, padding, output_padding, groups, dilation, at);
-}
-Tensor TensorMethods::copysign(const Operand& other, SourceLocation at) const {
-  return fulgurite::copysign(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::copysign_(const Operand& other, SourceLocation at) const {
-  return fulgurite::copysign_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::cos(SourceLocation at) const {
-  return fulgurite::cos(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::cos_(SourceLocation at) const {
-  return fulgurite::cos_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::cosh(SourceLocation at) const {
-  return fulgurite::cosh(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::cosh_(SourceLocation at) const {
-  return fulgurite::cosh_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::cosine_similarity(const Tensor& x2, Int dim, Float eps, SourceLocation at) const {
-  return fulgurite::nn::cosine_similarity(static_cast<const Tensor&>(*this), x2, dim, eps, at);
-}
-Tensor TensorMethods::count_nonzero(const Dims& dim, SourceLocation at) const {
-  return fulgurite::count_nonzero(static_cast<const Tensor&>(*this), dim, at);
-}
-Tensor TensorMethods::cross_entropy(const Tensor& target, const Tensor& weight, std::optional<bool> size_average, Int
-    ignore_index, std::optional<bool> reduce, std::string_view reduction, Float label_smoothing, SourceLocation at)
+std::tuple<Tensor, Tensor> TensorMethods::adaptive_max_pool2d_with_indices(const Dims& output_size, SourceLocation at)
     const {
-  return fulgurite::nn::cross_entropy(static_cast<const Tensor&>(*this), target, weight, size_average, ignore_index, reduce, reduction, label_smoothing, at);
+  return fulgurite::nn::adaptive_max_pool2d_with_indices(static_cast<const Tensor&>(*this), output_size, at);
 }
-std::tuple<Tensor, Tensor> TensorMethods::cummax(Int dim, SourceLocation at) const {
-  return fulgurite::cummax(static_cast<const Tensor&>(*this), dim, at);
+Tensor TensorMethods::adaptive_max_pool3d(const Dims& output_size, SourceLocation at) const {
+  return fulgurite::nn::adaptive_max_pool3d(static_cast<const Tensor&>(*this), output_size, at);
 }
-std::tuple<Tensor, Tensor> TensorMethods::cummin(Int dim, SourceLocation at) const {
-  return fulgurite::cummin(static_cast<const Tensor&>(*this), dim, at);
+std::tuple<Tensor, Tensor> TensorMethods::adaptive_max_pool3d_with_indices(const Dims& output_size, SourceLocation at)
+    const {
+  return fulgurite::nn::adaptive_max_pool3d_with_indices(static_cast<const Tensor&>(*this), output_size, at);
 }
-Tensor TensorMethods::cumprod(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::cumprod(static_cast<const Tensor&>(*this), dim, dtype, at);
+Tensor TensorMethods::add(const Operand& other, const Operand& alpha, SourceLocation at) const {
+  return fulgurite::add(static_cast<const Tensor&>(*this), other, alpha, at);
 }
-Tensor TensorMethods::cumprod_(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::cumprod_(static_cast<const Tensor&>(*this), dim, dtype, at);
+Tensor TensorMethods::add_(const Operand& other, const Operand& alpha, SourceLocation at) const {
+  return fulgurite::add_(static_cast<const Tensor&>(*this), other, alpha, at);
 }
-Tensor TensorMethods::cumsum(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::cumsum(static_cast<const Tensor&>(*this), dim, dtype, at);
+Tensor TensorMethods::addbmm(const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand& alpha,
+    SourceLocation at) const {
+  return fulgurite::addbmm(static_cast<const Tensor&>(*this), batch1, batch2, beta, alpha, at);
 }
-Tensor TensorMethods::cumsum_(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::cumsum_(static_cast<const Tensor&>(*this), dim, dtype, at);
+Tensor TensorMethods::addbmm_(const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand& alpha,
+    SourceLocation at) const {
+  return fulgurite::addbmm_(static_cast<const Tensor&>(*this), batch1, batch2, beta, alpha, at);
 }
-Tensor TensorMethods::deg2rad(SourceLocation at) const {
-  return fulgurite::deg2rad(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::addcdiv(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
+    const {
+  return fulgurite::addcdiv(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
 }
-Tensor TensorMethods::deg2rad_(SourceLocation at) const {
-  return fulgurite::deg2rad_(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::addcdiv_(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
+    const {
+  return fulgurite::addcdiv_(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
 }
-Tensor TensorMethods::diag(Int diagonal, SourceLocation at) const {
-  return fulgurite::diag(static_cast<const Tensor&>(*this), diagonal, at);
+Tensor TensorMethods::addcmul(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
+    const {
+  return fulgurite::addcmul(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
 }
-Tensor TensorMethods::diag_embed(Int offset, Int dim1, Int dim2, SourceLocation at) const {
-  return fulgurite::diag_embed(static_cast<const Tensor&>(*this), offset, dim1, dim2, at);
+Tensor TensorMethods::addcmul_(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
+    const {
+  return fulgurite::addcmul_(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
 }
-Tensor TensorMethods::diagonal(Int offset, Int dim1, Int dim2, SourceLocation at) const {
-  return fulgurite::diagonal(static_cast<const Tensor&>(*this), offset, dim1, dim2, at);
+Tensor TensorMethods::addmm(const Tensor& mat1, const Tensor& mat2, const Operand& beta, const Operand& alpha,
+    SourceLocation at) const {
+  return fulgurite::addmm(static_cast<const Tensor&>(*this), mat1, mat2, beta, alpha, at);
 }
-Tensor TensorMethods::digamma(SourceLocation at) const {
-  return fulgurite::digamma(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::addmm_(const Tensor& mat1, const Tensor& mat2, const Operand& beta, const Operand& alpha,
+    SourceLocation at) const {
+  return fulgurite::addmm_(static_cast<const Tensor&>(*this), mat1, mat2, beta, alpha, at);
 }
-Tensor TensorMethods::digamma_(SourceLocation at) const {
-  return fulgurite::digamma_(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::addmv(const Tensor& mat, const Tensor& vec, const Operand& beta, const Operand& alpha,
+    SourceLocation at) const {
+  return fulgurite::addmv(static_cast<const Tensor&>(*this), mat, vec, beta, alpha, at);
 }
-Tensor TensorMethods::div(const Operand& other, std::string_view rounding_mode, SourceLocation at) const {
-  return fulgurite::div(static_cast<const Tensor&>(*this), other, rounding_mode, at);
+Tensor TensorMethods::addmv_(const Tensor& mat, const Tensor& vec, const Operand& beta, const Operand& alpha,
+    SourceLocation at) const {
+  return fulgurite::addmv_(static_cast<const Tensor&>(*this), mat, vec, beta, alpha, at);
 }
-Tensor TensorMethods::div_(const Operand& other, std::string_view rounding_mode, SourceLocation at) const {
-  return fulgurite::div_(static_cast<const Tensor&>(*this), other, rounding_mode, at);
+Tensor TensorMethods::affine_grid(const Dims& size, std::optional<bool> align_corners, SourceLocation at) const {
+  return fulgurite::nn::affine_grid(static_cast<const Tensor&>(*this), size, align_corners, at);
 }
-Tensor TensorMethods::dot(const Tensor& tensor, SourceLocation at) const {
-  return fulgurite::dot(static_cast<const Tensor&>(*this), tensor, at);
+Tensor TensorMethods::all(const Dims& dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::all(static_cast<const Tensor&>(*this), dim, keepdim, at);
 }
-Tensor TensorMethods::dropout(Float p, bool training, bool inplace, SourceLocation at) const {
-  return fulgurite::nn::dropout(static_cast<const Tensor&>(*this), p, training, inplace, at);
+Tensor TensorMethods::amax(const Dims& dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::amax(static_cast<const Tensor&>(*this), dim, keepdim, at);
 }
-Tensor TensorMethods::elu(Float alpha, bool inplace, SourceLocation at) const {
-  return fulgurite::nn::elu(static_cast<const Tensor&>(*this), alpha, inplace, at);
+Tensor TensorMethods::amin(const Dims& dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::amin(static_cast<const Tensor&>(*this), dim, keepdim, at);
 }
-Tensor TensorMethods::elu_(Float alpha, bool inplace, SourceLocation at) const {
-  return fulgurite::nn::elu_(static_cast<const Tensor&>(*this), alpha, inplace, at);
+Tensor TensorMethods::any(const Dims& dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::any(static_cast<const Tensor&>(*this), dim, keepdim, at);
 }
-Tensor TensorMethods::embedding(const Tensor& weight, std::optional<Int> padding_idx, std::optional<Float> max_norm,
-    Float norm_type, bool scale_grad_by_freq, bool sparse, SourceLocation at) const {
-  return fulgurite::nn::embedding(static_cast<const Tensor&>(*this), weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, at);
+Tensor TensorMethods::arccos(SourceLocation at) const {
+  return fulgurite::arccos(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::eq(const Operand& other, SourceLocation at) const {
-  return fulgurite::eq(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::arccos_(SourceLocation at) const {
+  return fulgurite::arccos_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::eq_(const Operand& other, SourceLocation at) const {
-  return fulgurite::eq_(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::arccosh(SourceLocation at) const {
+  return fulgurite::arccosh(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::erf(SourceLocation at) const {
-  return fulgurite::erf(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::arccosh_(SourceLocation at) const {
+  return fulgurite::arccosh_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::erf_(SourceLocation at) const {
-  return fulgurite::erf_(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::arcsin(SourceLocation at) const {
+  return fulgurite::arcsin(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::erfc(SourceLocation at) const {
-  return fulgurite::erfc(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::arcsin_(SourceLocation at) const {
+  return fulgurite::arcsin_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::erfc_(SourceLocation at) const {
-  return fulgurite::erfc_(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::arcsinh(SourceLocation at) const {
+  return fulgurite::arcsinh(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::erfinv(SourceLocation at) const {
-  return fulgurite::erfinv(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::arcsinh_(SourceLocation at) const {
+  return fulgurite::arcsinh_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::erfinv_(SourceLocation at) const {
-  return fulgurite::erfinv_(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::arctan(SourceLocation at) const {
+  return fulgurite::arctan(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::exp(SourceLocation at) const {
-  return fulgurite::exp(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::arctan_(SourceLocation at) const {
+  return fulgurite::arctan_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::exp_(SourceLocation at) const {
-  return fulgurite::exp_(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::arctan2(const Tensor& other, SourceLocation at) const {
+  return fulgurite::arctan2(static_cast<const Tensor&>(*this), other, at);
 }
-Tensor TensorMethods::exp2(SourceLocation at) const {
-  return fulgurite::exp2(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::exp2_(SourceLocation at) const {
-  return fulgurite::exp2_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::expand(const Dims& size, SourceLocation at) const {
-  return fulgurite::expand(static_cast<const Tensor&>(*this), size, at);
-}
-Tensor TensorMethods::expand_as(const Tensor& other, SourceLocation at) const {
-  return fulgurite::expand_as(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::expm1(SourceLocation at) const {
-  return fulgurite::expm1(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::expm1_(SourceLocation at) const {
-  return fulgurite::expm1_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::flatten(Int start_dim, Int end_dim, SourceLocation at) const {
-  return fulgurite::flatten(static_cast<const Tensor&>(*this), start_dim, end_dim, at);
-}
-Tensor TensorMethods::flip(const Dims& dims, SourceLocation at) const {
-  return fulgurite::flip(static_cast<const Tensor&>(*this), dims, at);
-}
-Tensor TensorMethods::floor(SourceLocation at) const {
-  return fulgurite::floor(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::floor_(SourceLocation at) const {
-  return fulgurite::floor_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::floor_divide(const Operand& other, SourceLocation at) const {
-  return fulgurite::floor_divide(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::floor_divide_(const Operand& other, SourceLocation at) const {
-  return fulgurite::floor_divide_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::fmax(const Tensor& other, SourceLocation at) const {
-  return fulgurite::fmax(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::fmax_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::fmax_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::fmin(const Tensor& other, SourceLocation at) const {
-  return fulgurite::fmin(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::fmin_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::fmin_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::fmod(const Operand& other, SourceLocation at) const {
-  return fulgurite::fmod(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::fmod_(const Operand& other, SourceLocation at) const {
-  return fulgurite::fmod_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::fold(const Dims& output_size, const Dims& kernel_size, const Dims& dilation, const Dims& padding,
-    const Dims& stride, SourceLocation at) const {
-  return fulgurite::nn::fold(static_cast<const Tensor&>(*this), output_size, kernel_size, dilation, padding, stride, at);
-}
-Tensor TensorMethods::frac(SourceLocation at) const {
-  return fulgurite::frac(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::frac_(SourceLocation at) const {
-  return fulgurite::frac_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::gather(Int dim, const Tensor& index, SourceLocation at) const {
-  return fulgurite::gather(static_cast<const Tensor&>(*this), dim, index, at);
-}
-Tensor TensorMethods::gaussian_nll_loss(const Tensor& target, const Tensor& var, bool full, Float eps, std::string_view
-    reduction, SourceLocation at) const {
-  return fulgurite::nn::gaussian_nll_loss(static_cast<const Tensor&>(*this), target, var, full, eps, reduction, at);
-}
-Tensor TensorMethods::ge(const Operand& other, SourceLocation at) const {
-  return fulgurite::ge(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::ge_(const Operand& other, SourceLocation at) const {
-  return fulgurite::ge_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::gelu(std::string_view approximate, SourceLocation at) const {
-  return fulgurite::nn::gelu(static_cast<const Tensor&>(*this), approximate, at);
-}
-Tensor TensorMethods::gelu_(std::string_view approximate, SourceLocation at) const {
-  return fulgurite::nn::gelu_(static_cast<const Tensor&>(*this), approximate, at);
+Tensor TensorMethods::arctan2_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::arctan2_(static_cast<const Tensor&>(*this), other, at);
 }
 
 }  // namespace fulgurite

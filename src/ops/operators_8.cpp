@@ -6,375 +6,375 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
-Tensor TensorMethods::glu(Int dim, SourceLocation at) const {
-  return fulgurite::nn::glu(static_cast<const Tensor&>(*this), dim, at);
+Tensor TensorMethods::arctanh(SourceLocation at) const {
+  return fulgurite::arctanh(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::grid_sample(const Tensor& grid, std::string_view mode, std::string_view padding_mode,
-    std::optional<bool> align_corners, SourceLocation at) const {
-  return fulgurite::nn::grid_sample(static_cast<const Tensor&>(*this), grid, mode, padding_mode, align_corners, at);
+Tensor TensorMethods::arctanh_(SourceLocation at) const {
+  return fulgurite::arctanh_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::group_norm(Int num_groups, const Tensor& weight, const Tensor& bias, Float eps, SourceLocation at)
-    const {
-  return fulgurite::nn::group_norm(static_cast<const Tensor&>(*this), num_groups, weight, bias, eps, at);
+Tensor TensorMethods::argmax(std::optional<Int> dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::argmax(static_cast<const Tensor&>(*this), dim, keepdim, at);
 }
-Tensor TensorMethods::gt(const Operand& other, SourceLocation at) const {
-  return fulgurite::gt(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::argmin(std::optional<Int> dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::argmin(static_cast<const Tensor&>(*this), dim, keepdim, at);
 }
-Tensor TensorMethods::gt_(const Operand& other, SourceLocation at) const {
-  return fulgurite::gt_(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::argsort(Int dim, bool descending, bool stable, SourceLocation at) const {
+  return fulgurite::argsort(static_cast<const Tensor&>(*this), dim, descending, stable, at);
 }
-Tensor TensorMethods::hardshrink(Float lambd, SourceLocation at) const {
-  return fulgurite::nn::hardshrink(static_cast<const Tensor&>(*this), lambd, at);
+Tensor TensorMethods::asin(SourceLocation at) const {
+  return fulgurite::asin(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::hardshrink_(Float lambd, SourceLocation at) const {
-  return fulgurite::nn::hardshrink_(static_cast<const Tensor&>(*this), lambd, at);
+Tensor TensorMethods::asin_(SourceLocation at) const {
+  return fulgurite::asin_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::hardsigmoid(bool inplace, SourceLocation at) const {
-  return fulgurite::nn::hardsigmoid(static_cast<const Tensor&>(*this), inplace, at);
+Tensor TensorMethods::asinh(SourceLocation at) const {
+  return fulgurite::asinh(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::hardsigmoid_(bool inplace, SourceLocation at) const {
-  return fulgurite::nn::hardsigmoid_(static_cast<const Tensor&>(*this), inplace, at);
+Tensor TensorMethods::asinh_(SourceLocation at) const {
+  return fulgurite::asinh_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::hardswish(bool inplace, SourceLocation at) const {
-  return fulgurite::nn::hardswish(static_cast<const Tensor&>(*this), inplace, at);
+Tensor TensorMethods::atan(SourceLocation at) const {
+  return fulgurite::atan(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::hardswish_(bool inplace, SourceLocation at) const {
-  return fulgurite::nn::hardswish_(static_cast<const Tensor&>(*this), inplace, at);
+Tensor TensorMethods::atan_(SourceLocation at) const {
+  return fulgurite::atan_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::hardtanh(Float min_val, Float max_val, bool inplace, SourceLocation at) const {
-  return fulgurite::nn::hardtanh(static_cast<const Tensor&>(*this), min_val, max_val, inplace, at);
+Tensor TensorMethods::atan2(const Tensor& other, SourceLocation at) const {
+  return fulgurite::atan2(static_cast<const Tensor&>(*this), other, at);
 }
-Tensor TensorMethods::hardtanh_(Float min_val, Float max_val, bool inplace, SourceLocation at) const {
-  return fulgurite::nn::hardtanh_(static_cast<const Tensor&>(*this), min_val, max_val, inplace, at);
+Tensor TensorMethods::atan2_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::atan2_(static_cast<const Tensor&>(*this), other, at);
 }
-Tensor TensorMethods::heaviside(const Tensor& values, SourceLocation at) const {
-  return fulgurite::heaviside(static_cast<const Tensor&>(*this), values, at);
+Tensor TensorMethods::atanh(SourceLocation at) const {
+  return fulgurite::atanh(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::heaviside_(const Tensor& values, SourceLocation at) const {
-  return fulgurite::heaviside_(static_cast<const Tensor&>(*this), values, at);
+Tensor TensorMethods::atanh_(SourceLocation at) const {
+  return fulgurite::atanh_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::hinge_embedding_loss(const Tensor& target, Float margin, std::optional<bool> size_average,
-    std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
-  return fulgurite::nn::hinge_embedding_loss(static_cast<const Tensor&>(*this), target, margin, size_average, reduce, reduction, at);
+Tensor TensorMethods::avg_pool1d(const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool
+    count_include_pad, SourceLocation at) const {
+  return fulgurite::nn::avg_pool1d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, ceil_mode, count_include_pad, at);
 }
-Tensor TensorMethods::huber_loss(const Tensor& target, std::string_view reduction, Float delta, SourceLocation at) const
+Tensor TensorMethods::avg_pool2d(const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool
+    count_include_pad, std::optional<Int> divisor_override, SourceLocation at) const {
+  return fulgurite::nn::avg_pool2d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, at);
+}
+Tensor TensorMethods::avg_pool3d(const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool
+    count_include_pad, std::optional<Int> divisor_override, SourceLocation at) const {
+  return fulgurite::nn::avg_pool3d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, at);
+}
+Tensor TensorMethods::baddbmm(const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand& alpha,
+    SourceLocation at) const {
+  return fulgurite::baddbmm(static_cast<const Tensor&>(*this), batch1, batch2, beta, alpha, at);
+}
+Tensor TensorMethods::baddbmm_(const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand& alpha,
+    SourceLocation at) const {
+  return fulgurite::baddbmm_(static_cast<const Tensor&>(*this), batch1, batch2, beta, alpha, at);
+}
+Tensor TensorMethods::batch_norm(const Tensor& running_mean, const Tensor& running_var, const Tensor& weight, const
+    Tensor& bias, bool training, Float momentum, Float eps, SourceLocation at) const {
+  return fulgurite::nn::batch_norm(static_cast<const Tensor&>(*this), running_mean, running_var, weight, bias, training, momentum, eps, at);
+}
+Tensor TensorMethods::bilinear(const Tensor& input2, const Tensor& weight, const Tensor& bias, SourceLocation at) const
     {
-  return fulgurite::nn::huber_loss(static_cast<const Tensor&>(*this), target, reduction, delta, at);
+  return fulgurite::nn::bilinear(static_cast<const Tensor&>(*this), input2, weight, bias, at);
 }
-Tensor TensorMethods::hypot(const Tensor& other, SourceLocation at) const {
-  return fulgurite::hypot(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::binary_cross_entropy(const Tensor& target, const Tensor& weight, std::optional<bool> size_average,
+    std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
+  return fulgurite::nn::binary_cross_entropy(static_cast<const Tensor&>(*this), target, weight, size_average, reduce, reduction, at);
 }
-Tensor TensorMethods::hypot_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::hypot_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::index_add(Int dim, const Tensor& index, const Tensor& source, const Operand& alpha, SourceLocation
-    at) const {
-  return fulgurite::index_add(static_cast<const Tensor&>(*this), dim, index, source, alpha, at);
-}
-Tensor TensorMethods::index_add_(Int dim, const Tensor& index, const Tensor& source, const Operand& alpha,
-    SourceLocation at) const {
-  return fulgurite::index_add_(static_cast<const Tensor&>(*this), dim, index, source, alpha, at);
-}
-Tensor TensorMethods::index_copy(Int dim, const Tensor& index, const Tensor& source, SourceLocation at) const {
-  return fulgurite::index_copy(static_cast<const Tensor&>(*this), dim, index, source, at);
-}
-Tensor TensorMethods::index_copy_(Int dim, const Tensor& index, const Tensor& source, SourceLocation at) const {
-  return fulgurite::index_copy_(static_cast<const Tensor&>(*this), dim, index, source, at);
-}
-Tensor TensorMethods::index_fill(Int dim, const Tensor& index, const Operand& value, SourceLocation at) const {
-  return fulgurite::index_fill(static_cast<const Tensor&>(*this), dim, index, value, at);
-}
-Tensor TensorMethods::index_fill_(Int dim, const Tensor& index, const Operand& value, SourceLocation at) const {
-  return fulgurite::index_fill_(static_cast<const Tensor&>(*this), dim, index, value, at);
-}
-Tensor TensorMethods::index_put(const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
-    SourceLocation at) const {
-  return fulgurite::index_put(static_cast<const Tensor&>(*this), indices, values, accumulate, at);
-}
-Tensor TensorMethods::index_put_(const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
-    SourceLocation at) const {
-  return fulgurite::index_put_(static_cast<const Tensor&>(*this), indices, values, accumulate, at);
-}
-Tensor TensorMethods::index_select(Int dim, const Tensor& index, SourceLocation at) const {
-  return fulgurite::index_select(static_cast<const Tensor&>(*this), dim, index, at);
-}
-Tensor TensorMethods::inner(const Tensor& other, SourceLocation at) const {
-  return fulgurite::inner(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::instance_norm(const Tensor& running_mean, const Tensor& running_var, const Tensor& weight, const
-    Tensor& bias, bool use_input_stats, Float momentum, Float eps, SourceLocation at) const {
-  return fulgurite::nn::instance_norm(static_cast<const Tensor&>(*this), running_mean, running_var, weight, bias, use_input_stats, momentum, eps, at);
-}
-Tensor TensorMethods::interpolate(const Dims& size, const Numbers& scale_factor, std::string_view mode,
-    std::optional<bool> align_corners, std::optional<bool> recompute_scale_factor, bool antialias, SourceLocation at)
+Tensor TensorMethods::binary_cross_entropy_with_logits(const Tensor& target, const Tensor& weight, std::optional<bool>
+    size_average, std::optional<bool> reduce, std::string_view reduction, const Tensor& pos_weight, SourceLocation at)
     const {
-  return fulgurite::nn::interpolate(static_cast<const Tensor&>(*this), size, scale_factor, mode, align_corners, recompute_scale_factor, antialias, at);
+  return fulgurite::nn::binary_cross_entropy_with_logits(static_cast<const Tensor&>(*this), target, weight, size_average, reduce, reduction, pos_weight, at);
 }
-Tensor TensorMethods::isfinite(SourceLocation at) const {
-  return fulgurite::isfinite(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::bitwise_and(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_and(static_cast<const Tensor&>(*this), other, at);
 }
-Tensor TensorMethods::isfinite_(SourceLocation at) const {
-  return fulgurite::isfinite_(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::bitwise_and_(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_and_(static_cast<const Tensor&>(*this), other, at);
 }
-Tensor TensorMethods::isinf(SourceLocation at) const {
-  return fulgurite::isinf(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::bitwise_left_shift(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_left_shift(static_cast<const Tensor&>(*this), other, at);
 }
-Tensor TensorMethods::isinf_(SourceLocation at) const {
-  return fulgurite::isinf_(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::bitwise_left_shift_(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_left_shift_(static_cast<const Tensor&>(*this), other, at);
 }
-Tensor TensorMethods::isnan(SourceLocation at) const {
-  return fulgurite::isnan(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::bitwise_not(SourceLocation at) const {
+  return fulgurite::bitwise_not(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::isnan_(SourceLocation at) const {
-  return fulgurite::isnan_(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::bitwise_not_(SourceLocation at) const {
+  return fulgurite::bitwise_not_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::kl_div(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
-    std::string_view reduction, bool log_target, SourceLocation at) const {
-  return fulgurite::nn::kl_div(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, log_target, at);
+Tensor TensorMethods::bitwise_or(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_or(static_cast<const Tensor&>(*this), other, at);
 }
-Tensor TensorMethods::kron(const Tensor& other, SourceLocation at) const {
-  return fulgurite::kron(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::bitwise_or_(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_or_(static_cast<const Tensor&>(*this), other, at);
 }
-std::tuple<Tensor, Tensor> TensorMethods::kthvalue(Int k, Int dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::kthvalue(static_cast<const Tensor&>(*this), k, dim, keepdim, at);
+Tensor TensorMethods::bitwise_right_shift(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_right_shift(static_cast<const Tensor&>(*this), other, at);
 }
-Tensor TensorMethods::l1_loss(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
-    std::string_view reduction, const Tensor& weight, SourceLocation at) const {
-  return fulgurite::nn::l1_loss(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, weight, at);
+Tensor TensorMethods::bitwise_right_shift_(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_right_shift_(static_cast<const Tensor&>(*this), other, at);
 }
-Tensor TensorMethods::layer_norm(const Dims& normalized_shape, const Tensor& weight, const Tensor& bias, Float eps,
-    SourceLocation at) const {
-  return fulgurite::nn::layer_norm(static_cast<const Tensor&>(*this), normalized_shape, weight, bias, eps, at);
+Tensor TensorMethods::bitwise_xor(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_xor(static_cast<const Tensor&>(*this), other, at);
 }
-Tensor TensorMethods::le(const Operand& other, SourceLocation at) const {
-  return fulgurite::le(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::bitwise_xor_(const Operand& other, SourceLocation at) const {
+  return fulgurite::bitwise_xor_(static_cast<const Tensor&>(*this), other, at);
 }
-Tensor TensorMethods::le_(const Operand& other, SourceLocation at) const {
-  return fulgurite::le_(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::bmm(const Tensor& mat2, SourceLocation at) const {
+  return fulgurite::bmm(static_cast<const Tensor&>(*this), mat2, at);
 }
-Tensor TensorMethods::leaky_relu(Float negative_slope, bool inplace, SourceLocation at) const {
-  return fulgurite::nn::leaky_relu(static_cast<const Tensor&>(*this), negative_slope, inplace, at);
+Tensor TensorMethods::broadcast_to(const Dims& size, SourceLocation at) const {
+  return fulgurite::broadcast_to(static_cast<const Tensor&>(*this), size, at);
 }
-Tensor TensorMethods::leaky_relu_(Float negative_slope, bool inplace, SourceLocation at) const {
-  return fulgurite::nn::leaky_relu_(static_cast<const Tensor&>(*this), negative_slope, inplace, at);
+Tensor TensorMethods::bucketize(const Tensor& boundaries, bool out_int32, bool right, SourceLocation at) const {
+  return fulgurite::bucketize(static_cast<const Tensor&>(*this), boundaries, out_int32, right, at);
 }
-Tensor TensorMethods::lerp(const Tensor& end, const Operand& weight, SourceLocation at) const {
-  return fulgurite::lerp(static_cast<const Tensor&>(*this), end, weight, at);
+Tensor TensorMethods::ceil(SourceLocation at) const {
+  return fulgurite::ceil(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::lerp_(const Tensor& end, const Operand& weight, SourceLocation at) const {
-  return fulgurite::lerp_(static_cast<const Tensor&>(*this), end, weight, at);
+Tensor TensorMethods::ceil_(SourceLocation at) const {
+  return fulgurite::ceil_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::lgamma(SourceLocation at) const {
-  return fulgurite::lgamma(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::celu(Float alpha, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::celu(static_cast<const Tensor&>(*this), alpha, inplace, at);
 }
-Tensor TensorMethods::lgamma_(SourceLocation at) const {
-  return fulgurite::lgamma_(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::celu_(Float alpha, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::celu_(static_cast<const Tensor&>(*this), alpha, inplace, at);
 }
-Tensor TensorMethods::linear(const Tensor& weight, const Tensor& bias, SourceLocation at) const {
-  return fulgurite::nn::linear(static_cast<const Tensor&>(*this), weight, bias, at);
+Tensor TensorMethods::channel_shuffle(Int groups, SourceLocation at) const {
+  return fulgurite::channel_shuffle(static_cast<const Tensor&>(*this), groups, at);
 }
-Tensor TensorMethods::local_response_norm(Int size, Float alpha, Float beta, Float k, SourceLocation at) const {
-  return fulgurite::nn::local_response_norm(static_cast<const Tensor&>(*this), size, alpha, beta, k, at);
+std::vector<Tensor> TensorMethods::chunk(Int chunks, Int dim, SourceLocation at) const {
+  return fulgurite::chunk(static_cast<const Tensor&>(*this), chunks, dim, at);
 }
-Tensor TensorMethods::log(SourceLocation at) const {
-  return fulgurite::log(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::clamp(const Operand& min, const Operand& max, SourceLocation at) const {
+  return fulgurite::clamp(static_cast<const Tensor&>(*this), min, max, at);
 }
-Tensor TensorMethods::log_(SourceLocation at) const {
-  return fulgurite::log_(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::clamp_(const Operand& min, const Operand& max, SourceLocation at) const {
+  return fulgurite::clamp_(static_cast<const Tensor&>(*this), min, max, at);
 }
-Tensor TensorMethods::log10(SourceLocation at) const {
-  return fulgurite::log10(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::clamp_max(const Operand& max, SourceLocation at) const {
+  return fulgurite::clamp_max(static_cast<const Tensor&>(*this), max, at);
 }
-Tensor TensorMethods::log10_(SourceLocation at) const {
-  return fulgurite::log10_(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::clamp_max_(const Operand& max, SourceLocation at) const {
+  return fulgurite::clamp_max_(static_cast<const Tensor&>(*this), max, at);
 }
-Tensor TensorMethods::log1p(SourceLocation at) const {
-  return fulgurite::log1p(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::clamp_min(const Operand& min, SourceLocation at) const {
+  return fulgurite::clamp_min(static_cast<const Tensor&>(*this), min, at);
 }
-Tensor TensorMethods::log1p_(SourceLocation at) const {
-  return fulgurite::log1p_(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::clamp_min_(const Operand& min, SourceLocation at) const {
+  return fulgurite::clamp_min_(static_cast<const Tensor&>(*this), min, at);
 }
-Tensor TensorMethods::log2(SourceLocation at) const {
-  return fulgurite::log2(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::clip(const Operand& min, const Operand& max, SourceLocation at) const {
+  return fulgurite::clip(static_cast<const Tensor&>(*this), min, max, at);
 }
-Tensor TensorMethods::log2_(SourceLocation at) const {
-  return fulgurite::log2_(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::clip_(const Operand& min, const Operand& max, SourceLocation at) const {
+  return fulgurite::clip_(static_cast<const Tensor&>(*this), min, max, at);
 }
-Tensor TensorMethods::log_softmax(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::log_softmax(static_cast<const Tensor&>(*this), dim, dtype, at);
+Tensor TensorMethods::clone(SourceLocation at) const {
+  return fulgurite::clone(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::logaddexp(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logaddexp(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::constant_pad_nd(const Dims& pad, const Operand& value, SourceLocation at) const {
+  return fulgurite::constant_pad_nd(static_cast<const Tensor&>(*this), pad, value, at);
 }
-Tensor TensorMethods::logaddexp_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logaddexp_(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::contiguous(SourceLocation at) const {
+  return fulgurite::contiguous(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::logcumsumexp(Int dim, SourceLocation at) const {
-  return fulgurite::logcumsumexp(static_cast<const Tensor&>(*this), dim, at);
+Tensor TensorMethods::conv1d(const Tensor& weight, const Tensor& bias, const Dims& stride, const Padding& padding, const
+    Dims& dilation, Int groups, SourceLocation at) const {
+  return fulgurite::nn::conv1d(static_cast<const Tensor&>(*this), weight, bias, stride, padding, dilation, groups, at);
 }
-Tensor TensorMethods::logical_and(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logical_and(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::conv2d(const Tensor& weight, const Tensor& bias, const Dims& stride, const Padding& padding, const
+    Dims& dilation, Int groups, SourceLocation at) const {
+  return fulgurite::nn::conv2d(static_cast<const Tensor&>(*this), weight, bias, stride, padding, dilation, groups, at);
 }
-Tensor TensorMethods::logical_and_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logical_and_(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::conv3d(const Tensor& weight, const Tensor& bias, const Dims& stride, const Padding& padding, const
+    Dims& dilation, Int groups, SourceLocation at) const {
+  return fulgurite::nn::conv3d(static_cast<const Tensor&>(*this), weight, bias, stride, padding, dilation, groups, at);
 }
-Tensor TensorMethods::logical_not(SourceLocation at) const {
-  return fulgurite::logical_not(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::conv_transpose1d(const Tensor& weight, const Tensor& bias, const Dims& stride, const Dims&
+    padding, const Dims& output_padding, Int groups, const Dims& dilation, SourceLocation at) const {
+  return fulgurite::nn::conv_transpose1d(static_cast<const Tensor&>(*this), weight, bias, stride, padding, output_padding, groups, dilation, at);
 }
-Tensor TensorMethods::logical_not_(SourceLocation at) const {
-  return fulgurite::logical_not_(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::conv_transpose2d(const Tensor& weight, const Tensor& bias, const Dims& stride, const Dims&
+    padding, const Dims& output_padding, Int groups, const Dims& dilation, SourceLocation at) const {
+  return fulgurite::nn::conv_transpose2d(static_cast<const Tensor&>(*this), weight, bias, stride, padding, output_padding, groups, dilation, at);
 }
-Tensor TensorMethods::logical_or(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logical_or(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::conv_transpose3d(const Tensor& weight, const Tensor& bias, const Dims& stride, const Dims&
+    padding, const Dims& output_padding, Int groups, const Dims& dilation, SourceLocation at) const {
+  return fulgurite::nn::conv_transpose3d(static_cast<const Tensor&>(*this), weight, bias, stride, padding, output_padding, groups, dilation, at);
 }
-Tensor TensorMethods::logical_or_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logical_or_(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::copysign(const Operand& other, SourceLocation at) const {
+  return fulgurite::copysign(static_cast<const Tensor&>(*this), other, at);
 }
-Tensor TensorMethods::logical_xor(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logical_xor(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::copysign_(const Operand& other, SourceLocation at) const {
+  return fulgurite::copysign_(static_cast<const Tensor&>(*this), other, at);
 }
-Tensor TensorMethods::logical_xor_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logical_xor_(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::cos(SourceLocation at) const {
+  return fulgurite::cos(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::logit(std::optional<Float> eps, SourceLocation at) const {
-  return fulgurite::logit(static_cast<const Tensor&>(*this), eps, at);
+Tensor TensorMethods::cos_(SourceLocation at) const {
+  return fulgurite::cos_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::logit_(std::optional<Float> eps, SourceLocation at) const {
-  return fulgurite::logit_(static_cast<const Tensor&>(*this), eps, at);
+Tensor TensorMethods::cosh(SourceLocation at) const {
+  return fulgurite::cosh(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::logsigmoid(SourceLocation at) const {
-  return fulgurite::nn::logsigmoid(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::cosh_(SourceLocation at) const {
+  return fulgurite::cosh_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::logsigmoid_(SourceLocation at) const {
-  return fulgurite::nn::logsigmoid_(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::cosine_similarity(const Tensor& x2, Int dim, Float eps, SourceLocation at) const {
+  return fulgurite::nn::cosine_similarity(static_cast<const Tensor&>(*this), x2, dim, eps, at);
 }
-Tensor TensorMethods::logsumexp(const Dims& dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::logsumexp(static_cast<const Tensor&>(*this), dim, keepdim, at);
+Tensor TensorMethods::count_nonzero(const Dims& dim, SourceLocation at) const {
+  return fulgurite::count_nonzero(static_cast<const Tensor&>(*this), dim, at);
 }
-Tensor TensorMethods::lt(const Operand& other, SourceLocation at) const {
-  return fulgurite::lt(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::cross_entropy(const Tensor& target, const Tensor& weight, std::optional<bool> size_average, Int
+    ignore_index, std::optional<bool> reduce, std::string_view reduction, Float label_smoothing, SourceLocation at)
+    const {
+  return fulgurite::nn::cross_entropy(static_cast<const Tensor&>(*this), target, weight, size_average, ignore_index, reduce, reduction, label_smoothing, at);
 }
-Tensor TensorMethods::lt_(const Operand& other, SourceLocation at) const {
-  return fulgurite::lt_(static_cast<const Tensor&>(*this), other, at);
+std::tuple<Tensor, Tensor> TensorMethods::cummax(Int dim, SourceLocation at) const {
+  return fulgurite::cummax(static_cast<const Tensor&>(*this), dim, at);
 }
-Tensor TensorMethods::margin_ranking_loss(const Tensor& input2, const Tensor& target, Float margin, std::optional<bool>
-    size_average, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
-  return fulgurite::nn::margin_ranking_loss(static_cast<const Tensor&>(*this), input2, target, margin, size_average, reduce, reduction, at);
+std::tuple<Tensor, Tensor> TensorMethods::cummin(Int dim, SourceLocation at) const {
+  return fulgurite::cummin(static_cast<const Tensor&>(*this), dim, at);
 }
-Tensor TensorMethods::masked_fill(const Tensor& mask, const Operand& value, SourceLocation at) const {
-  return fulgurite::masked_fill(static_cast<const Tensor&>(*this), mask, value, at);
+Tensor TensorMethods::cumprod(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::cumprod(static_cast<const Tensor&>(*this), dim, dtype, at);
 }
-Tensor TensorMethods::masked_fill_(const Tensor& mask, const Operand& value, SourceLocation at) const {
-  return fulgurite::masked_fill_(static_cast<const Tensor&>(*this), mask, value, at);
+Tensor TensorMethods::cumprod_(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::cumprod_(static_cast<const Tensor&>(*this), dim, dtype, at);
 }
-Tensor TensorMethods::matmul(const Tensor& other, SourceLocation at) const {
-  return fulgurite::matmul(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::cumsum(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::cumsum(static_cast<const Tensor&>(*this), dim, dtype, at);
 }
-Tensor TensorMethods::max(SourceLocation at) const {
-  return fulgurite::max(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::cumsum_(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::cumsum_(static_cast<const Tensor&>(*this), dim, dtype, at);
 }
-Tensor TensorMethods::max_pool1d(const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims& dilation,
-    bool ceil_mode, SourceLocation at) const {
-  return fulgurite::nn::max_pool1d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
+Tensor TensorMethods::deg2rad(SourceLocation at) const {
+  return fulgurite::deg2rad(static_cast<const Tensor&>(*this), at);
 }
-std::tuple<Tensor, Tensor> TensorMethods::max_pool1d_with_indices(const Dims& kernel_size, const Dims& stride, const
-    Dims& padding, const Dims& dilation, bool ceil_mode, SourceLocation at) const {
-  return fulgurite::nn::max_pool1d_with_indices(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
+Tensor TensorMethods::deg2rad_(SourceLocation at) const {
+  return fulgurite::deg2rad_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::max_pool2d(const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims& dilation,
-    bool ceil_mode, SourceLocation at) const {
-  return fulgurite::nn::max_pool2d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
+Tensor TensorMethods::diag(Int diagonal, SourceLocation at) const {
+  return fulgurite::diag(static_cast<const Tensor&>(*this), diagonal, at);
 }
-std::tuple<Tensor, Tensor> TensorMethods::max_pool2d_with_indices(const Dims& kernel_size, const Dims& stride, const
-    Dims& padding, const Dims& dilation, bool ceil_mode, SourceLocation at) const {
-  return fulgurite::nn::max_pool2d_with_indices(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
+Tensor TensorMethods::diag_embed(Int offset, Int dim1, Int dim2, SourceLocation at) const {
+  return fulgurite::diag_embed(static_cast<const Tensor&>(*this), offset, dim1, dim2, at);
 }
-Tensor TensorMethods::max_pool3d(const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims& dilation,
-    bool ceil_mode, SourceLocation at) const {
-  return fulgurite::nn::max_pool3d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
+Tensor TensorMethods::diagonal(Int offset, Int dim1, Int dim2, SourceLocation at) const {
+  return fulgurite::diagonal(static_cast<const Tensor&>(*this), offset, dim1, dim2, at);
 }
-std::tuple<Tensor, Tensor> TensorMethods::max_pool3d_with_indices(const Dims& kernel_size, const Dims& stride, const
-    Dims& padding, const Dims& dilation, bool ceil_mode, SourceLocation at) const {
-  return fulgurite::nn::max_pool3d_with_indices(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
+Tensor TensorMethods::digamma(SourceLocation at) const {
+  return fulgurite::digamma(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::maximum(const Tensor& other, SourceLocation at) const {
-  return fulgurite::maximum(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::digamma_(SourceLocation at) const {
+  return fulgurite::digamma_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::maximum_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::maximum_(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::div(const Operand& other, std::string_view rounding_mode, SourceLocation at) const {
+  return fulgurite::div(static_cast<const Tensor&>(*this), other, rounding_mode, at);
 }
-Tensor TensorMethods::mean(const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::mean(static_cast<const Tensor&>(*this), dim, keepdim, dtype, at);
+Tensor TensorMethods::div_(const Operand& other, std::string_view rounding_mode, SourceLocation at) const {
+  return fulgurite::div_(static_cast<const Tensor&>(*this), other, rounding_mode, at);
 }
-Tensor TensorMethods::median(SourceLocation at) const {
-  return fulgurite::median(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::divide(const Operand& other, std::string_view rounding_mode, SourceLocation at) const {
+  return fulgurite::divide(static_cast<const Tensor&>(*this), other, rounding_mode, at);
 }
-Tensor TensorMethods::min(SourceLocation at) const {
-  return fulgurite::min(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::divide_(const Operand& other, std::string_view rounding_mode, SourceLocation at) const {
+  return fulgurite::divide_(static_cast<const Tensor&>(*this), other, rounding_mode, at);
 }
-Tensor TensorMethods::minimum(const Tensor& other, SourceLocation at) const {
-  return fulgurite::minimum(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::dot(const Tensor& tensor, SourceLocation at) const {
+  return fulgurite::dot(static_cast<const Tensor&>(*this), tensor, at);
 }
-Tensor TensorMethods::minimum_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::minimum_(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::dropout(Float p, bool training, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::dropout(static_cast<const Tensor&>(*this), p, training, inplace, at);
 }
-Tensor TensorMethods::mish(bool inplace, SourceLocation at) const {
-  return fulgurite::nn::mish(static_cast<const Tensor&>(*this), inplace, at);
+Tensor TensorMethods::elu(Float alpha, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::elu(static_cast<const Tensor&>(*this), alpha, inplace, at);
 }
-Tensor TensorMethods::mish_(bool inplace, SourceLocation at) const {
-  return fulgurite::nn::mish_(static_cast<const Tensor&>(*this), inplace, at);
+Tensor TensorMethods::elu_(Float alpha, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::elu_(static_cast<const Tensor&>(*this), alpha, inplace, at);
 }
-Tensor TensorMethods::mm(const Tensor& mat2, SourceLocation at) const {
-  return fulgurite::mm(static_cast<const Tensor&>(*this), mat2, at);
+Tensor TensorMethods::embedding(const Tensor& weight, std::optional<Int> padding_idx, std::optional<Float> max_norm,
+    Float norm_type, bool scale_grad_by_freq, bool sparse, SourceLocation at) const {
+  return fulgurite::nn::embedding(static_cast<const Tensor&>(*this), weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, at);
 }
-Tensor TensorMethods::movedim(const Dims& source, const Dims& destination, SourceLocation at) const {
-  return fulgurite::movedim(static_cast<const Tensor&>(*this), source, destination, at);
+Tensor TensorMethods::eq(const Operand& other, SourceLocation at) const {
+  return fulgurite::eq(static_cast<const Tensor&>(*this), other, at);
 }
-Tensor TensorMethods::mse_loss(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
-    std::string_view reduction, const Tensor& weight, SourceLocation at) const {
-  return fulgurite::nn::mse_loss(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, weight, at);
+Tensor TensorMethods::eq_(const Operand& other, SourceLocation at) const {
+  return fulgurite::eq_(static_cast<const Tensor&>(*this), other, at);
 }
-Tensor TensorMethods::msort(SourceLocation at) const {
-  return fulgurite::msort(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::erf(SourceLocation at) const {
+  return fulgurite::erf(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::mul(const Operand& other, SourceLocation at) const {
-  return fulgurite::mul(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::erf_(SourceLocation at) const {
+  return fulgurite::erf_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::mul_(const Operand& other, SourceLocation at) const {
-  return fulgurite::mul_(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::erfc(SourceLocation at) const {
+  return fulgurite::erfc(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::mv(const Tensor& vec, SourceLocation at) const {
-  return fulgurite::mv(static_cast<const Tensor&>(*this), vec, at);
+Tensor TensorMethods::erfc_(SourceLocation at) const {
+  return fulgurite::erfc_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::nan_to_num(std::optional<Float> nan, std::optional<Float> posinf, std::optional<Float> neginf,
-    SourceLocation at) const {
-  return fulgurite::nan_to_num(static_cast<const Tensor&>(*this), nan, posinf, neginf, at);
+Tensor TensorMethods::erfinv(SourceLocation at) const {
+  return fulgurite::erfinv(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::nan_to_num_(std::optional<Float> nan, std::optional<Float> posinf, std::optional<Float> neginf,
-    SourceLocation at) const {
-  return fulgurite::nan_to_num_(static_cast<const Tensor&>(*this), nan, posinf, neginf, at);
+Tensor TensorMethods::erfinv_(SourceLocation at) const {
+  return fulgurite::erfinv_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::nanmedian(SourceLocation at) const {
-  return fulgurite::nanmedian(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::exp(SourceLocation at) const {
+  return fulgurite::exp(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::narrow(Int dim, Int start, Int length, SourceLocation at) const {
-  return fulgurite::narrow(static_cast<const Tensor&>(*this), dim, start, length, at);
+Tensor TensorMethods::exp_(SourceLocation at) const {
+  return fulgurite::exp_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::ne(const Operand& other, SourceLocation at) const {
-  return fulgurite::ne(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::exp2(SourceLocation at) const {
+  return fulgurite::exp2(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::ne_(const Operand& other, SourceLocation at) const {
-  return fulgurite::ne_(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::exp2_(SourceLocation at) const {
+  return fulgurite::exp2_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::neg(SourceLocation at) const {
-  return fulgurite::neg(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::expand(const Dims& size, SourceLocation at) const {
+  return fulgurite::expand(static_cast<const Tensor&>(*this), size, at);
 }
-Tensor TensorMethods::neg_(SourceLocation at) const {
-  return fulgurite::neg_(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::expand_as(const Tensor& other, SourceLocation at) const {
+  return fulgurite::expand_as(static_cast<const Tensor&>(*this), other, at);
 }
-Tensor TensorMethods::nll_loss(const Tensor& target, const Tensor& weight, std::optional<bool> size_average, Int
-    ignore_index, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
-  return fulgurite::nn::nll_loss(static_cast<const Tensor&>(*this), target, weight, size_average, ignore_index, reduce, reduction, at);
+Tensor TensorMethods::expm1(SourceLocation at) const {
+  return fulgurite::expm1(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::expm1_(SourceLocation at) const {
+  return fulgurite::expm1_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::fix(SourceLocation at) const {
+  return fulgurite::fix(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::fix_(SourceLocation at) const {
+  return fulgurite::fix_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::flatten(Int start_dim, Int end_dim, SourceLocation at) const {
+  return fulgurite::flatten(static_cast<const Tensor&>(*this), start_dim, end_dim, at);
+}
+Tensor TensorMethods::flip(const Dims& dims, SourceLocation at) const {
+  return fulgurite::flip(static_cast<const Tensor&>(*this), dims, at);
+}
+Tensor TensorMethods::floor(SourceLocation at) const {
+  return fulgurite::floor(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::floor_(SourceLocation at) const {
+  return fulgurite::floor_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::floor_divide(const Operand& other, SourceLocation at) const {
+  return fulgurite::floor_divide(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::floor_divide_(const Operand& other, SourceLocation at) const {
+  return fulgurite::floor_divide_(static_cast<const Tensor&>(*this), other, at);
 }
 
 }  // namespace fulgurite

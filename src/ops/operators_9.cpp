@@ -6,377 +6,376 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
-Tensor TensorMethods::norm(Float p, const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) const
+Tensor TensorMethods::fmax(const Tensor& other, SourceLocation at) const {
+  return fulgurite::fmax(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::fmax_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::fmax_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::fmin(const Tensor& other, SourceLocation at) const {
+  return fulgurite::fmin(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::fmin_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::fmin_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::fmod(const Operand& other, SourceLocation at) const {
+  return fulgurite::fmod(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::fmod_(const Operand& other, SourceLocation at) const {
+  return fulgurite::fmod_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::fold(const Dims& output_size, const Dims& kernel_size, const Dims& dilation, const Dims& padding,
+    const Dims& stride, SourceLocation at) const {
+  return fulgurite::nn::fold(static_cast<const Tensor&>(*this), output_size, kernel_size, dilation, padding, stride, at);
+}
+Tensor TensorMethods::frac(SourceLocation at) const {
+  return fulgurite::frac(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::frac_(SourceLocation at) const {
+  return fulgurite::frac_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::gather(Int dim, const Tensor& index, SourceLocation at) const {
+  return fulgurite::gather(static_cast<const Tensor&>(*this), dim, index, at);
+}
+Tensor TensorMethods::gaussian_nll_loss(const Tensor& target, const Tensor& var, bool full, Float eps, std::string_view
+    reduction, SourceLocation at) const {
+  return fulgurite::nn::gaussian_nll_loss(static_cast<const Tensor&>(*this), target, var, full, eps, reduction, at);
+}
+Tensor TensorMethods::ge(const Operand& other, SourceLocation at) const {
+  return fulgurite::ge(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::ge_(const Operand& other, SourceLocation at) const {
+  return fulgurite::ge_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::gelu(std::string_view approximate, SourceLocation at) const {
+  return fulgurite::nn::gelu(static_cast<const Tensor&>(*this), approximate, at);
+}
+Tensor TensorMethods::gelu_(std::string_view approximate, SourceLocation at) const {
+  return fulgurite::nn::gelu_(static_cast<const Tensor&>(*this), approximate, at);
+}
+Tensor TensorMethods::ger(const Tensor& vec2, SourceLocation at) const {
+  return fulgurite::ger(static_cast<const Tensor&>(*this), vec2, at);
+}
+Tensor TensorMethods::glu(Int dim, SourceLocation at) const {
+  return fulgurite::nn::glu(static_cast<const Tensor&>(*this), dim, at);
+}
+Tensor TensorMethods::greater(const Operand& other, SourceLocation at) const {
+  return fulgurite::greater(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::greater_(const Operand& other, SourceLocation at) const {
+  return fulgurite::greater_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::greater_equal(const Operand& other, SourceLocation at) const {
+  return fulgurite::greater_equal(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::greater_equal_(const Operand& other, SourceLocation at) const {
+  return fulgurite::greater_equal_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::grid_sample(const Tensor& grid, std::string_view mode, std::string_view padding_mode,
+    std::optional<bool> align_corners, SourceLocation at) const {
+  return fulgurite::nn::grid_sample(static_cast<const Tensor&>(*this), grid, mode, padding_mode, align_corners, at);
+}
+Tensor TensorMethods::group_norm(Int num_groups, const Tensor& weight, const Tensor& bias, Float eps, SourceLocation at)
+    const {
+  return fulgurite::nn::group_norm(static_cast<const Tensor&>(*this), num_groups, weight, bias, eps, at);
+}
+Tensor TensorMethods::gt(const Operand& other, SourceLocation at) const {
+  return fulgurite::gt(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::gt_(const Operand& other, SourceLocation at) const {
+  return fulgurite::gt_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::hardshrink(Float lambd, SourceLocation at) const {
+  return fulgurite::nn::hardshrink(static_cast<const Tensor&>(*this), lambd, at);
+}
+Tensor TensorMethods::hardshrink_(Float lambd, SourceLocation at) const {
+  return fulgurite::nn::hardshrink_(static_cast<const Tensor&>(*this), lambd, at);
+}
+Tensor TensorMethods::hardsigmoid(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::hardsigmoid(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::hardsigmoid_(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::hardsigmoid_(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::hardswish(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::hardswish(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::hardswish_(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::hardswish_(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::hardtanh(Float min_val, Float max_val, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::hardtanh(static_cast<const Tensor&>(*this), min_val, max_val, inplace, at);
+}
+Tensor TensorMethods::hardtanh_(Float min_val, Float max_val, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::hardtanh_(static_cast<const Tensor&>(*this), min_val, max_val, inplace, at);
+}
+Tensor TensorMethods::heaviside(const Tensor& values, SourceLocation at) const {
+  return fulgurite::heaviside(static_cast<const Tensor&>(*this), values, at);
+}
+Tensor TensorMethods::heaviside_(const Tensor& values, SourceLocation at) const {
+  return fulgurite::heaviside_(static_cast<const Tensor&>(*this), values, at);
+}
+Tensor TensorMethods::hinge_embedding_loss(const Tensor& target, Float margin, std::optional<bool> size_average,
+    std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
+  return fulgurite::nn::hinge_embedding_loss(static_cast<const Tensor&>(*this), target, margin, size_average, reduce, reduction, at);
+}
+Tensor TensorMethods::huber_loss(const Tensor& target, std::string_view reduction, Float delta, SourceLocation at) const
     {
-  return fulgurite::norm(static_cast<const Tensor&>(*this), p, dim, keepdim, dtype, at);
+  return fulgurite::nn::huber_loss(static_cast<const Tensor&>(*this), target, reduction, delta, at);
 }
-Tensor TensorMethods::normalize(Float p, Int dim, Float eps, SourceLocation at) const {
-  return fulgurite::nn::normalize(static_cast<const Tensor&>(*this), p, dim, eps, at);
+Tensor TensorMethods::hypot(const Tensor& other, SourceLocation at) const {
+  return fulgurite::hypot(static_cast<const Tensor&>(*this), other, at);
 }
-Tensor TensorMethods::one_hot(Int num_classes, SourceLocation at) const {
-  return fulgurite::nn::one_hot(static_cast<const Tensor&>(*this), num_classes, at);
+Tensor TensorMethods::hypot_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::hypot_(static_cast<const Tensor&>(*this), other, at);
 }
-Tensor TensorMethods::outer(const Tensor& vec2, SourceLocation at) const {
-  return fulgurite::outer(static_cast<const Tensor&>(*this), vec2, at);
-}
-Tensor TensorMethods::pad(const Dims& pad, std::string_view mode, std::optional<Float> value, SourceLocation at) const {
-  return fulgurite::nn::pad(static_cast<const Tensor&>(*this), pad, mode, value, at);
-}
-Tensor TensorMethods::pairwise_distance(const Tensor& x2, Float p, Float eps, bool keepdim, SourceLocation at) const {
-  return fulgurite::nn::pairwise_distance(static_cast<const Tensor&>(*this), x2, p, eps, keepdim, at);
-}
-Tensor TensorMethods::permute(const Dims& dims, SourceLocation at) const {
-  return fulgurite::permute(static_cast<const Tensor&>(*this), dims, at);
-}
-Tensor TensorMethods::pixel_shuffle(Int upscale_factor, SourceLocation at) const {
-  return fulgurite::nn::pixel_shuffle(static_cast<const Tensor&>(*this), upscale_factor, at);
-}
-Tensor TensorMethods::pixel_unshuffle(Int downscale_factor, SourceLocation at) const {
-  return fulgurite::nn::pixel_unshuffle(static_cast<const Tensor&>(*this), downscale_factor, at);
-}
-Tensor TensorMethods::poisson_nll_loss(const Tensor& target, bool log_input, bool full, std::optional<bool>
-    size_average, Float eps, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
-  return fulgurite::nn::poisson_nll_loss(static_cast<const Tensor&>(*this), target, log_input, full, size_average, eps, reduce, reduction, at);
-}
-Tensor TensorMethods::pow(const Operand& exponent, SourceLocation at) const {
-  return fulgurite::pow(static_cast<const Tensor&>(*this), exponent, at);
-}
-Tensor TensorMethods::pow_(const Operand& exponent, SourceLocation at) const {
-  return fulgurite::pow_(static_cast<const Tensor&>(*this), exponent, at);
-}
-Tensor TensorMethods::prelu(const Tensor& weight, SourceLocation at) const {
-  return fulgurite::nn::prelu(static_cast<const Tensor&>(*this), weight, at);
-}
-Tensor TensorMethods::prod(std::optional<Int> dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::prod(static_cast<const Tensor&>(*this), dim, keepdim, dtype, at);
-}
-Tensor TensorMethods::rad2deg(SourceLocation at) const {
-  return fulgurite::rad2deg(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::rad2deg_(SourceLocation at) const {
-  return fulgurite::rad2deg_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::reciprocal(SourceLocation at) const {
-  return fulgurite::reciprocal(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::reciprocal_(SourceLocation at) const {
-  return fulgurite::reciprocal_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::relu(SourceLocation at) const {
-  return fulgurite::nn::relu(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::relu_(SourceLocation at) const {
-  return fulgurite::nn::relu_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::relu6(bool inplace, SourceLocation at) const {
-  return fulgurite::nn::relu6(static_cast<const Tensor&>(*this), inplace, at);
-}
-Tensor TensorMethods::relu6_(bool inplace, SourceLocation at) const {
-  return fulgurite::nn::relu6_(static_cast<const Tensor&>(*this), inplace, at);
-}
-Tensor TensorMethods::remainder(const Operand& other, SourceLocation at) const {
-  return fulgurite::remainder(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::remainder_(const Operand& other, SourceLocation at) const {
-  return fulgurite::remainder_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::repeat(const Dims& repeats, SourceLocation at) const {
-  return fulgurite::repeat(static_cast<const Tensor&>(*this), repeats, at);
-}
-Tensor TensorMethods::repeat_interleave(const Operand& repeats, std::optional<Int> dim, std::optional<Int> output_size,
-    SourceLocation at) const {
-  return fulgurite::repeat_interleave(static_cast<const Tensor&>(*this), repeats, dim, output_size, at);
-}
-Tensor TensorMethods::reshape(const Dims& shape, SourceLocation at) const {
-  return fulgurite::reshape(static_cast<const Tensor&>(*this), shape, at);
-}
-Tensor TensorMethods::reshape_as(const Tensor& other, SourceLocation at) const {
-  return fulgurite::reshape_as(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::rms_norm(const Dims& normalized_shape, const Tensor& weight, std::optional<Float> eps,
-    SourceLocation at) const {
-  return fulgurite::nn::rms_norm(static_cast<const Tensor&>(*this), normalized_shape, weight, eps, at);
-}
-Tensor TensorMethods::roll(const Dims& shifts, const Dims& dims, SourceLocation at) const {
-  return fulgurite::roll(static_cast<const Tensor&>(*this), shifts, dims, at);
-}
-Tensor TensorMethods::round(SourceLocation at) const {
-  return fulgurite::round(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::round_(SourceLocation at) const {
-  return fulgurite::round_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::rsqrt(SourceLocation at) const {
-  return fulgurite::rsqrt(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::rsqrt_(SourceLocation at) const {
-  return fulgurite::rsqrt_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::scaled_dot_product_attention(const Tensor& key, const Tensor& value, const Tensor& attn_mask,
-    Float dropout_p, bool is_causal, std::optional<Float> scale, bool enable_gqa, SourceLocation at) const {
-  return fulgurite::nn::scaled_dot_product_attention(static_cast<const Tensor&>(*this), key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, at);
-}
-Tensor TensorMethods::scatter(Int dim, const Tensor& index, const Operand& src, SourceLocation at) const {
-  return fulgurite::scatter(static_cast<const Tensor&>(*this), dim, index, src, at);
-}
-Tensor TensorMethods::scatter_(Int dim, const Tensor& index, const Operand& src, SourceLocation at) const {
-  return fulgurite::scatter_(static_cast<const Tensor&>(*this), dim, index, src, at);
-}
-Tensor TensorMethods::scatter_add(Int dim, const Tensor& index, const Tensor& src, SourceLocation at) const {
-  return fulgurite::scatter_add(static_cast<const Tensor&>(*this), dim, index, src, at);
-}
-Tensor TensorMethods::scatter_add_(Int dim, const Tensor& index, const Tensor& src, SourceLocation at) const {
-  return fulgurite::scatter_add_(static_cast<const Tensor&>(*this), dim, index, src, at);
-}
-Tensor TensorMethods::scatter_reduce(Int dim, const Tensor& index, const Tensor& src, std::string_view reduce, bool
-    include_self, SourceLocation at) const {
-  return fulgurite::scatter_reduce(static_cast<const Tensor&>(*this), dim, index, src, reduce, include_self, at);
-}
-Tensor TensorMethods::scatter_reduce_(Int dim, const Tensor& index, const Tensor& src, std::string_view reduce, bool
-    include_self, SourceLocation at) const {
-  return fulgurite::scatter_reduce_(static_cast<const Tensor&>(*this), dim, index, src, reduce, include_self, at);
-}
-Tensor TensorMethods::searchsorted(const Operand& input, bool out_int32, bool right, std::string_view side, const
-    Tensor& sorter, SourceLocation at) const {
-  return fulgurite::searchsorted(static_cast<const Tensor&>(*this), input, out_int32, right, side, sorter, at);
-}
-Tensor TensorMethods::select(Int dim, Int index, SourceLocation at) const {
-  return fulgurite::select(static_cast<const Tensor&>(*this), dim, index, at);
-}
-Tensor TensorMethods::select_scatter(const Tensor& src, Int dim, Int index, SourceLocation at) const {
-  return fulgurite::select_scatter(static_cast<const Tensor&>(*this), src, dim, index, at);
-}
-Tensor TensorMethods::selu(bool inplace, SourceLocation at) const {
-  return fulgurite::nn::selu(static_cast<const Tensor&>(*this), inplace, at);
-}
-Tensor TensorMethods::selu_(bool inplace, SourceLocation at) const {
-  return fulgurite::nn::selu_(static_cast<const Tensor&>(*this), inplace, at);
-}
-Tensor TensorMethods::sigmoid(SourceLocation at) const {
-  return fulgurite::sigmoid(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sigmoid_(SourceLocation at) const {
-  return fulgurite::sigmoid_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sign(SourceLocation at) const {
-  return fulgurite::sign(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sign_(SourceLocation at) const {
-  return fulgurite::sign_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::signbit(SourceLocation at) const {
-  return fulgurite::signbit(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::signbit_(SourceLocation at) const {
-  return fulgurite::signbit_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::silu(SourceLocation at) const {
-  return fulgurite::nn::silu(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::silu_(SourceLocation at) const {
-  return fulgurite::nn::silu_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sin(SourceLocation at) const {
-  return fulgurite::sin(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sin_(SourceLocation at) const {
-  return fulgurite::sin_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sinc(SourceLocation at) const {
-  return fulgurite::sinc(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sinc_(SourceLocation at) const {
-  return fulgurite::sinc_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sinh(SourceLocation at) const {
-  return fulgurite::sinh(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sinh_(SourceLocation at) const {
-  return fulgurite::sinh_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::slice_scatter(const Tensor& src, Int dim, std::optional<Int> start, std::optional<Int> end, Int
-    step, SourceLocation at) const {
-  return fulgurite::slice_scatter(static_cast<const Tensor&>(*this), src, dim, start, end, step, at);
-}
-Tensor TensorMethods::smooth_l1_loss(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
-    std::string_view reduction, Float beta, SourceLocation at) const {
-  return fulgurite::nn::smooth_l1_loss(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, beta, at);
-}
-Tensor TensorMethods::softmax(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::softmax(static_cast<const Tensor&>(*this), dim, dtype, at);
-}
-Tensor TensorMethods::softmin(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::nn::softmin(static_cast<const Tensor&>(*this), dim, dtype, at);
-}
-Tensor TensorMethods::softplus(Float beta, Float threshold, SourceLocation at) const {
-  return fulgurite::nn::softplus(static_cast<const Tensor&>(*this), beta, threshold, at);
-}
-Tensor TensorMethods::softplus_(Float beta, Float threshold, SourceLocation at) const {
-  return fulgurite::nn::softplus_(static_cast<const Tensor&>(*this), beta, threshold, at);
-}
-Tensor TensorMethods::softshrink(Float lambd, SourceLocation at) const {
-  return fulgurite::nn::softshrink(static_cast<const Tensor&>(*this), lambd, at);
-}
-Tensor TensorMethods::softshrink_(Float lambd, SourceLocation at) const {
-  return fulgurite::nn::softshrink_(static_cast<const Tensor&>(*this), lambd, at);
-}
-Tensor TensorMethods::softsign(SourceLocation at) const {
-  return fulgurite::nn::softsign(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::softsign_(SourceLocation at) const {
-  return fulgurite::nn::softsign_(static_cast<const Tensor&>(*this), at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::sort(Int dim, bool descending, bool stable, SourceLocation at) const {
-  return fulgurite::sort(static_cast<const Tensor&>(*this), dim, descending, stable, at);
-}
-std::vector<Tensor> TensorMethods::split(const Dims& split_size_or_sections, Int dim, SourceLocation at) const {
-  return fulgurite::split(static_cast<const Tensor&>(*this), split_size_or_sections, dim, at);
-}
-std::vector<Tensor> TensorMethods::split_with_sizes(const Dims& split_sizes, Int dim, SourceLocation at) const {
-  return fulgurite::split_with_sizes(static_cast<const Tensor&>(*this), split_sizes, dim, at);
-}
-Tensor TensorMethods::sqrt(SourceLocation at) const {
-  return fulgurite::sqrt(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sqrt_(SourceLocation at) const {
-  return fulgurite::sqrt_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::square(SourceLocation at) const {
-  return fulgurite::square(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::square_(SourceLocation at) const {
-  return fulgurite::square_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::squeeze(const Dims& dim, SourceLocation at) const {
-  return fulgurite::squeeze(static_cast<const Tensor&>(*this), dim, at);
-}
-Tensor TensorMethods::std(const Dims& dim, std::optional<Int> correction, bool keepdim, SourceLocation at) const {
-  return fulgurite::std(static_cast<const Tensor&>(*this), dim, correction, keepdim, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::std_mean(const Dims& dim, std::optional<Int> correction, bool keepdim,
-    SourceLocation at) const {
-  return fulgurite::std_mean(static_cast<const Tensor&>(*this), dim, correction, keepdim, at);
-}
-Tensor TensorMethods::sub(const Operand& other, const Operand& alpha, SourceLocation at) const {
-  return fulgurite::sub(static_cast<const Tensor&>(*this), other, alpha, at);
-}
-Tensor TensorMethods::sub_(const Operand& other, const Operand& alpha, SourceLocation at) const {
-  return fulgurite::sub_(static_cast<const Tensor&>(*this), other, alpha, at);
-}
-Tensor TensorMethods::sum(const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::sum(static_cast<const Tensor&>(*this), dim, keepdim, dtype, at);
-}
-Tensor TensorMethods::t(SourceLocation at) const {
-  return fulgurite::t(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::take(const Tensor& index, SourceLocation at) const {
-  return fulgurite::take(static_cast<const Tensor&>(*this), index, at);
-}
-Tensor TensorMethods::take_along_dim(const Tensor& indices, std::optional<Int> dim, SourceLocation at) const {
-  return fulgurite::take_along_dim(static_cast<const Tensor&>(*this), indices, dim, at);
-}
-Tensor TensorMethods::tan(SourceLocation at) const {
-  return fulgurite::tan(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::tan_(SourceLocation at) const {
-  return fulgurite::tan_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::tanh(SourceLocation at) const {
-  return fulgurite::tanh(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::tanh_(SourceLocation at) const {
-  return fulgurite::tanh_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::tanhshrink(SourceLocation at) const {
-  return fulgurite::nn::tanhshrink(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::tanhshrink_(SourceLocation at) const {
-  return fulgurite::nn::tanhshrink_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::tensordot(const Tensor& b, const Dims& dims, const Dims& dims_b, SourceLocation at) const {
-  return fulgurite::tensordot(static_cast<const Tensor&>(*this), b, dims, dims_b, at);
-}
-Tensor TensorMethods::threshold(Float threshold, Float value, bool inplace, SourceLocation at) const {
-  return fulgurite::nn::threshold(static_cast<const Tensor&>(*this), threshold, value, inplace, at);
-}
-Tensor TensorMethods::threshold_(Float threshold, Float value, bool inplace, SourceLocation at) const {
-  return fulgurite::nn::threshold_(static_cast<const Tensor&>(*this), threshold, value, inplace, at);
-}
-Tensor TensorMethods::tile(const Dims& dims, SourceLocation at) const {
-  return fulgurite::tile(static_cast<const Tensor&>(*this), dims, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::topk(Int k, Int dim, bool largest, bool sorted, SourceLocation at) const {
-  return fulgurite::topk(static_cast<const Tensor&>(*this), k, dim, largest, sorted, at);
-}
-Tensor TensorMethods::trace(SourceLocation at) const {
-  return fulgurite::trace(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::transpose(Int dim0, Int dim1, SourceLocation at) const {
-  return fulgurite::transpose(static_cast<const Tensor&>(*this), dim0, dim1, at);
-}
-Tensor TensorMethods::tril(Int diagonal, SourceLocation at) const {
-  return fulgurite::tril(static_cast<const Tensor&>(*this), diagonal, at);
-}
-Tensor TensorMethods::tril_(Int diagonal, SourceLocation at) const {
-  return fulgurite::tril_(static_cast<const Tensor&>(*this), diagonal, at);
-}
-Tensor TensorMethods::triplet_margin_loss(const Tensor& positive, const Tensor& negative, Float margin, Float p, Float
-    eps, bool swap, std::optional<bool> size_average, std::optional<bool> reduce, std::string_view reduction,
-    SourceLocation at) const {
-  return fulgurite::nn::triplet_margin_loss(static_cast<const Tensor&>(*this), positive, negative, margin, p, eps, swap, size_average, reduce, reduction, at);
-}
-Tensor TensorMethods::triu(Int diagonal, SourceLocation at) const {
-  return fulgurite::triu(static_cast<const Tensor&>(*this), diagonal, at);
-}
-Tensor TensorMethods::triu_(Int diagonal, SourceLocation at) const {
-  return fulgurite::triu_(static_cast<const Tensor&>(*this), diagonal, at);
-}
-Tensor TensorMethods::trunc(SourceLocation at) const {
-  return fulgurite::trunc(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::trunc_(SourceLocation at) const {
-  return fulgurite::trunc_(static_cast<const Tensor&>(*this), at);
-}
-std::vector<Tensor> TensorMethods::unbind(Int dim, SourceLocation at) const {
-  return fulgurite::unbind(static_cast<const Tensor&>(*this), dim, at);
-}
-Tensor TensorMethods::unflatten(Int dim, const Dims& sizes, SourceLocation at) const {
-  return fulgurite::unflatten(static_cast<const Tensor&>(*this), dim, sizes, at);
-}
-Tensor TensorMethods::unfold(Int dimension, Int size, Int step, SourceLocation at) const {
-  return fulgurite::unfold(static_cast<const Tensor&>(*this), dimension, size, step, at);
-}
-Tensor TensorMethods::unsqueeze(Int dim, SourceLocation at) const {
-  return fulgurite::unsqueeze(static_cast<const Tensor&>(*this), dim, at);
-}
-Tensor TensorMethods::var(const Dims& dim, std::optional<Int> correction, bool keepdim, SourceLocation at) const {
-  return fulgurite::var(static_cast<const Tensor&>(*this), dim, correction, keepdim, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::var_mean(const Dims& dim, std::optional<Int> correction, bool keepdim,
-    SourceLocation at) const {
-  return fulgurite::var_mean(static_cast<const Tensor&>(*this), dim, correction, keepdim, at);
-}
-Tensor TensorMethods::vector_norm(Float ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation
+Tensor TensorMethods::index_add(Int dim, const Tensor& index, const Tensor& source, const Operand& alpha, SourceLocation
     at) const {
-  return fulgurite::linalg::vector_norm(static_cast<const Tensor&>(*this), ord, dim, keepdim, dtype, at);
+  return fulgurite::index_add(static_cast<const Tensor&>(*this), dim, index, source, alpha, at);
 }
-Tensor TensorMethods::view(const Dims& size, SourceLocation at) const {
-  return fulgurite::view(static_cast<const Tensor&>(*this), size, at);
+Tensor TensorMethods::index_add_(Int dim, const Tensor& index, const Tensor& source, const Operand& alpha,
+    SourceLocation at) const {
+  return fulgurite::index_add_(static_cast<const Tensor&>(*this), dim, index, source, alpha, at);
 }
-Tensor TensorMethods::view_as(const Tensor& other, SourceLocation at) const {
-  return fulgurite::view_as(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::index_copy(Int dim, const Tensor& index, const Tensor& source, SourceLocation at) const {
+  return fulgurite::index_copy(static_cast<const Tensor&>(*this), dim, index, source, at);
 }
-Tensor TensorMethods::xlogy(const Operand& other, SourceLocation at) const {
-  return fulgurite::xlogy(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::index_copy_(Int dim, const Tensor& index, const Tensor& source, SourceLocation at) const {
+  return fulgurite::index_copy_(static_cast<const Tensor&>(*this), dim, index, source, at);
 }
-Tensor TensorMethods::xlogy_(const Operand& other, SourceLocation at) const {
-  return fulgurite::xlogy_(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::index_fill(Int dim, const Tensor& index, const Operand& value, SourceLocation at) const {
+  return fulgurite::index_fill(static_cast<const Tensor&>(*this), dim, index, value, at);
 }
-std::tuple<Tensor, Tensor> max(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
-  return fulgurite::prims::max_with_indices(input, dim, keepdim, at);
+Tensor TensorMethods::index_fill_(Int dim, const Tensor& index, const Operand& value, SourceLocation at) const {
+  return fulgurite::index_fill_(static_cast<const Tensor&>(*this), dim, index, value, at);
 }
-std::tuple<Tensor, Tensor> TensorMethods::max(Int dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::prims::max_with_indices(static_cast<const Tensor&>(*this), dim, keepdim, at);
+Tensor TensorMethods::index_put(const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
+    SourceLocation at) const {
+  return fulgurite::index_put(static_cast<const Tensor&>(*this), indices, values, accumulate, at);
+}
+Tensor TensorMethods::index_put_(const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
+    SourceLocation at) const {
+  return fulgurite::index_put_(static_cast<const Tensor&>(*this), indices, values, accumulate, at);
+}
+Tensor TensorMethods::index_select(Int dim, const Tensor& index, SourceLocation at) const {
+  return fulgurite::index_select(static_cast<const Tensor&>(*this), dim, index, at);
+}
+Tensor TensorMethods::inner(const Tensor& other, SourceLocation at) const {
+  return fulgurite::inner(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::instance_norm(const Tensor& running_mean, const Tensor& running_var, const Tensor& weight, const
+    Tensor& bias, bool use_input_stats, Float momentum, Float eps, SourceLocation at) const {
+  return fulgurite::nn::instance_norm(static_cast<const Tensor&>(*this), running_mean, running_var, weight, bias, use_input_stats, momentum, eps, at);
+}
+Tensor TensorMethods::interpolate(const Dims& size, const Numbers& scale_factor, std::string_view mode,
+    std::optional<bool> align_corners, std::optional<bool> recompute_scale_factor, bool antialias, SourceLocation at)
+    const {
+  return fulgurite::nn::interpolate(static_cast<const Tensor&>(*this), size, scale_factor, mode, align_corners, recompute_scale_factor, antialias, at);
+}
+Tensor TensorMethods::isclose(const Tensor& other, Float rtol, Float atol, bool equal_nan, SourceLocation at) const {
+  return fulgurite::isclose(static_cast<const Tensor&>(*this), other, rtol, atol, equal_nan, at);
+}
+Tensor TensorMethods::isfinite(SourceLocation at) const {
+  return fulgurite::isfinite(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::isfinite_(SourceLocation at) const {
+  return fulgurite::isfinite_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::isinf(SourceLocation at) const {
+  return fulgurite::isinf(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::isinf_(SourceLocation at) const {
+  return fulgurite::isinf_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::isnan(SourceLocation at) const {
+  return fulgurite::isnan(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::isnan_(SourceLocation at) const {
+  return fulgurite::isnan_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::kl_div(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
+    std::string_view reduction, bool log_target, SourceLocation at) const {
+  return fulgurite::nn::kl_div(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, log_target, at);
+}
+Tensor TensorMethods::kron(const Tensor& other, SourceLocation at) const {
+  return fulgurite::kron(static_cast<const Tensor&>(*this), other, at);
+}
+std::tuple<Tensor, Tensor> TensorMethods::kthvalue(Int k, Int dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::kthvalue(static_cast<const Tensor&>(*this), k, dim, keepdim, at);
+}
+Tensor TensorMethods::l1_loss(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
+    std::string_view reduction, const Tensor& weight, SourceLocation at) const {
+  return fulgurite::nn::l1_loss(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, weight, at);
+}
+Tensor TensorMethods::layer_norm(const Dims& normalized_shape, const Tensor& weight, const Tensor& bias, Float eps,
+    SourceLocation at) const {
+  return fulgurite::nn::layer_norm(static_cast<const Tensor&>(*this), normalized_shape, weight, bias, eps, at);
+}
+Tensor TensorMethods::le(const Operand& other, SourceLocation at) const {
+  return fulgurite::le(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::le_(const Operand& other, SourceLocation at) const {
+  return fulgurite::le_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::leaky_relu(Float negative_slope, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::leaky_relu(static_cast<const Tensor&>(*this), negative_slope, inplace, at);
+}
+Tensor TensorMethods::leaky_relu_(Float negative_slope, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::leaky_relu_(static_cast<const Tensor&>(*this), negative_slope, inplace, at);
+}
+Tensor TensorMethods::lerp(const Tensor& end, const Operand& weight, SourceLocation at) const {
+  return fulgurite::lerp(static_cast<const Tensor&>(*this), end, weight, at);
+}
+Tensor TensorMethods::lerp_(const Tensor& end, const Operand& weight, SourceLocation at) const {
+  return fulgurite::lerp_(static_cast<const Tensor&>(*this), end, weight, at);
+}
+Tensor TensorMethods::less(const Operand& other, SourceLocation at) const {
+  return fulgurite::less(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::less_(const Operand& other, SourceLocation at) const {
+  return fulgurite::less_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::less_equal(const Operand& other, SourceLocation at) const {
+  return fulgurite::less_equal(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::less_equal_(const Operand& other, SourceLocation at) const {
+  return fulgurite::less_equal_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::lgamma(SourceLocation at) const {
+  return fulgurite::lgamma(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::lgamma_(SourceLocation at) const {
+  return fulgurite::lgamma_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::linear(const Tensor& weight, const Tensor& bias, SourceLocation at) const {
+  return fulgurite::nn::linear(static_cast<const Tensor&>(*this), weight, bias, at);
+}
+Tensor TensorMethods::local_response_norm(Int size, Float alpha, Float beta, Float k, SourceLocation at) const {
+  return fulgurite::nn::local_response_norm(static_cast<const Tensor&>(*this), size, alpha, beta, k, at);
+}
+Tensor TensorMethods::log(SourceLocation at) const {
+  return fulgurite::log(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log_(SourceLocation at) const {
+  return fulgurite::log_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log10(SourceLocation at) const {
+  return fulgurite::log10(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log10_(SourceLocation at) const {
+  return fulgurite::log10_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log1p(SourceLocation at) const {
+  return fulgurite::log1p(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log1p_(SourceLocation at) const {
+  return fulgurite::log1p_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log2(SourceLocation at) const {
+  return fulgurite::log2(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log2_(SourceLocation at) const {
+  return fulgurite::log2_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log_softmax(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::log_softmax(static_cast<const Tensor&>(*this), dim, dtype, at);
+}
+Tensor TensorMethods::logaddexp(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logaddexp(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logaddexp_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logaddexp_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logcumsumexp(Int dim, SourceLocation at) const {
+  return fulgurite::logcumsumexp(static_cast<const Tensor&>(*this), dim, at);
+}
+Tensor TensorMethods::logical_and(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logical_and(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logical_and_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logical_and_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logical_not(SourceLocation at) const {
+  return fulgurite::logical_not(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::logical_not_(SourceLocation at) const {
+  return fulgurite::logical_not_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::logical_or(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logical_or(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logical_or_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logical_or_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logical_xor(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logical_xor(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logical_xor_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logical_xor_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logit(std::optional<Float> eps, SourceLocation at) const {
+  return fulgurite::logit(static_cast<const Tensor&>(*this), eps, at);
+}
+Tensor TensorMethods::logit_(std::optional<Float> eps, SourceLocation at) const {
+  return fulgurite::logit_(static_cast<const Tensor&>(*this), eps, at);
+}
+Tensor TensorMethods::logsigmoid(SourceLocation at) const {
+  return fulgurite::nn::logsigmoid(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::logsigmoid_(SourceLocation at) const {
+  return fulgurite::nn::logsigmoid_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::logsumexp(const Dims& dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::logsumexp(static_cast<const Tensor&>(*this), dim, keepdim, at);
+}
+Tensor TensorMethods::lt(const Operand& other, SourceLocation at) const {
+  return fulgurite::lt(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::lt_(const Operand& other, SourceLocation at) const {
+  return fulgurite::lt_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::margin_ranking_loss(const Tensor& input2, const Tensor& target, Float margin, std::optional<bool>
+    size_average, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
+  return fulgurite::nn::margin_ranking_loss(static_cast<const Tensor&>(*this), input2, target, margin, size_average, reduce, reduction, at);
+}
+Tensor TensorMethods::masked_fill(const Tensor& mask, const Operand& value, SourceLocation at) const {
+  return fulgurite::masked_fill(static_cast<const Tensor&>(*this), mask, value, at);
+}
+Tensor TensorMethods::masked_fill_(const Tensor& mask, const Operand& value, SourceLocation at) const {
+  return fulgurite::masked_fill_(static_cast<const Tensor&>(*this), mask, value, at);
+}
+Tensor TensorMethods::matmul(const Tensor& other, SourceLocation at) const {
+  return fulgurite::matmul(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::max(SourceLocation at) const {
+  return fulgurite::max(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::max_pool1d(const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims& dilation,
+    bool ceil_mode, SourceLocation at) const {
+  return fulgurite::nn::max_pool1d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
+}
+std::tuple<Tensor, Tensor> TensorMethods::max_pool1d_with_indices(const Dims& kernel_size, const Dims& stride, const
+    Dims& padding, const Dims& dilation, bool ceil_mode, SourceLocation at) const {
+  return fulgurite::nn::max_pool1d_with_indices(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
+}
+Tensor TensorMethods::max_pool2d(const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims& dilation,
+    bool ceil_mode, SourceLocation at) const {
+  return fulgurite::nn::max_pool2d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
+}
+std::tuple<Tensor, Tensor> TensorMethods::max_pool2d_with_indices(const Dims& kernel_size, const Dims& stride, const
+    Dims& padding, const Dims& dilation, bool ceil_mode, SourceLocation at) const {
+  return fulgurite::nn::max_pool2d_with_indices(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
+}
+Tensor TensorMethods::max_pool3d(const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims& dilation,
+    bool ceil_mode, SourceLocation at) const {
+  return fulgurite::nn::max_pool3d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
+}
+std::tuple<Tensor, Tensor> TensorMethods::max_pool3d_with_indices(const Dims& kernel_size, const Dims& stride, const
+    Dims& padding, const Dims& dilation, bool ceil_mode, SourceLocation at) const {
+  return fulgurite::nn::max_pool3d_with_indices(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
+}
+Tensor TensorMethods::maximum(const Tensor& other, SourceLocation at) const {
+  return fulgurite::maximum(static_cast<const Tensor&>(*this), other, at);
 }
 
 }  // namespace fulgurite

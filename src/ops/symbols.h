@@ -141,6 +141,7 @@ extern const Symbol index_select_symbol;
 extern const Symbol inner_symbol;
 extern const Symbol instance_norm_symbol;
 extern const Symbol interpolate_symbol;
+extern const Symbol isclose_symbol;
 extern const Symbol isfinite_symbol;
 extern const Symbol isinf_symbol;
 extern const Symbol isnan_symbol;

@@ -245,8 +245,8 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     }
   }
 
-  // A write whose source a pointwise kernel makes for it alone goes straight into the input, where nothing reads the old value
-  // later. (That inputs do not share memory is guarded before a program runs.)
+  // A write whose source a pointwise kernel makes, or one that changes places of the very input, goes straight into it, where nothing reads the
+  // old value later. (That inputs do not share memory is guarded before a program runs.)
   void write_into_inputs() {
     const auto is_write = [](const Step& step) { return step.kind == Step::Kind::write; };
     if (std::none_of(plan_.steps.begin(), plan_.steps.end(), is_write)) return;
@@ -263,11 +263,12 @@ class PlanBuilder final : public ArgumentPack::Resolver {
       Slot& source = plan_.slots[write.source];
       const Slot& destination = plan_.slots[write.result];
       if (source.place != Place::arena || source.root != write.source || destination.place != Place::input) continue;
-      if (readers[write.source].size() != 1 || writes[write.result] != 1) continue;
+      if (writes[write.result] != 1) continue;
       const int made = producer[write.source];
       const Step& maker = plan_.steps[made];
       if (maker.kind != Step::Kind::kernel) continue;
-      if (!maker.bound->symbol->traits.pointwise && maker.bound->symbol != &prims_adamw_symbol) continue;
+      const Symbol* const symbol = maker.bound->symbol;
+      if (!symbol->traits.pointwise && symbol != &prims_adamw_symbol && !changes_places_of(maker, write.result)) continue;
       const bool is_read_later = std::any_of(readers[write.result].begin(), readers[write.result].end(),
                                              [&](int reader) { return reader > made; });
       const bool is_read_through_view = std::any_of(maker.operands.begin(), maker.operands.end(), [&](int operand) {
@@ -277,6 +278,14 @@ class PlanBuilder final : public ArgumentPack::Resolver {
       source.place = Place::input_memory;
       source.destination = write.result;
     }
+  }
+
+  // Whether a kernel copies an input and then writes to places of it, which are not read from it.
+  bool changes_places_of(const Step& maker, int input) const {
+    const Symbol* const symbol = maker.bound->symbol;
+    if (symbol != &prims_index_put_symbol && symbol != &scatter_symbol && symbol != &scatter_add_symbol) return false;
+    const auto is_in = [&](int operand) { return plan_.slots[operand].root == input; };
+    return maker.operands[0] == input && std::ranges::count_if(maker.operands, is_in) == 1;
   }
 
   // A view of memory in the arena is known beforehand: nothing is left to do for it in a run.

@@ -178,7 +178,8 @@ void Frame::place_view(int index, const StorageRef& storage, const Sizes& sizes,
 
 void Frame::run_view(const Step& step) {
   const Slot& slot = plan_.slots[step.result];
-  place_view(step.result, slots_[slot.root].impl()->storage, slot.sizes(), slot.strides(), slot.offset);
+  const TensorImpl& root = *slots_[slot.root].impl();  // in an input's memory it begins where that does
+  place_view(step.result, root.storage, slot.sizes(), slot.strides(), root.offset + slot.offset);
 }
 
 void Frame::run_input_view(const Step& step, FrameStep& frame_step) {

@@ -243,10 +243,11 @@ def test_trace_associate(cli):
     expect(len(names) >= 3, f"the forward has the lines {lines}")
     for name in names:
         expect(served[name], f"no line of the backward serves {name}")
-        expect(all(f"forward: {name}: " in line for line in served[name]), f"{served[name]} do not serve {name}")
+        expect(all(f' {name}: "' in line.split("forward:", 1)[-1] for line in served[name]), f"{served[name]} do not serve {name}")
     backward = cli.good("trace", "mlp", "--associate", "--backward", "--python")
     count = sum("forward: " in line for line in backward.splitlines())
-    expect_equal(sum(len(each) for each in served.values()), count, "lines of the backward that serve a forward line")
+    serving = {line for each in served.values() for line in each}
+    expect_equal(len(serving), count, "lines of the backward that serve a forward line")
 
 
 def test_trace_of_one_forward_operator(cli):

@@ -92,6 +92,19 @@ TEST("attention takes operands of any layout") {
   }
 }
 
+TEST("a single query reads keys and values where they are") {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64, Dtype::bf16, Dtype::f16}) {
+    check(operands(2, 3, 1, 100, 64, dtype), {}, false);
+    check(operands(1, 4, 1, 1030, 20, dtype, 2), {}, false);
+    check(operands(1, 2, 1, 70, 33, dtype), ge(make({1, 70}, Dtype::f32, -1, 1, 5), 0), false);
+    check(operands(1, 2, 1, 9, 1, dtype), {}, true);
+    check(operands(1, 2, 1, 0, 8, dtype), {}, false);
+    Operands o = operands(1, 2, 1, 40, 18, dtype);
+    o.value = transpose(transpose(o.value, 2, 3).contiguous(), 2, 3);
+    check(o, {}, false);
+  }
+}
+
 TEST("attention of long rows in bf16 goes from block to block") {
   check(operands(1, 1, 20, 1301, 34, Dtype::bf16), {}, false);
   check(operands(1, 1, 1100, 1100, 8, Dtype::bf16), {}, true, 0.1);

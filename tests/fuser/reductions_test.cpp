@@ -153,6 +153,40 @@ TEST("results do not depend on the number of threads") {
   expect_equal(fusions_in(last_traces(f).back()), 1);
 }
 
+TEST("what reduces everything to one element is one row, and goes on") {
+  manual_seed(1);
+  const auto doubled_variance = [](Tensor x) {
+    const Tensor variance = var(x, {0, 1}, 1);
+    return variance + variance;
+  };
+  const auto loss = [](Tensor x, Tensor y) {
+    const Tensor difference = x - y;
+    const Tensor total = sum(difference * difference);
+    return std::tuple(total / 2.0, difference * total, amax(difference, {}, true));
+  };
+  for (const Shape& shape : {Shape{512, 512}, Shape{3, 7}, Shape{1, 1025}}) {
+    const Tensor x = randn(shape), y = randn(shape);
+    auto f = jit(doubled_variance, {.executors = {"fuser"}});
+    expect_close(f(x.t()), doubled_variance(x.t()), 1e-5);
+    expect_equal(fusions_in(last_traces(f).back()), 1);
+    auto g = jit(loss, {.executors = {"fuser"}});
+    const auto [half, scaled, most] = g(x, y);
+    const auto [wanted_half, wanted_scaled, wanted_most] = loss(x.to(Dtype::f64), y.to(Dtype::f64));
+    expect_close(half / wanted_half, ones({}), 1e-6);
+    expect_close(scaled / wanted_half, wanted_scaled / wanted_half, 1e-5);
+    expect_close(most, wanted_most);
+    expect_equal(fusions_in(last_traces(g).back()), 1);
+  }
+  auto defaults = jit(doubled_variance);
+  const Tensor x = randn({512, 512});
+  expect_close(defaults(x), doubled_variance(x), 1e-6);
+  expect_equal(fusions_in(last_traces(defaults).back()), 1);
+  auto large = jit([](Tensor x) { return sum(x * 2.0); }, {.executors = {"fuser"}});
+  const Tensor many = ones({513, 512});
+  expect_equal(large(many).item<double>(), 2.0 * 513 * 512);
+  expect_equal(fusions_in(last_traces(large).back()), 0);
+}
+
 TEST("16-bit rows are computed in f32 and rounded once") {
   manual_seed(1);
   for (const Dtype dtype : {Dtype::bf16, Dtype::f16}) {

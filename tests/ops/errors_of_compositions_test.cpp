@@ -107,6 +107,7 @@ TEST("pointwise compositions say what they cannot take") {
       {"torch.hypot", {reals({2}), reals({3})}},
       {"torch.logaddexp", {whole({2}), whole({2})}},
       {"torch.fmax", {reals({2}), reals({3})}},
+      {"torch.isclose", {reals({2}), reals({3})}},
       {"torch.copysign", {reals({2}), reals({3})}},
       {"torch.xlogy", {reals({2}), reals({3})}},
       {"torch.bitwise_left_shift", {flags({2}), flags({2})}},
@@ -123,6 +124,7 @@ hypot(cpu i64[2], cpu i64[2]): needs a floating dtype, not i64
 hypot(cpu f32[2], cpu f32[3]): shapes [2] and [3] do not broadcast: sizes 2 and 3 differ
 logaddexp(cpu i64[2], cpu i64[2]): needs a floating dtype, not i64
 fmax(cpu f32[2], cpu f32[3]): shapes [2] and [3] do not broadcast: sizes 2 and 3 differ (in ge(cpu f32[2], cpu f32[3]))
+isclose(cpu f32[2], cpu f32[3]): shapes [2] and [3] do not broadcast: sizes 2 and 3 differ (in eq(cpu f32[2], cpu f32[3]))
 copysign(cpu f32[2], cpu f32[3]): shapes [2] and [3] do not broadcast: sizes 2 and 3 differ
 xlogy(cpu f32[2], cpu f32[3]): shapes [2] and [3] do not broadcast: sizes 2 and 3 differ
 bitwise_left_shift(cpu bool[2], cpu bool[2]): not defined for booleans

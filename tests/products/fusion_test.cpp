@@ -113,6 +113,24 @@ static auto fusion1(Tensor t3, Tensor t_1) {
 }
 
 // Run by this kernel:
+//   extern "C" void fusion3(const Launch& launch, long first, long last) {
+//     for (Row row(launch, first); first < last; row.next(), ++first) {
+//       const auto* const t3_row = row.of<const BFloat16>(0);
+//       auto* const t10_row = row.of<float>(1);
+//       for (Columns c(launch); c.more(); c.next()) {
+//         const Floats t3 = load(t3_row, c);
+//         accumulate(t10_row, c, t3);
+//       }
+//     }
+//   }
+static auto fusion3(Tensor t3) {
+  auto t13 = reshape(t3, {-1, 1024});
+  auto t9 = sum(t13, {0});
+  auto t10 = prims::convert_element_type(t9, Dtype::f32);
+  return std::tuple(t10);
+}
+
+// Run by this kernel:
 //   extern "C" void pack_bf16(const ProductLaunch& launch, long first, long last) {
 //     pack_right<BFloat16>(launch, first, last);
 //   }
@@ -145,12 +163,13 @@ std::vector<Tensor> backward_fn(SavedForBackward saved_for_backward, std::vector
     // t4 = prims::matmul(t3, t12)  // t4: "cpu bf16[4, 256, 256]"
   del(t_1);
   auto t5 = reshape(t3, {-1, 1024});  // t5: "cpu bf16[1024, 1024]"
-  del(t3);
   auto t6 = permute(t5, {1, 0});  // t6: "cpu bf16[1024, 1024]"
-  auto t9 = sum(t5, {0});  // t9: "cpu bf16[1024]"
   del(t5);
-  auto t10 = prims::convert_element_type(t9, Dtype::f32);  // t10: "cpu f32[1024]"
-  del(t9);
+  auto [t10] = fusion3(t3);  // t10: "cpu f32[1024]", fuser
+    // t13 = prims::reshape(t3, {-1, 1024})  // t13: "cpu bf16[1024, 1024]"
+    // t9 = prims::sum(t13, {0})  // t9: "cpu bf16[1024]"
+    // t10 = prims::convert_element_type(t9, Dtype::f32)  // t10: "cpu f32[1024]"
+  del(t3);
   auto t7 = reshape(t_0, {-1, 256});  // t7: "cpu bf16[1024, 256]"
   del(t_0);
   auto [t11] = fusion2(t6, t7);  // t11: "cpu f32[1024, 256]", products

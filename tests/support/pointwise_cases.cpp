@@ -79,6 +79,8 @@ void add_pointwise_cases(std::vector<OperatorCase>& out) {
   out.push_back({"torch.maximum", {tensor(std::vector<double>{-1, 0.3, 2}).requires_grad_(), floats({}, 0.4, 1)}});
   for (const char* op : {"torch.fmax", "torch.fmin"})
     out.push_back({op, {tensor(std::vector<double>{-1, 0.3, 2}).requires_grad_(), floats({}, 0.4, 1)}});
+  out.push_back({"torch.isclose", {constants({2, 3}), constants({3}), 0.5}, {{"atol", 0.1}}});
+  out.push_back({"torch.isclose", {integers({3}, {1, 20, 3}), integers({3}, {1, 21, 30}), 0.1}, {{"equal_nan", true}}});
   out.push_back({"torch.clamp", {floats({2, 5}), -0.7, 1.1}});
   out.push_back({"torch.clamp", {floats({2, 5}), None, 0.4}});
   out.push_back({"torch.clamp", {floats({2, 5}), floats({5}, -1, -0.5), floats({2, 1}, 0.5, 1)}});

@@ -97,7 +97,8 @@ TEST("every line of every stage of a 12-layer GPT's backward ends with the forwa
       std::istringstream lines(text.substr(text.rfind("backward_fn")));
       int assignments = 0;
       for (std::string line; std::getline(lines, line);) {
-        const bool has_type = line.find("f32[") != std::string::npos || line.find("i64[") != std::string::npos;
+        const bool has_type = line.find("f32[") != std::string::npos || line.find("i64[") != std::string::npos ||
+                              line.find("bool[") != std::string::npos;
         const bool is_assignment =
             line.find(" = ") != std::string::npos && has_type && line.find("unpack") == std::string::npos;
         if (is_assignment) expect(std::regex_search(line, ending), line);

@@ -75,6 +75,21 @@ bool is_pointwise(const codegen::Kernel& kernel) {
 // A line alone is worth a kernel where there is none elsewhere.
 bool is_worth_alone(const BoundSymbol& bound) { return !bound.subsymbols.empty() && find_eager_implementation(*bound.symbol) == nullptr; }
 
+int64_t element_count(const Value& value) {
+  int64_t count = 1;
+  if (value.is_tensor())
+    for (const Int size : value.tensor().shape) count *= size.hint();
+  return count;
+}
+
+// A loss is one row of all that it reads: it would take what others need, row by row, away from them.
+bool makes_one_of_many(const BoundSymbol& bound) {
+  bool is_one = true, has_many = false;
+  for_each_output(bound, [&](const Value& output) { is_one = is_one && element_count(output) == 1; });
+  for_each_argument(bound, [&](const Value& argument) { has_many = has_many || element_count(argument) > 1; });
+  return is_one && has_many;
+}
+
 class Fuser {
  public:
   Fuser(const Trace& trace, const Implementation& candidate, FusionNames& names, bool everything)
@@ -84,7 +99,7 @@ class Fuser {
     std::vector<char> is_candidate(static_cast<size_t>(graph_.size()));
     for (int i = 0; i < graph_.size(); ++i) is_candidate[i] = trace_.bound_symbols[i].implementation == &candidate_;
     const bool explains = logs(LogChannel::fusions);
-    const GrowingRules rules{[](const codegen::Region& region) { return codegen::lower(region).reason; }, is_worth_alone, codegen::is_plain};
+    const GrowingRules rules{[](const codegen::Region& region) { return codegen::lower(region).reason; }, is_worth_alone, codegen::is_plain, makes_one_of_many};
     grown_ = grow_regions(trace_, graph_, is_candidate, rules, explains);
     if (!everything_) keep_what_pays(trace_, grown_);
     if (!compile()) grown_.clear();

@@ -24,24 +24,33 @@ class Growing {
       group_of_[i] = i;
       members_.push_back({i});
       shapes_.push_back(is_candidate[i] && rules.is_plain(trace.bound_symbols[i]) ? number_of_shape(trace.bound_symbols[i]) : not_plain);
+      waits_.push_back(is_candidate[i] && rules.joins_last(trace.bound_symbols[i]));
       note_last(i, i);
     }
   }
 
   GrownRegions run() {
-    for (int line = 0; line < graph_.size(); ++line) {
-      if (!is_candidate_[line]) continue;
-      std::vector<int> makers = graph_.before(line);
-      std::sort(makers.rbegin(), makers.rend());
-      for (const int maker : makers)
-        if (is_candidate_[maker]) merge(group_of_[maker], group_of_[line]);
+    grow();
+    if (std::ranges::find(waits_, true) != waits_.end()) {
+      waits_.assign(waits_.size(), false);
+      grow();
     }
-    for (int line = 0; line < graph_.size(); ++line) merge_readers(line);
-    merge_readers_of_inputs();
     return finish();
   }
 
  private:
+  bool may_join(int line) const { return is_candidate_[line] && !waits_[line]; }
+  void grow() {
+    for (int line = 0; line < graph_.size(); ++line) {
+      if (!may_join(line)) continue;
+      std::vector<int> makers = graph_.before(line);
+      std::sort(makers.rbegin(), makers.rend());
+      for (const int maker : makers)
+        if (may_join(maker)) merge(group_of_[maker], group_of_[line]);
+    }
+    for (int line = 0; line < graph_.size(); ++line) merge_readers(line);
+    merge_readers_of_inputs();
+  }
   // Those that read what a line makes.
   void merge_readers(int line) {
     for_each_output(trace_.bound_symbols[line], [&](const Value& value) {
@@ -58,7 +67,7 @@ class Growing {
     if (readers.size() > 32) return;  // a number that everything reads
     for (size_t i = 0; i < readers.size(); ++i)
       for (size_t j = i + 1; j < readers.size(); ++j)
-        if (is_candidate_[readers[i]] && is_candidate_[readers[j]] && are_near(group_of_[readers[i]], group_of_[readers[j]]))
+        if (may_join(readers[i]) && may_join(readers[j]) && are_near(group_of_[readers[i]], group_of_[readers[j]]))
           merge(group_of_[readers[i]], group_of_[readers[j]]);
   }
 
@@ -232,6 +241,7 @@ class Growing {
   std::vector<std::vector<int>> members_;  // by group, which is its first line's number; in order
   std::vector<int> shapes_;                // by group: of plain lines, which of known_shapes_ their results have
   std::vector<const Shape*> known_shapes_;
+  std::vector<char> waits_;                // by line: it joins last, and others do not yet stand
   std::vector<int> seen_;                  // by group: the last search that met it
   std::vector<int> last_before_;           // the last lines of groups, as a tree
   int search_ = 0;

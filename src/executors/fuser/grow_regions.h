@@ -33,6 +33,8 @@ struct GrowingRules {
   std::function<std::string(const codegen::Region&)> refusal;  // why lines cannot be one region; empty where they can
   std::function<bool(const BoundSymbol&)> is_worth_alone;      // whether one line is a region
   std::function<bool(const BoundSymbol&)> is_plain;            // whether a line always goes with others like it of the same sizes
+  /// Whether a line joins regions, but is not to shape them.
+  std::function<bool(const BoundSymbol&)> joins_last = [](const BoundSymbol&) { return false; };
 };
 
 /// A region's lines in the trace, with the views that they look through.

@@ -8,7 +8,7 @@ namespace fulgurite::fuser {
 
 /// Whether a trace moves so much that some region of it may pay.
 bool may_pay(const Trace&);
-/// Leaves the regions that save memory traffic worth their compilation; none where all of them together do not.
+/// Leaves the regions that move less memory as one kernel, and enough of it.
 void keep_what_pays(const Trace&, GrownRegions&);
 
 }  // namespace fulgurite::fuser

@@ -1,4 +1,5 @@
 #include "executors/eager/kernels/attention.h"
+#include "executors/eager/kernels/vector_products.h"
 #include "ops/symbols.h"
 
 namespace fulgurite::FULGURITE_KERNELS {
@@ -20,15 +21,16 @@ class ForwardWorker {
         log_sums_(data_of<T>(results[1])),
         form_(call.scale, call.mask.has_value()),
         width_(padded<T>(s_.value_features)),
-        keys_(panel_padded<T>(s_.keys) * s_.features),
-        values_(panel_padded<T>(s_.value_features) * s_.keys),
+        is_packed_(s_.queries != 1 || call.query.column > 1 || call.key.column > 1 || call.value.column > 1),
+        keys_(is_packed_ ? panel_padded<T>(s_.keys) * s_.features : 0),
+        values_(is_packed_ ? panel_padded<T>(s_.value_features) * s_.keys : 0),
         scores_(tile_rows * key_block),
         sums_(tile_rows * width_),
         rows_(tile_rows * s_.features),
         added_(key_block) {}
 
   void run(int64_t matrix, int64_t first, int64_t last) {
-    if (matrix / s_.group != packed_) pack(matrix / s_.group);
+    if (is_packed_ && matrix / s_.group != packed_) pack(matrix / s_.group);
     for (int64_t i = first; i < last; i += tile_rows)
       tile_of_queries(matrix, i, std::min<int64_t>(tile_rows, last - i));
   }
@@ -53,9 +55,14 @@ class ForwardWorker {
     const int64_t key_count = call_.seen_by(first + rows - 1);
     for (int64_t k = 0; k < key_count; k += key_block) {
       const int64_t count = std::min(key_block, key_count - k);
-      const PanelOperand<T> keys{keys_.data() + k * s_.features, panel_columns<T>, panel_columns<T> * s_.features};
-      multiply_rows<T, false>(rows, count, s_.features, queries.data, queries.stride, keys, scores_.data(), key_block,
-                              false);
+      if (is_packed_) {
+        const PanelOperand<T> keys{keys_.data() + k * s_.features, panel_columns<T>, panel_columns<T> * s_.features};
+        multiply_rows<T, false>(rows, count, s_.features, queries.data, queries.stride, keys, scores_.data(), key_block,
+                                false);
+      } else {
+        const Element* key = call_.key.template matrix<Element>(matrix / s_.group, s_.key_batch) + k * call_.key.row;
+        for (int64_t j = 0; j < count; ++j, key += call_.key.row) scores_[j] = dot(query, 1, key, 1, s_.features);
+      }
       for (int64_t r = 0; r < rows; ++r) {
         T* const scores = scores_.data() + r * key_block;
         const int64_t seen = call_.is_causal ? std::clamp<int64_t>(first + r + 1 - k, 0, count) : count;
@@ -80,9 +87,14 @@ class ForwardWorker {
         sum[r] += sum_of_lanes(block_sum);
         most[r] = now;
       }
-      const PanelOperand<T> values{values_.data() + k * panel_columns<T>, panel_columns<T>, panel_columns<T> * s_.keys};
-      multiply_rows<T, false>(rows, s_.value_features, count, scores_.data(), key_block, values, sums_.data(), width_,
-                              k > 0);
+      if (is_packed_) {
+        const PanelOperand<T> values{values_.data() + k * panel_columns<T>, panel_columns<T>, panel_columns<T> * s_.keys};
+        multiply_rows<T, false>(rows, s_.value_features, count, scores_.data(), key_block, values, sums_.data(), width_,
+                                k > 0);
+      } else {
+        const Element* value = call_.value.template matrix<Element>(matrix / s_.group, s_.key_batch) + k * call_.value.row;
+        add_rows(scores_.data(), 1, value, call_.value.row, count, s_.value_features, sums_.data(), k > 0);
+      }
     }
     if (key_count <= 0) std::fill_n(sums_.data(), rows * width_, T(0));
     const ResultRows<Element> out(out_, matrix, s_.heads, s_.queries, s_.value_features);
@@ -104,6 +116,7 @@ class ForwardWorker {
   T* log_sums_;
   Scores<T> form_;
   int64_t width_;
+  bool is_packed_;  // a single query reads keys and values once: they stay where they are
   Scratch<T> keys_, values_, scores_, sums_, rows_, added_;
   int64_t packed_ = -1;
 };

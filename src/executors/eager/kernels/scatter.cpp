@@ -20,10 +20,15 @@ Element element_of_number(const Argument& number) {
   return element_of<Element>(static_cast<int64_t>(number.integer()));
 }
 
+// A program may give the input's own memory for the result.
+void copy_unless_there(const Tensor& input, const Tensor& result) {
+  if (input.impl()->data() != result.impl()->data()) copy_elements(input, result);
+}
+
 void scatter_kernel(Arguments arguments, std::span<const Tensor> results) {
   const Tensor& result = results[0];
   const Argument& source = arguments[3];
-  copy_elements(arguments[0].tensor(), result);
+  copy_unless_there(arguments[0].tensor(), result);
   const Tensor& index = arguments[2].tensor();
   const PlacesAlong places(result, arguments[1].integer(), index, source.is_tensor() ? source.tensor() : index);
   if (places.is_empty()) return;
@@ -49,7 +54,7 @@ void scatter_kernel(Arguments arguments, std::span<const Tensor> results) {
 
 void scatter_add_kernel(Arguments arguments, std::span<const Tensor> results) {
   const Tensor &result = results[0], &source = arguments[3].tensor();
-  copy_elements(arguments[0].tensor(), result);
+  copy_unless_there(arguments[0].tensor(), result);
   const PlacesAlong places(result, arguments[1].integer(), arguments[2].tensor(), source);
   if (places.is_empty()) return;
   visit_dtype(result.impl()->dtype, [&]<class Element>() {
@@ -67,7 +72,7 @@ void index_put_kernel(Arguments arguments, std::span<const Tensor> results) {
   const Tensor &input = arguments[0].tensor(), &result = results[0];
   const std::span<const Tensor> indices = arguments[1].tensors();
   const bool accumulate = arguments[3].boolean();
-  copy_elements(input, result);
+  copy_unless_there(input, result);
   const IndexedPlaces places(result, indices);
   if (places.is_empty()) return;
   // The values in the order of the places, one for each, or one for all.

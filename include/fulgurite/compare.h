@@ -1,0 +1,19 @@
+#pragma once
+#include <fulgurite/number.h>
+#include <fulgurite/source_location.h>
+#include <fulgurite/tensor.h>
+
+#pragma GCC visibility push(default)
+namespace fulgurite {
+
+/// Whether two tensors have one shape and equal elements; a NaN equals nothing. Asks for values: it ends a traced piece, as `if (tensor)` does.
+/// (torch.equal)
+bool equal(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+
+/// Whether all elements of two tensors of one dtype are equal or differ by at most atol + rtol * |other|; shapes broadcast. Asks for values:
+/// it ends a traced piece. (torch.allclose)
+bool allclose(const Tensor& input, const Tensor& other, Float rtol = 1e-05, Float atol = 1e-08, bool equal_nan = false,
+              SourceLocation at = SourceLocation::here());
+
+}  // namespace fulgurite
+#pragma GCC visibility pop

@@ -1,0 +1,127 @@
+// Tensors, numbers and operators.
+#include <sstream>
+#include <vector>
+
+#include "check.h"
+
+void tensors() {
+  fg::manual_seed(7);
+  auto z = fg::zeros({2, 3}), o = fg::ones({2, 3}, {.dtype = Dtype::f64}), f = fg::full({2}, 3), e = fg::empty({0, 4});
+  auto a = fg::arange(10), b = fg::arange(1, 7, 2), c = fg::arange(0.0, 1.0, 0.25), l = fg::linspace(0, 1, 5),
+       i = fg::eye(3);
+  check(a.dtype() == Dtype::i64);
+  check(b.numel() == 3);
+  check(c.dtype() == Dtype::f32);
+  check(c.numel() == 4);
+  check(l.numel() == 5);
+  check(i.ndim() == 2);
+  check(e.numel() == 0);
+  check(f.dtype() == Dtype::i64);
+  auto r = fg::rand({2, 2}),
+       n = fg::randn({2, 2}, {.dtype = Dtype::bf16, .device = fg::Device("cpu"), .requires_grad = true});
+  check(n.requires_grad());
+  auto ri = fg::randint(0, 10, {5});
+  check(ri.dtype() == Dtype::i64);
+  auto t = fg::tensor({{1.0, 2.0}, {3.0, 4.0}});
+  check(t.dtype() == Dtype::f32);
+  auto ti = fg::tensor({1, 2, 3});
+  check(ti.dtype() == Dtype::i64);
+  auto tb = fg::tensor({true, false});
+  check(tb.dtype() == Dtype::boolean);
+  auto tv = fg::tensor(std::vector<float>{1, 2, 3});
+  check(tv.dtype() == Dtype::f32);
+  auto td = fg::tensor(std::vector<double>{1, 2, 3});
+  check(td.dtype() == Dtype::f64);
+  auto t32 = fg::tensor({1.0, 2.0}, {.dtype = Dtype::f64, .requires_grad = true});
+  check(t32.requires_grad());
+  auto scalar = fg::tensor(3.5);
+  check(scalar.ndim() == 0);
+  auto deep = fg::tensor({{{1, 2}, {3, 4}}, {{5, 6}, {7, 8}}});
+  check(deep.ndim() == 3);
+  check(t.shape() == (Shape{2, 2}));
+  std::vector<Int> s = t.strides();
+  check(s.size() == 2 && s[0] == 2);
+  Int rows = t.size(0);
+  check(rows == 2);
+  check(t.size(-1) == 2);
+  int64_t d = t.ndim();
+  check(d == 2);
+  check(t.device() == fg::Device("cpu"));
+  std::ostringstream os;
+  os << t.device() << fg::Device("cuda:0");
+  check(os.str() == "cpucuda:0");
+  check(t.defined());
+  check(!Tensor{}.defined());
+  check(t(1, 0).item<double>() == 3.0);
+  check(t(1, 0).item<int>() == 3);
+  check(t.to_vector<float>() == (std::vector<float>{1, 2, 3, 4}));
+  check(!error_of([&] { t.to_vector<double>(); }).empty());
+  check(t.data<float>()[2] == 3.0f);
+  check(!error_of([&] { t.data<int>(); }).empty());
+  auto named = t.set_name("weights");
+  check(t.to(Dtype::f64).dtype() == Dtype::f64);
+  check(t.to(fg::Device("cpu")).defined());
+  check(!error_of([&] { t.to(fg::Device("cuda:0")); }).empty());
+  check(t.transpose(0, 1).contiguous().strides()[0] == 2);
+  check(t.clone().defined() && t.detach().defined());
+  Tensor q = fg::randn({3}).requires_grad_();
+  check(q.is_leaf());
+  q.set_grad(fg::ones({3}));
+  check(q.grad().defined());
+  auto u = q * 2 + 1 - q / 2;
+  u += 1;
+  u -= 0.5;
+  u *= 2;
+  u /= 4;
+  auto neg = -u;
+  auto cmp = (u > 0), eq = (u == u), le = (u <= 3.0), ne = (1 != u);
+  check(cmp.dtype() == Dtype::boolean && eq.dtype() == Dtype::boolean && le.defined() && ne.defined());
+  auto m = fg::arange(24).reshape({2, 3, 4});
+  check(m(0).shape() == (Shape{3, 4}));
+  check(m(fg::Ellipsis, 0).shape() == (Shape{2, 3}));
+  check(m(fg::None, 0).shape() == (Shape{1, 3, 4}));
+  check(m(0, fg::Slice(1, {}, {})).shape() == (Shape{2, 4}));
+  check(m(fg::Slice({}, {}, 1), fg::Slice(0, 2, 1), fg::Slice({}, {}, 2)).shape() == (Shape{2, 2, 2}));
+  check(m(fg::tensor({0, 1}), fg::tensor({2, 0})).shape() == (Shape{2, 4}));
+  check(m({0, 1, 0}).shape() == (Shape{3, 3, 4}));
+  check(m(m > 5).numel() == 18);
+  m(0, 0) = 5;
+  check(m(0, 0, 3).item<int64_t>() == 5);
+  m(fg::Ellipsis, 1) = fg::zeros({2, 3}, {.dtype = Dtype::i64});
+  check(m(0, 0, 1).item<int64_t>() == 0);
+  m(1) += 1;
+  if (fg::tensor(1.0)) {
+  } else check(false);
+  check(t.sum().item<double>() == 10);
+  check(t.reshape({4}).ndim() == 1);
+  t.add_(t);
+  check(t.sum().item<double>() == 20);
+  std::cout << t << ti << tb << scalar << deep << e;
+  auto [var, mean] = fg::var_mean(t, {0}, 1);
+  check(var.defined() && mean.defined());
+  check(fg::sum(t, {0, 1}, true).shape() == (Shape{1, 1}));
+  check(fg::where(t > 2, t, 0).defined());
+  check(fg::softmax(t, -1).defined());
+  check(fg::nn::gelu(t, "tanh").defined() && fg::gelu(t).defined() && fg::relu(t).defined() && fg::silu(t).defined());
+  check(fg::nn::linear(t, t).defined());
+  check(fg::nn::layer_norm(t, {2}).defined());
+  check(fg::nn::cross_entropy(t, fg::tensor({0, 1})).ndim() == 0);
+  auto qq = fg::randn({1, 2, 4, 8});
+  check(fg::nn::scaled_dot_product_attention(qq, qq, qq, {}, 0.0, true).defined());
+  check(fg::linalg::vector_norm(t).defined() && fg::special::erf(t).defined());
+  check(fg::erf(t).defined());
+  check(fg::prims::mul(t, t).defined());
+  fg::Value v = fg::call("cat", {{t, t}}, {{"dim", 1}});
+  check(v.is_tensor());
+  check(fg::symbols().size() > 200);
+  for (const fg::Symbol* symbol : fg::symbols()) check(symbol != nullptr);
+  fg::set_default_dtype(Dtype::f64);
+  check(fg::tensor({1.5}).dtype() == Dtype::f64);
+  fg::set_default_dtype(Dtype::f32);
+  fg::set_num_threads(1);
+  Int big = fg::min(Int(3), Int(4)), most = fg::max(Int(3), Int(4));
+  check(big == 3 && most == 4);
+  Float root = fg::sqrt(Float(9.0));
+  check(root == 3.0);
+  check(fg::sqrt(Int(16)) == 4.0);
+}
