@@ -86,8 +86,9 @@ class KernelPrinter {
       const KernelValue& v = kernel_.values[i];
       const int at = static_cast<int>(i);
       if (v.output >= 0) {
-        const std::string_view element = v.kind == Kind::column_sum ? lane_text(v.lanes) : element_text(v.dtype);
-        line("auto* const ", name(at), "_row = row.of<", element, ">(", place_of_output(v), ");");
+        if (v.kind == Kind::column_sum) line("auto* const ", name(at), "_row = row.of<", lane_text(v.lanes), ">(", place_of_output(v), ");");
+        else if (v.extent == Extent::full) line("const auto ", name(at), "_row = row.result<", element_text(v.dtype), ">(", place_of_output(v), ");");
+        else line("auto* const ", name(at), "_row = row.of<", element_text(v.dtype), ">(", place_of_output(v), ");");
       }
       if (schedule_.kept[i] >= 0) line("auto* const ", name(at), "_kept = row.kept<", lane_text(v.lanes), ">(", schedule_.kept[i], ");");
     }

@@ -62,8 +62,6 @@ class Scheduling {
     return operations > most_repeated || loads > most_repeated_loads;
   }
 
-  static bool is_stored_as_computed(const KernelValue& v) { return v.dtype != Dtype::bf16 && v.dtype != Dtype::f16; }
-
   void need(int i, int sweep) {
     const KernelValue& v = value(i);
     if (v.extent != Extent::full || needed_[i]) return;
@@ -73,11 +71,8 @@ class Scheduling {
       s.loaded.push_back(i);
       return;
     }
-    if (level_[i] < sweep && v.output >= 0 && is_stored_as_computed(v)) {
-      s.loaded.push_back(i);  // from the result
-      return;
-    }
-    if (level_[i] < sweep && (schedule_.kept[i] >= 0 || is_worth_keeping(i))) {
+    // A result may have been stored past the caches.
+    if (level_[i] < sweep && (schedule_.kept[i] >= 0 || v.output >= 0 || is_worth_keeping(i))) {
       if (schedule_.kept[i] < 0) schedule_.kept[i] = schedule_.kept_rows++;
       s.kept_loads.push_back(i);
       return;

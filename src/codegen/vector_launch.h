@@ -13,6 +13,7 @@ inline constexpr int most_row_dimensions = 8;
 struct Operand {
   char* data;
   long strides[most_row_dimensions];
+  bool is_streamed = false;  // a result that is stored past the caches
 };
 struct Launch {
   long columns;         // elements of a row
@@ -22,6 +23,7 @@ struct Launch {
   const double* numbers;
   char* kept;           // memory for rows that the kernel keeps for itself
   long kept_stride;     // bytes of one
+  long ahead = 1024;    // so many bytes before they are read elements are asked for
 };
 /// Computes the rows from `first` to before `last`.
 using KernelFunction = void (*)(const Launch&, long first, long last);

@@ -1,7 +1,7 @@
 // What generated kernels are made of beside vector.h's lanes: rows and columns of tensors, loads and stores that end where a row
 // ends, and reductions of a row. A kernel goes over a range of rows; it knows sizes and strides only when it runs.
 #pragma once
-#include "codegen/vector_memory.h"
+#include "codegen/vector_stream.h"
 #include "codegen/vector_launch.h"
 
 namespace fulgurite::FULGURITE_KERNELS {
@@ -71,6 +71,11 @@ class Row {
     for (int d = 0; d < launch_.row_dimensions; ++d) at += index_[d] * launch_.operands[operand].strides[d];
     return (Element*)at;
   }
+  /// The row of a result that has as many columns.
+  template <class Element>
+  __attribute__((always_inline)) ResultRow<Element> result(int operand) const {
+    return {of<Element>(operand), launch_.operands[operand].is_streamed};
+  }
   /// Memory for a row of intermediate values.
   template <class Element>
   __attribute__((always_inline)) Element* kept(int number) const {
@@ -87,13 +92,19 @@ inline constexpr long block_columns = 1024;  // what a reduction adds up before 
 
 /// Sixteen columns of a row, or what is left of it.
 struct Columns {
-  long at = 0, end;
-  __attribute__((always_inline)) explicit Columns(const Launch& launch) : end(launch.columns) {}
+  long at = 0, end, ahead;
+  unsigned short mask = 0xffff;  // the lanes inside the row; made anew only at its end
+  __attribute__((always_inline)) explicit Columns(const Launch& launch) : end(launch.columns), ahead(launch.ahead) { find_mask(); }
   __attribute__((always_inline)) bool more() const { return at < end; }
-  __attribute__((always_inline)) void next() { at += lanes; }
+  __attribute__((always_inline)) void next() {
+    at += lanes;
+    find_mask();
+  }
+  __attribute__((always_inline)) void find_mask() {
+    if (__builtin_expect(!is_whole(), 0)) mask = more() ? (1u << (end - at)) - 1 : 0;
+  }
   __attribute__((always_inline)) bool is_whole() const { return end - at >= lanes; }
   __attribute__((always_inline)) long count() const { return is_whole() ? (long)lanes : end - at; }
-  __attribute__((always_inline)) unsigned short mask() const { return is_whole() ? 0xffff : (1u << (end - at)) - 1; }
   __attribute__((always_inline)) Ints are_inside() const { return load(lane_numbers) < Ints((int)count()); }
   /// The columns' numbers.
   __attribute__((always_inline)) Ints places() const { return load(lane_numbers) + Ints((int)at); }
@@ -102,55 +113,54 @@ struct Columns {
 
 // Loads and stores; lanes past the row's end are zero, and not written.
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__)
-// Bytes: what is read and written later is asked for, because several streams at once are too many to be foreseen (a training step of a GPT of
-// six layers takes 3 to 5 % less for it).
-inline constexpr long ahead = 1024;
+// What is read and written later is asked for, because several streams at once are too many to be foreseen, and because a row's later sweeps ask
+// the memory for nothing.
 typedef unsigned short HalfLanes __attribute__((vector_size(32), aligned(2), may_alias));
 typedef unsigned char ByteLanes __attribute__((vector_size(16), aligned(1), may_alias));
 FULGURITE_INLINE Floats load(const float* row, const Columns& c) {
   Floats result;
-  __builtin_prefetch((const char*)(row + c.at) + ahead);
-  result.part[0] = __builtin_ia32_loadups512_mask(row + c.at, FloatPart{}, c.mask());
+  __builtin_prefetch((const char*)(row + c.at) + c.ahead);
+  result.part[0] = __builtin_ia32_loadups512_mask(row + c.at, FloatPart{}, c.mask);
   return result;
 }
 FULGURITE_INLINE void store(float* row, const Columns& c, const Floats& value) {
-  __builtin_prefetch((const char*)(row + c.at) + ahead, 1);
-  __builtin_ia32_storeups512_mask(row + c.at, value.part[0], c.mask());
+  __builtin_prefetch((const char*)(row + c.at) + c.ahead, 1);
+  __builtin_ia32_storeups512_mask(row + c.at, value.part[0], c.mask);
 }
 FULGURITE_INLINE Ints load(const int* row, const Columns& c) {
   Ints result;
-  result.part[0] = __builtin_ia32_loaddqusi512_mask(row + c.at, IntPart{}, c.mask());
+  result.part[0] = __builtin_ia32_loaddqusi512_mask(row + c.at, IntPart{}, c.mask);
   return result;
 }
 FULGURITE_INLINE void store(int* row, const Columns& c, const Ints& value) {
-  __builtin_ia32_storedqusi512_mask(row + c.at, value.part[0], c.mask());
+  __builtin_ia32_storedqusi512_mask(row + c.at, value.part[0], c.mask);
 }
 FULGURITE_INLINE Ints load_halves(const void* row, const Columns& c) {
   const HalfLanes* const from = (const HalfLanes*)((const unsigned short*)row + c.at);
   Ints result;
-  __builtin_prefetch((const char*)from + ahead);
-  asm("vpmovzxwd %1, %0%{%2%}%{z%}" : "=v"(result.part[0]) : "m"(*from), "Yk"(c.mask()));
+  __builtin_prefetch((const char*)from + c.ahead);
+  asm("vpmovzxwd %1, %0%{%2%}%{z%}" : "=v"(result.part[0]) : "m"(*from), "Yk"(c.mask));
   return result;
 }
 FULGURITE_INLINE void store_halves(void* row, const Columns& c, const Ints& value) {
   HalfLanes* const to = (HalfLanes*)((unsigned short*)row + c.at);
-  __builtin_prefetch((const char*)to + ahead, 1);
-  asm("vmovdqu16 %1, %0%{%2%}" : "+m"(*to) : "v"(low_halves(value.part[0])), "Yk"(c.mask()));
+  __builtin_prefetch((const char*)to + c.ahead, 1);
+  asm("vmovdqu16 %1, %0%{%2%}" : "+m"(*to) : "v"(low_halves(value.part[0])), "Yk"(c.mask));
 }
 FULGURITE_INLINE Ints load_bytes(const void* row, const Columns& c) {
   const ByteLanes* const from = (const ByteLanes*)((const unsigned char*)row + c.at);
   Ints result;
-  asm("vpmovzxbd %1, %0%{%2%}%{z%}" : "=v"(result.part[0]) : "m"(*from), "Yk"(c.mask()));
+  asm("vpmovzxbd %1, %0%{%2%}%{z%}" : "=v"(result.part[0]) : "m"(*from), "Yk"(c.mask));
   return result;
 }
 FULGURITE_INLINE void store_bytes(void* row, const Columns& c, const Ints& value) {
   ByteLanes* const to = (ByteLanes*)((unsigned char*)row + c.at);
-  asm("vmovdqu8 %1, %0%{%2%}" : "+m"(*to) : "v"(low_bytes(value.part[0])), "Yk"(c.mask()));
+  asm("vmovdqu8 %1, %0%{%2%}" : "+m"(*to) : "v"(low_bytes(value.part[0])), "Yk"(c.mask));
 }
 /// x, and `fill` in the lanes past the row's end.
 FULGURITE_INLINE Floats keep_inside(const Columns& c, const Floats& x, const Floats& fill) {
   Floats result;
-  asm("vblendmps %2, %1, %0%{%3%}" : "=v"(result.part[0]) : "v"(fill.part[0]), "v"(x.part[0]), "Yk"(c.mask()));
+  asm("vblendmps %2, %1, %0%{%3%}" : "=v"(result.part[0]) : "v"(fill.part[0]), "v"(x.part[0]), "Yk"(c.mask));
   return result;
 }
 #else
@@ -225,6 +235,14 @@ FULGURITE_INLINE void store(unsigned char* row, const Columns& c, const Ints& va
 FULGURITE_INLINE Ints load(const Boolean* row, const Columns& c) { return load_bytes(row, c) != Ints(0); }
 FULGURITE_INLINE void store(Boolean* row, const Columns& c, const Ints& mask) { store_bytes(row, c, to_numbers(mask)); }
 
+template <class Element, class Lanes>
+FULGURITE_INLINE void store(const ResultRow<Element>& row, const Columns& c, const Lanes& value) {
+  if constexpr (sizeof(Element) > 1) {
+    if (row.is_streamed && c.is_whole()) return stream(row.first + c.at, value);
+  }
+  store(row.first, c, value);
+}
+
 /// One element in all lanes, and the first lane's as one element.
 template <class Element>
 FULGURITE_INLINE auto load_one(const Element* from) {
@@ -281,7 +299,8 @@ FULGURITE_INLINE int minimum_of_lanes(const Ints& x) {
   for (int lane = 1; lane < lanes; ++lane) value[0] = value[lane] < value[0] ? value[lane] : value[0];
   return value[0];
 }
-/// A row's largest element, not a number where one is not; and its smallest.
+/// A row's largest element, not a number where one is not; and its smallest. The next elements come first: what is asked of the first
+/// operand is known early then.
 template <class Lanes>
 struct Largest {
   Lanes most, lowest;
@@ -289,7 +308,7 @@ struct Largest {
     set_to_lowest(lowest);
     most = lowest;
   }
-  __attribute__((always_inline)) void add(const Columns& c, const Lanes& x) { most = maximum(most, keep_inside(c, x, lowest)); }
+  __attribute__((always_inline)) void add(const Columns& c, const Lanes& x) { most = maximum(keep_inside(c, x, lowest), most); }
   __attribute__((always_inline)) Lanes total() { return Lanes(maximum_of_lanes(most)); }
 };
 template <class Lanes>
@@ -299,7 +318,7 @@ struct Smallest {
     set_to_highest(highest);
     least = highest;
   }
-  __attribute__((always_inline)) void add(const Columns& c, const Lanes& x) { least = minimum(least, keep_inside(c, x, highest)); }
+  __attribute__((always_inline)) void add(const Columns& c, const Lanes& x) { least = minimum(keep_inside(c, x, highest), least); }
   __attribute__((always_inline)) Lanes total() { return Lanes(minimum_of_lanes(least)); }
 };
 

@@ -206,6 +206,9 @@ FULGURITE_INLINE Doubles gelu_tanh_backward(const Doubles& g, const Doubles& y) 
     if (c.is_whole()) __builtin_memcpy(row + c.at, value.part, sizeof(value.part));                  \
     else __builtin_memcpy(row + c.at, value.part, c.count() * sizeof(Element));                      \
   }                                                                                                  \
+  FULGURITE_INLINE void stream(Element* to, const Type& value) {                                     \
+    for (int p = 0; p < wide_parts; ++p) stream_part((char*)to + p * part_bytes, value.part[p]);     \
+  }                                                                                                  \
   FULGURITE_INLINE Type load_one(const Element* from) { return Type(*from); }                        \
   FULGURITE_INLINE Type keep_inside(const Columns& c, const Type& x, const Type& fill) {             \
     return c.is_whole() ? x : select(c.are_inside(), x, fill);                                       \

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "executors/fused.h"
@@ -98,6 +99,32 @@ TEST("normalizations do not depend on the number of threads") {
     const Tensor rows = softmax(x, 1), columns = softmax(x, 0);
     return std::vector<Tensor>{y, dx, dweight, dbias, rows, columns, prims::softmax_backward(g, rows, 1)};
   });
+}
+
+TEST("large results, which are stored past the caches, are those of their parts") {
+  const auto bits_of_part = [](const Tensor& whole, const Tensor& part) {
+    const Tensor given = narrow(whole, 0, 4000, 100).contiguous(), wanted = part.contiguous();
+    return std::memcmp(given.data_pointer(), wanted.data_pointer(), static_cast<size_t>(given.numel().hint() * size_of(given.dtype()))) == 0;
+  };
+  manual_seed(1);
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64, Dtype::bf16})
+    for (const int64_t columns : {1024, 1019}) {
+      const int64_t rows = dtype == Dtype::bf16 ? 8400 : 4200;
+      const Tensor x = randn({rows, columns}, {.dtype = dtype}), g = randn({rows, columns}, {.dtype = dtype});
+      const Tensor w = randn({columns}, {.dtype = dtype}), b = randn({columns}, {.dtype = dtype});
+      const Tensor part = narrow(x, 0, 4000, 100), part_of_g = narrow(g, 0, 4000, 100), y = softmax(x, -1), log_y = log_softmax(x, -1);
+      expect(bits_of_part(y, softmax(part, -1)), "softmax");
+      expect(bits_of_part(log_y, log_softmax(part, -1)), "log_softmax");
+      expect(bits_of_part(prims::softmax_backward(g, y, -1), prims::softmax_backward(part_of_g, narrow(y, 0, 4000, 100), -1)), "softmax_backward");
+      expect(bits_of_part(prims::log_softmax_backward(g, log_y, -1), prims::log_softmax_backward(part_of_g, narrow(log_y, 0, 4000, 100), -1)),
+             "log_softmax_backward");
+      const auto [normal, mean, rstd] = prims::layer_norm(x, {columns}, w, b, 1e-5);
+      const auto [normal_of_part, mean_of_part, rstd_of_part] = prims::layer_norm(part, {columns}, w, b, 1e-5);
+      expect(bits_of_part(normal, normal_of_part), "layer_norm");
+      const auto [dx, dw, db] = prims::layer_norm_backward(g, x, mean, rstd, w, {columns});
+      const auto [dx_of_part, dw_of_part, db_of_part] = prims::layer_norm_backward(part_of_g, part, mean_of_part, rstd_of_part, w, {columns});
+      expect(bits_of_part(dx, dx_of_part), "layer_norm_backward");
+    }
 }
 
 TEST("the negative log likelihood and its cotangent") {

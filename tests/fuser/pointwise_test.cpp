@@ -34,7 +34,7 @@ using namespace fulgurite;
 //       const auto* const t_0_row = row.of<const float>(0);
 //       const auto* const t_1_row = row.of<const float>(1);
 //       const auto* const t_2_row = row.of<const float>(2);
-//       auto* const t6_row = row.of<float>(3);
+//       const auto t6_row = row.result<float>(3);
 //       for (Columns c(launch); c.more(); c.next()) {
 //         const Floats t_0 = load(t_0_row, c);
 //         const Floats t_1 = load(t_1_row, c);

@@ -26,7 +26,7 @@ extern "C" void fusion0(const Launch& launch, long first, long last) {
   for (Row row(launch, first); first < last; row.next(), ++first) {
     const auto* const g_row = row.of<const float>(0);
     const auto* const y_row = row.of<const float>(1);
-    auto* const t4_row = row.of<float>(2);
+    const auto t4_row = row.result<float>(2);
     Sum<Floats> t1_lanes;
     for (Columns c(launch); c.more(); c.next()) {
       const Floats g = load(g_row, c);
@@ -69,21 +69,23 @@ extern "C" void fusion0(const Launch& launch, long first, long last) {
     const auto* const t_1_row = row.of<const float>(1);
     const auto* const t_2_row = row.of<const float>(2);
     const auto* const t_3_row = row.of<const float>(3);
-    auto* const t0_row = row.of<float>(4);
-    auto* const t9_row = row.of<float>(5);
+    const auto t0_row = row.result<float>(4);
+    auto* const t0_kept = row.kept<float>(0);
+    const auto t9_row = row.result<float>(5);
     Sum<Floats> t1_sum_lanes;
     for (Columns c(launch); c.more(); c.next()) {
       const Floats t_0 = load(t_0_row, c);
       const Floats t_1 = load(t_1_row, c);
       const Floats t0 = t_0 + t_1;
       t1_sum_lanes.add(c, t0);
+      store(t0_kept, c, t0);
       store(t0_row, c, t0);
     }
     const Floats t1_sum = t1_sum_lanes.total();
     const Floats t1 = t1_sum / Floats(launch.columns);
     Sum<Floats> t4_sum_lanes;
     for (Columns c(launch); c.more(); c.next()) {
-      const Floats t0 = load(t0_row, c);
+      const Floats t0 = load(t0_kept, c);
       const Floats t2 = t0 - t1;
       const Floats t3 = t2 * t2;
       t4_sum_lanes.add(c, t3);
@@ -93,9 +95,9 @@ extern "C" void fusion0(const Launch& launch, long first, long last) {
     const Floats t5 = t4 + 1e-05f;
     const Floats t6 = 1 / sqrt(t5);
     for (Columns c(launch); c.more(); c.next()) {
-      const Floats t0 = load(t0_row, c);
       const Floats t_2 = load(t_2_row, c);
       const Floats t_3 = load(t_3_row, c);
+      const Floats t0 = load(t0_kept, c);
       const Floats t2 = t0 - t1;
       const Floats t7 = t2 * t6;
       const Floats t8 = t7 * t_2;

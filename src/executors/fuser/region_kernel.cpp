@@ -7,6 +7,7 @@
 #include "executors/eager/copy.h"
 #include "executors/eager/place_error.h"
 #include "runtime/parallel_for.h"
+#include "runtime/streamed_stores.h"
 #include "tensor/scratch_memory.h"
 #include "tensor/tensor_impl.h"
 
@@ -23,6 +24,9 @@ constexpr size_t most_operands = 48;
 constexpr int64_t block_columns = 8192;   // what long rows are divided into among threads
 constexpr int64_t few_rows = 16;
 constexpr int64_t worth_a_thread = 16384; // elements
+// Rows with several sweeps ask for the next row, or for a part of this one. Layer norm of rows of 4 KB takes a quarter less than with one KB, a
+// training step of a GPT of six layers 3 % more where its pointwise kernels do so too; of those, only large ones gain by it.
+constexpr long most_ahead = 4096;
 
 int64_t rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -169,9 +173,20 @@ class RegionKernel::Call {
       operands_[k].data = tensors_[k]->impl()->data();
       const int64_t item = size_of(places_[k]->dtype);
       for (int d = 0; d < merged; ++d) operands_[k].strides[d] = row_strides[k][merged - 1 - d] * item;
+      operands_[k].is_streamed = is_streamed(k);
+      streams_ = streams_ || operands_[k].is_streamed;
     }
     launch_.numbers = kernel_.numbers_.data();
     launch_.kept_stride = rounded(columns_ * 8);
+    if (kernel_.has_row_sums_) launch_.ahead = std::clamp(columns_ * 4, launch_.ahead, most_ahead);
+    else if (streams_) launch_.ahead = most_ahead;
+  }
+
+  // What is written over an input has been read a moment before, and is in the cache anyhow.
+  bool is_streamed(size_t k) const {
+    if (k < kernel_.inputs_.size() || places_[k]->extent != Extent::full || places_[k]->is_column_sum) return false;
+    if (rows_ * columns_ * size_of(places_[k]->dtype) < streamed_bytes) return false;
+    return std::none_of(tensors_, tensors_ + kernel_.inputs_.size(), [&](const Tensor* input) { return input->impl()->data() == tensors_[k]->impl()->data(); });
   }
 
   int64_t kept_bytes() const { return kernel_.kept_rows_ * launch_.kept_stride; }
@@ -190,6 +205,7 @@ class RegionKernel::Call {
       launch.operands = moved;
     }
     kernel_.function_(launch, first, last);
+    if (streams_) finish_streamed_stores();
   }
 
   // Rows are added up in blocks that depend on their number alone, and the blocks pairwise.
@@ -236,6 +252,7 @@ class RegionKernel::Call {
   std::span<const Tensor> results_;
   size_t count_ = 0;
   int first_column_ = 0;
+  bool streams_ = false;
   int64_t columns_ = 1, rows_ = 1;
   int64_t sizes_[most_row_dimensions] = {};
   Strides strides_[most_operands];

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "executors/eager/kernels/along.h"
-#include "executors/eager/kernels/wide.h"
+#include "executors/eager/kernels/streamed.h"
 #include "ops/symbols.h"
 #include "runtime/parallel_for.h"
 
@@ -35,19 +35,24 @@ struct LayerNorm {
   const Element* x;
   const T *weight, *bias;  // null: none
   Element* y;
+  bool streams;  // y
   T *mean, *rstd;
   int64_t size;
   T eps;
 
   void row(int64_t i) const {
     const Element* const from = x + i * size;
-    Element* const to = y + i * size;
+    const ResultRow<Element> to(y + i * size, streams);
     Wides<T> sum(T(0));
-    for (int64_t j = 0; j < size; j += lanes) sum = sum + load_up_to(from + j, size - j);
+    for (int64_t j = 0; j < size; j += lanes) {
+      ask_ahead(from + j);
+      sum = sum + load_up_to(from + j, size - j);
+    }
     const T average = sum_of_lanes(sum) / static_cast<T>(size);
     const Wides<T> averages(average);
     Wides<T> squares(T(0));
     for (int64_t j = 0; j < size; j += lanes) {
+      ask_ahead(from + j);
       const Wides<T> centered = load_up_to(from + j, size - j, average) - averages;
       squares = multiply_add(centered, centered, squares);
     }
@@ -58,10 +63,11 @@ struct LayerNorm {
     const Wides<T> scales(scale);
     for (int64_t j = 0; j < size; j += lanes) {
       const int64_t some = size - j;
+      ask_ahead(from + j);
       Wides<T> value = (load_up_to(from + j, some) - averages) * scales;
       if (weight != nullptr) value = value * load_up_to(weight + j, some);
       if (bias != nullptr) value = value + load_up_to(bias + j, some);
-      store_up_to(to + j, value, some);
+      store_up_to(to, j, value, some);
     }
     mean[i] = average;
     rstd[i] = scale;
@@ -81,12 +87,14 @@ void layer_norm_kernel(Arguments arguments, std::span<const Tensor> results) {
                                   weight.defined() ? factors.data() : nullptr,
                                   bias.defined() ? factors.data() + rows.size : nullptr,
                                   data_of<Element>(results[0]),
+                                  is_streamed(results[0]),
                                   data_of<T>(results[1]),
                                   data_of<T>(results[2]),
                                   rows.size,
                                   static_cast<T>(arguments[4].floating())};
     parallel_for(rows.count, grain_of(rows.size), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) norm.row(i);
+      if (norm.streams) finish_streamed_stores();
     });
   });
 }
@@ -97,17 +105,20 @@ struct LayerNormBackward {
   const Element *g, *x;
   const T *mean, *rstd, *weight;  // weight null: none
   Element* dx;
+  bool streams;  // dx
   int64_t size;
 
   /// One row's cotangent; adds its part of the weight's and the bias's. `weighted` holds a row's products with the weight:
   /// computed anew, they could be rounded otherwise than in their sum, which they have to cancel.
   void row(int64_t i, T* weighted, T* dweight, T* dbias) const {
     const Element *const gradient = g + i * size, *const from = x + i * size;
-    Element* const to = dx + i * size;
+    const ResultRow<Element> to(dx + i * size, streams);
     const Wides<T> average(mean[i]), scale(rstd[i]);
     Wides<T> sum(T(0)), along(T(0));
     for (int64_t j = 0; j < size; j += lanes) {
       const int64_t some = size - j;
+      ask_ahead(gradient + j);
+      ask_ahead(from + j);
       const Wides<T> value = load_up_to(gradient + j, some);
       const Wides<T> normal = (load_up_to(from + j, some, mean[i]) - average) * scale;
       const Wides<T> scaled = weight != nullptr ? value * load_up_to(weight + j, some) : value;
@@ -121,8 +132,10 @@ struct LayerNormBackward {
         mean_along(sum_of_lanes(along) / static_cast<T>(size));
     for (int64_t j = 0; j < size; j += lanes) {
       const int64_t some = size - j;
+      ask_ahead(gradient + j);
+      ask_ahead(from + j);
       const Wides<T> normal = (load_up_to(from + j, some, mean[i]) - average) * scale;
-      store_up_to(to + j, (load(weighted + j) - mean_sum - normal * mean_along) * scale, some);
+      store_up_to(to, j, (load(weighted + j) - mean_sum - normal * mean_along) * scale, some);
     }
   }
 };
@@ -146,6 +159,7 @@ void layer_norm_backward_kernel(Arguments arguments, std::span<const Tensor> res
                                           data_of<T>(rstd),
                                           weight.defined() ? factors.data() : nullptr,
                                           data_of<Element>(results[0]),
+                                          is_streamed(results[0]),
                                           rows.size};
     parallel_for(blocks, grain_of(per_block * rows.size), [&](int64_t begin, int64_t end) {
       const Scratch<T> weighted(width);
@@ -154,6 +168,7 @@ void layer_norm_backward_kernel(Arguments arguments, std::span<const Tensor> res
         const int64_t last = std::min(rows.count, (block + 1) * per_block);
         for (int64_t i = block * per_block; i < last; ++i) norm.row(i, weighted.data(), dweight, dweight + width);
       }
+      if (norm.streams) finish_streamed_stores();
     });
     for (int64_t block = 1; block < blocks; ++block)
       for (int64_t j = 0; j < 2 * width; ++j) sums[j] += sums[block * 2 * width + j];

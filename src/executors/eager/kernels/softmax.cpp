@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "executors/eager/kernels/along.h"
-#include "executors/eager/kernels/wide.h"
+#include "executors/eager/kernels/streamed.h"
 #include "ops/symbols.h"
 #include "runtime/parallel_for.h"
 
@@ -32,58 +32,79 @@ struct Groups {
   int64_t count(int64_t step) const { return columns ? width : std::min<int64_t>(lanes, size - step * lanes); }
 };
 
+/// `memory` has a row's exponentials where y is not to be read: without it they lie in y.
 template <class Element, bool logarithm, bool columns>
-void softmax(const Element* x, Element* y, const Groups<columns>& groups) {
+void softmax(const Element* x, const ResultRow<Element>& y, Element* memory, const Groups<columns>& groups) {
   using T = Compute<Element>;
   const int64_t steps = groups.steps();
   Wides<T> most(-infinite<T>);
-  for (int64_t i = 0; i < steps; ++i)
-    most = maximum(most, load_up_to(x + groups.offset(i), groups.count(i), -infinite<T>));
+  for (int64_t i = 0; i < steps; ++i) {
+    if constexpr (!columns) ask_ahead(x + groups.offset(i));
+    // What is asked of the first operand is known early.
+    most = maximum(load_up_to(x + groups.offset(i), groups.count(i), -infinite<T>), most);
+  }
   most = all_maximum<columns, T>(most);
+  // 16-bit numbers would lose what the last pass needs.
+  constexpr bool keeps = !logarithm && std::is_same_v<T, Element>;
+  Element* const kept = memory != nullptr ? memory : y.first;
   Wides<T> sum(T(0));
   for (int64_t i = 0; i < steps; ++i) {
     const int64_t at = groups.offset(i), count = groups.count(i);
+    if constexpr (!columns) ask_ahead(x + at);
     const Wides<T> value = exp(load_up_to(x + at, count, -infinite<T>) - most);
     sum = sum + value;
-    // 16-bit results would lose what the second pass needs.
-    if constexpr (!logarithm && std::is_same_v<T, Element>) store_up_to(y + at, value, count);
+    if constexpr (keeps) store_up_to(kept + at, value, count);
   }
   sum = all_sum<columns, T>(sum);
   const Wides<T> factor = logarithm ? log(sum) : Wides<T>(T(1)) / sum;
   for (int64_t i = 0; i < steps; ++i) {
     const int64_t at = groups.offset(i), count = groups.count(i);
-    if constexpr (logarithm) store_up_to(y + at, (load_up_to(x + at, count) - most) - factor, count);
-    else if constexpr (std::is_same_v<T, Element>) store_up_to(y + at, load_up_to(y + at, count) * factor, count);
-    else store_up_to(y + at, exp(load_up_to(x + at, count) - most) * factor, count);
+    if constexpr (logarithm) store_up_to(y, at, (load_up_to(x + at, count) - most) - factor, count);
+    else if constexpr (keeps) store_up_to(y, at, load_up_to(kept + at, count) * factor, count);
+    else store_up_to(y, at, exp(load_up_to(x + at, count) - most) * factor, count);
   }
 }
 
 template <class Element, bool logarithm, bool columns>
-void softmax_backward(const Element* g, const Element* y, Element* dx, const Groups<columns>& groups) {
+void softmax_backward(const Element* g, const Element* y, const ResultRow<Element>& dx, const Groups<columns>& groups) {
   using T = Compute<Element>;
   const int64_t steps = groups.steps();
   Wides<T> sum(T(0));
   for (int64_t i = 0; i < steps; ++i) {
     const int64_t at = groups.offset(i), count = groups.count(i);
+    if constexpr (!columns) {
+      ask_ahead(g + at);
+      ask_ahead(y + at);
+    }
     const Wides<T> gradient = load_up_to(g + at, count);
     sum = logarithm ? sum + gradient : multiply_add(gradient, load_up_to(y + at, count), sum);
   }
   sum = all_sum<columns, T>(sum);
   for (int64_t i = 0; i < steps; ++i) {
     const int64_t at = groups.offset(i), count = groups.count(i);
+    if constexpr (!columns) {
+      ask_ahead(g + at);
+      ask_ahead(y + at);
+    }
     const Wides<T> gradient = load_up_to(g + at, count), value = load_up_to(y + at, count);
-    store_up_to(dx + at, logarithm ? gradient - exp(value) * sum : (gradient - sum) * value, count);
+    store_up_to(dx, at, logarithm ? gradient - exp(value) * sum : (gradient - sum) * value, count);
   }
 }
 
-/// Calls f(offset, groups) for every row, or every sixteen columns, on all threads.
-template <class F>
-void for_each_group(const Along& along, const F& f) {
+/// Calls f(offset, groups, memory) for every row, or every sixteen columns, on all threads. Only rows are streamed; they have memory for one then.
+template <class Element, class F>
+void for_each_group(const Along& along, bool streams, const F& f) {
   if (along.numel() == 0) return;
   if (along.inner == 1) {
     const Groups<false> groups{along.size, 1, lanes};
     parallel_for(along.outer, grain_of(along.size, 2048), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) f(i * along.size, groups);
+      if (!streams) {
+        for (int64_t i = begin; i < end; ++i) f(i * along.size, groups, static_cast<Element*>(nullptr));
+        return;
+      }
+      const Scratch<Element> memory(along.size);
+      for (int64_t i = begin; i < end; ++i) f(i * along.size, groups, memory.data());
+      finish_streamed_stores();
     });
     return;
   }
@@ -92,7 +113,7 @@ void for_each_group(const Along& along, const F& f) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t column = i % pieces * lanes;
       const Groups<true> groups{along.size, along.inner, std::min<int64_t>(lanes, along.inner - column)};
-      f(i / pieces * along.size * along.inner + column, groups);
+      f(i / pieces * along.size * along.inner + column, groups, static_cast<Element*>(nullptr));
     }
   });
 }
@@ -104,12 +125,13 @@ void softmax_kernel(Arguments arguments, std::span<const Tensor> results) {
   const bool in_place = !input.impl()->is_contiguous || input.impl()->dtype != result.impl()->dtype;
   if (in_place) copy_elements(input, result);
   const Tensor& source = in_place ? result : input;
+  const bool streams = !in_place && is_streamed(result);
   const Along along(sizes_of(result), arguments[1].integer());
   visit_floating(result.impl()->dtype, [&]<class Element>() {
     const Element* x = data_of<Element>(source);
     Element* y = data_of<Element>(result);
-    for_each_group(along, [=]<bool columns>(int64_t at, const Groups<columns>& groups) {
-      softmax<Element, logarithm>(x + at, y + at, groups);
+    for_each_group<Element>(along, streams, [=]<bool columns>(int64_t at, const Groups<columns>& groups, Element* memory) {
+      softmax<Element, logarithm>(x + at, ResultRow(y + at, !columns && streams), memory, groups);
     });
   });
 }
@@ -121,12 +143,13 @@ void softmax_backward_kernel(Arguments arguments, std::span<const Tensor> result
   const bool in_place = !given.impl()->is_contiguous || given.impl()->dtype != result.impl()->dtype;
   if (in_place) copy_elements(given, result);
   const Tensor& gradient = in_place ? result : given;
+  const bool streams = !in_place && is_streamed(result);
   const Along along(sizes_of(result), arguments[2].integer());
   visit_floating(result.impl()->dtype, [&]<class Element>() {
     const Element *g = data_of<Element>(gradient), *y = data_of<Element>(output);
     Element* dx = data_of<Element>(result);
-    for_each_group(along, [=]<bool columns>(int64_t at, const Groups<columns>& groups) {
-      softmax_backward<Element, logarithm>(g + at, y + at, dx + at, groups);
+    for_each_group<Element>(along, streams, [=]<bool columns>(int64_t at, const Groups<columns>& groups, Element*) {
+      softmax_backward<Element, logarithm>(g + at, y + at, ResultRow(dx + at, !columns && streams), groups);
     });
   });
 }
