@@ -44,10 +44,10 @@ TEST("get_fusion_symbols gives the fusions of a trace, which say their arguments
   expect(fusions[0].flat_outs()[0].tensor().dtype == Dtype::f32);
   expect(fusions[0].kwargs.empty());
   expect_text(text_of(fusions), R"(
-[auto [t2] = fusion0(t_0, t_1);  // t2: "cpu f32[4, 6]", fuser
-  // t0 = prims::mul(t_0, t_1)  // t0: "cpu f32[4, 6]"
-  // t1 = prims::add(t0, 1.5)  // t1: "cpu f32[4, 6]"
-  // t2 = prims::tanh(t1)  // t2: "cpu f32[4, 6]"]
+[auto [t2] = fusion0(t_0, t_1);
+   // t0 = prims::mul(t_0, t_1)  // t0: "cpu f32[4, 6]"
+   // t1 = prims::add(t0, 1.5)  // t1: "cpu f32[4, 6]"
+   // t2 = prims::tanh(t1)  // t2: "cpu f32[4, 6]"]
 )");
 }
 

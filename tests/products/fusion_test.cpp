@@ -43,7 +43,7 @@ TEST("a layer under autocast reads its f32 weight and bias in the product") {
 #include <fulgurite/fulgurite.h>
 using namespace fulgurite;
 
-// Run by this kernel:
+// Run by products with this kernel:
 //   extern "C" void pack_f32(const ProductLaunch& launch, long first, long last) {
 //     pack_right<float>(launch, first, last);
 //   }
@@ -64,7 +64,7 @@ Tensor computation(Tensor t_0, Tensor t_1, Tensor t_2) {
   // t_0: "cpu bf16[4, 256, 256]"
   // t_1: "cpu f32[272, 256]"
   // t_2: "cpu f32[272]"
-  auto [t2] = fusion0(t_0, t_1, t_2);  // t2: "cpu bf16[4, 256, 272]", products
+  auto [t2] = fusion0(t_0, t_1, t_2);
     // t3 = prims::convert_element_type(t_1, Dtype::bf16)  // t3: "cpu bf16[272, 256]"
     // t4 = prims::convert_element_type(t_2, Dtype::bf16)  // t4: "cpu bf16[272]"
     // t2 = prims::linear(t_0, t3, t4)  // t2: "cpu bf16[4, 256, 272]"
@@ -97,7 +97,7 @@ TEST("both products of the backward are taken, and the gradient of an f32 weight
 #include <fulgurite/fulgurite.h>
 using namespace fulgurite;
 
-// Run by this kernel:
+// Run by products with this kernel:
 //   extern "C" void pack_f32(const ProductLaunch& launch, long first, long last) {
 //     pack_right<float>(launch, first, last);
 //   }
@@ -130,7 +130,7 @@ static auto fusion3(Tensor t3) {
   return std::tuple(t10);
 }
 
-// Run by this kernel:
+// Run by products with this kernel:
 //   extern "C" void pack_bf16(const ProductLaunch& launch, long first, long last) {
 //     pack_right<BFloat16>(launch, first, last);
 //   }
@@ -158,21 +158,21 @@ std::vector<Tensor> backward_fn(SavedForBackward saved_for_backward, std::vector
   Tensor t_0 = C0[1];
   clear_collection(C0);
   del(C0);
-  auto [t4] = fusion1(t3, t_1);  // t4: "cpu bf16[4, 256, 256]", products
+  auto [t4] = fusion1(t3, t_1);
     // t12 = prims::convert_element_type(t_1, Dtype::bf16)  // t12: "cpu bf16[1024, 256]"
     // t4 = prims::matmul(t3, t12)  // t4: "cpu bf16[4, 256, 256]"
   del(t_1);
   auto t5 = reshape(t3, {-1, 1024});  // t5: "cpu bf16[1024, 1024]"
   auto t6 = permute(t5, {1, 0});  // t6: "cpu bf16[1024, 1024]"
   del(t5);
-  auto [t10] = fusion3(t3);  // t10: "cpu f32[1024]", fuser
+  auto [t10] = fusion3(t3);
     // t13 = prims::reshape(t3, {-1, 1024})  // t13: "cpu bf16[1024, 1024]"
     // t9 = prims::sum(t13, {0})  // t9: "cpu bf16[1024]"
     // t10 = prims::convert_element_type(t9, Dtype::f32)  // t10: "cpu f32[1024]"
   del(t3);
   auto t7 = reshape(t_0, {-1, 256});  // t7: "cpu bf16[1024, 256]"
   del(t_0);
-  auto [t11] = fusion2(t6, t7);  // t11: "cpu f32[1024, 256]", products
+  auto [t11] = fusion2(t6, t7);
     // t8 = prims::matmul(t6, t7)  // t8: "cpu bf16[1024, 256]"
     // t11 = prims::convert_element_type(t8, Dtype::f32)  // t11: "cpu f32[1024, 256]"
   del(t6, t7);
