@@ -265,8 +265,11 @@ class Renaming {
            std::all_of(name.begin() + 1, name.end(), [](char c) { return c >= '0' && c <= '9'; });
   }
 
-  // t_0, t_blocks_0_wq. Inputs with a name of their own are counted: the first value after x is t1.
-  static bool is_named_by_place(const std::string& name) { return name.size() > 2 && name[1] == '_'; }
+  // t_blocks_0_wq, gradient_0. Inputs with a name of their own are counted: the first value after x is t1.
+  static bool is_named_by_place(const std::string& name) {
+    const size_t last = name.find_last_not_of("0123456789");
+    return (name.size() > 2 && name[1] == '_') || (last != std::string::npos && last + 1 < name.size() && name[last] == '_');
+  }
 
   // Names that the tracer made, a letter and a number, are numbered anew; given names stay.
   std::string fresh_name(const std::string& old) {
