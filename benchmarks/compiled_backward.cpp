@@ -1,6 +1,7 @@
 // What a captured backward costs beside its kernels, one thread: finding it, finding it and running it, beside the eager engine on the same
 // graph, and capturing it. One JSON line for each case; the least of several rounds, in microseconds. Before all that, the first captured
-// backward of the process, in milliseconds, and how many lines of it are fusions, whose kernels the host compiles.
+// backward of the process, in milliseconds: how many of its lines are fusions, whose kernels the host compiles, and how long the library of
+// products took before to make its own kernels, which it does once in a process.
 // usage: bench_compiled_backward [gpt6l]
 //   gpt6l   instead: the backward of a GPT whose forward was run eagerly, 6 layers, 6 heads, width 384, 8 sequences of 256, in milliseconds
 #include <algorithm>
@@ -79,6 +80,12 @@ std::vector<Tensor> layers(int count, int64_t width) {
 
 void measure_first(const std::function<Tensor()>& forward, const std::vector<Tensor>& leaves) {
   const Tensor loss = forward();
+  const Tensor rows = ones({8, 16}), columns = ones({8, 4});
+  const auto before = Clock::now();
+  matmul(columns.transpose(0, 1), rows);
+  matmul(columns, ones({4, 16}));
+  matmul(rows.transpose(0, 1), rows);
+  const double library = microseconds_since(before) / 1e3;
   const auto scope = compiled_autograd::enable();
   const auto start = Clock::now();
   loss.backward();
@@ -86,8 +93,8 @@ void measure_first(const std::function<Tensor()>& forward, const std::vector<Ten
   const Trace trace = compiled_autograd::last_traces().back();
   const auto is_fusion = [](const BoundSymbol& line) { return line.is_fusion(); };
   const auto fusions = std::count_if(trace.bound_symbols.begin(), trace.bound_symbols.end(), is_fusion);
-  std::printf("{\"case\": \"mlp 16-16-4, batch 8, first call\", \"first_ms\": %.4g, \"fusions\": %lld}\n", milliseconds,
-              static_cast<long long>(fusions));
+  std::printf("{\"case\": \"mlp 16-16-4, batch 8, first call\", \"first_ms\": %.4g, \"fusions\": %lld, \"library_kernels_ms\": %.4g}\n",
+              milliseconds, static_cast<long long>(fusions), library);
   for (const Tensor& leaf : leaves) leaf.set_grad({});
 }
 

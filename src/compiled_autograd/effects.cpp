@@ -153,16 +153,8 @@ bool calls_user(Effect::Kind kind) {
   return kind != Effect::Kind::retain_grad && kind != Effect::Kind::accumulate_grad && kind != Effect::Kind::final_callbacks;
 }
 
-namespace {
-
-uint32_t version_of(const Tensor& tensor) {
-  return tensor.defined() ? tensor.impl()->storage->version.load(std::memory_order_relaxed) : 0;
-}
-
-}  // namespace
-
 CompiledRun::CompiledRun(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs, const std::vector<Effect>& effects)
-    : call_(call), graph_(graph), inputs_(inputs), effects_(effects), first_written_(static_cast<int>(graph.calls.size())) {
+    : call_(call), graph_(graph), effects_(effects), first_written_(static_cast<int>(graph.calls.size())) {
   for (size_t i = 0; i < effects.size(); ++i) {
     if (effects[i].kind == Effect::Kind::call_backward) came_.resize(static_cast<size_t>(effects[i].first_source) + effects[i].results.size());
     const Node& node = *graph.calls[static_cast<size_t>(effects[i].call)].node;
@@ -175,11 +167,15 @@ CompiledRun::CompiledRun(const BackwardCall& call, const BackwardGraph& graph, c
     }
   }
   if (std::ranges::none_of(effects, [](const Effect& effect) { return calls_user(effect.kind); })) return;
-  versions_.reserve(inputs.size());
-  calls_of_inputs_.reserve(inputs.size());
-  for (const Tensor& input : inputs) versions_.push_back(version_of(input));
-  calls_of_inputs_.assign(call.gradients.size(), -1);
-  for (size_t i = 0; i < graph.calls.size(); ++i) calls_of_inputs_.insert(calls_of_inputs_.end(), graph.calls[i].saved, static_cast<int>(i));
+  saved_.reserve(inputs.size());
+  size_t next = call.gradients.size();
+  for (size_t i = 0; i < graph.calls.size(); ++i)
+    for (size_t k = 0; k < graph.calls[i].saved; ++k) {
+      const Tensor& input = inputs[next++];
+      if (!input.defined()) continue;
+      const std::atomic<uint32_t>& version = input.impl()->storage->version;
+      saved_.push_back({&version, version.load(std::memory_order_relaxed), static_cast<int>(i)});
+    }
 }
 
 // What was written is refused where the node that saved it would run.
@@ -189,8 +185,8 @@ void CompiledRun::begin_turn(int call, bool before_node) {
     std::vector<Tensor> saved;
     graph_.calls[static_cast<size_t>(first_written_)].traced->append_saved(saved, call_.create_graph);
     // It keeps a copy of its own.
-    for (size_t i = 0; i < versions_.size(); ++i)
-      if (calls_of_inputs_[i] == first_written_) versions_[i] = version_of(inputs_[i]);
+    for (Saved& one : saved_)
+      if (one.call == first_written_) one.seen = one.version->load(std::memory_order_relaxed);
     find_writes(first_written_ + 1);
   }
   turn_ = call;
@@ -198,12 +194,9 @@ void CompiledRun::begin_turn(int call, bool before_node) {
 
 void CompiledRun::find_writes(int first_call) {
   first_written_ = static_cast<int>(graph_.calls.size());
-  const auto first = std::ranges::lower_bound(calls_of_inputs_, first_call);
-  for (auto i = static_cast<size_t>(first - calls_of_inputs_.begin()); i < versions_.size(); ++i)
-    if (versions_[i] != version_of(inputs_[i])) {
-      first_written_ = calls_of_inputs_[i];
-      return;
-    }
+  const auto first = std::ranges::lower_bound(saved_, first_call, {}, &Saved::call);
+  const auto written = std::find_if(first, saved_.end(), [](const Saved& one) { return one.version->load(std::memory_order_relaxed) != one.seen; });
+  if (written != saved_.end()) first_written_ = written->call;
 }
 
 bool CompiledRun::is_there(const Sources& sources) const {

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <functional>
 #include <vector>
 
@@ -76,16 +77,19 @@ class CompiledRun {
   void find_writes(int first_call);
   const BackwardCall& call_;
   const BackwardGraph& graph_;
-  const std::vector<Tensor>& inputs_;
   const std::vector<Effect>& effects_;
   // By effect, those there were when the run began: of a tensor hook, its output's; of one after a gradient was added, its leaf's.
   std::vector<std::vector<Hook>> hooks_;
   std::vector<std::vector<std::function<void(Tensor)>>> post_accumulate_hooks_;
   std::vector<char> came_;  // by source
   int turn_ = 0;
-  // Where hooks are called, of the gathered inputs: whose they are and their versions; and the first call that saved what was written since.
-  std::vector<int> calls_of_inputs_;
-  std::vector<uint32_t> versions_;
+  // Where hooks are called, what the calls saved, in their order; and the first call that saved what was written since.
+  struct Saved {
+    const std::atomic<uint32_t>* version;
+    uint32_t seen;
+    int call;
+  };
+  std::vector<Saved> saved_;
   int first_written_;
 };
 
