@@ -23,10 +23,11 @@ FULGURITE_INLINE void store_up_to(const ResultRow<Element>& row, int64_t at, con
   else store_up_to(row.first + at, value, count);
 }
 
-/// Asks for what follows in a row, mostly the next row: while a row's later passes run, the memory has nothing else to do.
+/// Asks for what lies some bytes behind an element. By default that is the next row, mostly: while a row's later passes run, the memory has
+/// nothing else to do.
 template <class Element>
-FULGURITE_INLINE void ask_ahead(const Element* at) {
-  __builtin_prefetch(reinterpret_cast<const char*>(at) + 4096);
+FULGURITE_INLINE void ask_ahead(const Element* at, int64_t bytes = 4096) {
+  __builtin_prefetch(reinterpret_cast<const char*>(at) + bytes);
 }
 
 }  // namespace fulgurite::FULGURITE_KERNELS
