@@ -13,8 +13,12 @@ inline bool is_streamed(const Tensor& result) {
 }
 
 FULGURITE_INLINE void stream(double* to, const Doubles& value) {
-  typedef double Part __attribute__((vector_size(part_bytes), aligned(8), may_alias));
-  for (int i = 0; i < lanes; i += part_bytes / 8) stream_part(to + i, *reinterpret_cast<const Part*>(value.lane + i));
+  typedef double Part __attribute__((vector_size(part_bytes)));
+  for (int i = 0; i < lanes; i += part_bytes / 8) {
+    Part part;
+    __builtin_memcpy(&part, value.lane + i, sizeof part);
+    stream_part(to + i, part);
+  }
 }
 /// As store_up_to, from element `at` on, a multiple of sixteen.
 template <class Element>
