@@ -1,5 +1,7 @@
 // What a captured backward costs beside its kernels, one thread: finding it, finding it and running it, beside the eager engine on the same
-// graph, and capturing it. One JSON line for each case; the least of several rounds, in microseconds.
+// graph, and capturing it. One JSON line for each case; the least of several rounds, in microseconds. Before all that, the first captured
+// backward of the process, in milliseconds: how many of its lines are fusions, whose kernels the host compiles, and how long the library of
+// products took before to make its own kernels, which it does once in a process.
 // usage: bench_compiled_backward [gpt6l]
 //   gpt6l   instead: the backward of a GPT whose forward was run eagerly, 6 layers, 6 heads, width 384, 8 sequences of 256, in milliseconds
 #include <algorithm>
@@ -76,10 +78,32 @@ std::vector<Tensor> layers(int count, int64_t width) {
   return weights;
 }
 
+void measure_first(const std::function<Tensor()>& forward, const std::vector<Tensor>& leaves) {
+  const Tensor loss = forward();
+  const Tensor rows = ones({8, 16}), columns = ones({8, 4});
+  const auto before = Clock::now();
+  matmul(columns.transpose(0, 1), rows);
+  matmul(columns, ones({4, 16}));
+  matmul(rows.transpose(0, 1), rows);
+  const double library = microseconds_since(before) / 1e3;
+  const auto scope = compiled_autograd::enable();
+  const auto start = Clock::now();
+  loss.backward();
+  const double milliseconds = microseconds_since(start) / 1e3;
+  const Trace trace = compiled_autograd::last_traces().back();
+  const auto is_fusion = [](const BoundSymbol& line) { return line.is_fusion(); };
+  const auto fusions = std::count_if(trace.bound_symbols.begin(), trace.bound_symbols.end(), is_fusion);
+  std::printf("{\"case\": \"mlp 16-16-4, batch 8, first call\", \"first_ms\": %.4g, \"fusions\": %lld, \"library_kernels_ms\": %.4g}\n",
+              milliseconds, static_cast<long long>(fusions), library);
+  for (const Tensor& leaf : leaves) leaf.set_grad({});
+}
+
 void measure_all() {
   const Tensor w1 = randn({16, 16}).requires_grad_(), b1 = zeros({16}).requires_grad_();
   const Tensor w2 = randn({4, 16}).requires_grad_(), b2 = zeros({4}).requires_grad_(), small = randn({8, 16});
-  measure("mlp 16-16-4, batch 8", 8, [&] { return sum(nn::linear(relu(nn::linear(small, w1, b1)), w2, b2)); }, {w1, b1, w2, b2}, 2000);
+  const auto mlp = [&] { return sum(nn::linear(relu(nn::linear(small, w1, b1)), w2, b2)); };
+  measure_first(mlp, {w1, b1, w2, b2});
+  measure("mlp 16-16-4, batch 8", 8, mlp, {w1, b1, w2, b2}, 2000);
 
   const std::vector<Tensor> weights = layers(10, 64);
   const Tensor x = randn({32, 64});

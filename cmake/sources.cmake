@@ -129,5 +129,7 @@ if(fulgurite_cli_sources)
   add_executable(fulgurite_cli ${fulgurite_cli_sources})
   set_target_properties(fulgurite_cli PROPERTIES OUTPUT_NAME fulgurite)
   target_include_directories(fulgurite_cli PRIVATE ${PROJECT_SOURCE_DIR}/src)
-  target_link_libraries(fulgurite_cli PRIVATE fulgurite_internal)
+  # It has all of the library and exports it: a shared library of the user's, which is linked with libfulgurite, finds this copy.
+  set_target_properties(fulgurite_cli PROPERTIES ENABLE_EXPORTS ON)
+  target_link_libraries(fulgurite_cli PRIVATE -Wl,--whole-archive fulgurite_internal -Wl,--no-whole-archive)
 endif()

@@ -18,8 +18,8 @@ int main() {
 
   const auto func = fg::jit(
       [](fg::Tensor x) {
-        auto t1 = fg::var(x, {0, 1}, 1);
-        auto t2 = t1 + t1;
+        auto t1 = fg::prims::var(x, {0, 1}, 1);
+        auto t2 = fg::prims::add(t1, t1);
         return t2;
       },
       {.executors = {"regions"}, .argument_names = {"x"}});
@@ -28,7 +28,7 @@ int main() {
 
   auto out = func(x);
 
-  std::cout << fg::last_traces(func).back().python({.time = false, .source = false}) << '\n';
+  std::cout << fg::last_traces(func).back().python({.source = false}) << '\n';
 
   std::cout << fg::examine::get_fusion_symbols(fg::last_traces(func).back()) << '\n';
 

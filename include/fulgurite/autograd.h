@@ -1,7 +1,9 @@
 #pragma once
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -19,7 +21,29 @@ struct BackwardOptions {
   std::vector<Tensor> inputs = {};        // accumulate into these only; empty: into every leaf
 };
 
+namespace detail {
+template <class F>
+inline constexpr char type_of_hook = 0;
+}  // namespace detail
+
 namespace autograd {
+
+/// A hook for Tensor::register_hook whose operators compiled autograd records into the captured backward, so that they are compiled with it,
+/// instead of calling the hook at each run. So the hook runs when the backward is captured: what it does beside operators on tensors is not
+/// repeated, and what it captured is as it was then, tensors by the object. One without state shares captures with others of its type; one
+/// with state has captures of its own, so register it once and not in each step.
+///
+/// A hook that asks for elements (item(), if, printing), draws random numbers, or writes into a tensor other than its argument is called after
+/// all, with a warning; with Options::fullgraph that is an error.
+///
+///     x.register_hook(autograd::traceable([](Tensor gradient) { return clamp(gradient, -1, 1); }));
+template <class F>
+Hook traceable(F hook) {
+  std::shared_ptr<const void> recorded_as;
+  if constexpr (std::is_empty_v<F>) recorded_as = {std::shared_ptr<const void>(), &fulgurite::detail::type_of_hook<F>};
+  else recorded_as = std::make_shared<char>();
+  return Hook(std::move(hook), std::move(recorded_as));
+}
 
 /// A parameter that takes a tensor, braces of tensors or a vector of them.
 class TensorList {

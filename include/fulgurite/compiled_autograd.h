@@ -34,9 +34,9 @@ class [[nodiscard]] Scope {
   std::unique_ptr<State> state_;
 };
 
-/// A backward of the same structure (operators, connections, sizes, hooks) is captured once and found again afterwards. What a capture holds: the
-/// backward of each node, as the eager engine would run it, and lines for what only a run can do: hooks (`call_hook`), custom functions
-/// (`call_backward`) and the gradients of leaves (`accumulate_grad_`), in the eager engine's order. A backward inside a hook runs eagerly.
+/// A backward of the same structure (operators, connections, hooks) is captured once and found again. What a capture holds: the backward of each
+/// node as the engine would run it, hooks that are autograd::traceable, and lines for what only a run can do: other hooks (`call_hook`), custom
+/// functions (`call_backward`) and gradients of leaves (`accumulate_grad_`), in the engine's order. A backward inside a hook runs in the engine.
 Scope enable(Options options = {});
 
 /// The same for all threads of the process, where no scope is open.

@@ -66,7 +66,9 @@ struct FusionInput {
   Dtype dtype = Dtype::f32;
   Device device = {};
   std::string shares_with = {};    // the first input before it that lies in the same storage
-  bool is_recent = false;          // in a repro program: lines just before it made or read it, so it is in the caches
+  // In a repro program:
+  bool is_made = false;            // a result, whose elements nobody gives
+  int64_t moved_since = -1;        // bytes that lines moved between the last that touched its memory and the program's; -1: nobody knows
 };
 /// The names of the fusions that the last call ran, of its forward and then of its backward.
 std::vector<std::string> fusion_names(const Jitted&);
@@ -80,7 +82,9 @@ struct FusionReport {
   std::vector<FusionInput> inputs, outputs;
   int64_t bytes_read = 0, bytes_written = 0;  // each element of memory once
   int64_t operations = 0;                     // floating operations; a function (exp, erf, a division) counts as one
-  double microseconds = 0;                    // of one run, measured now: the median of some, on tensors that lie as the inputs did
+  std::vector<double> last_runs;              // microseconds that it took in the last runs of its program, the newest last, up to eight
+  double microseconds = 0;     // the median of these; of runs made now, on tensors that lie as the inputs did, where lines run one by one
+  double share_of_limit = 0;   // the least time that the machine could take for bytes and operations, by the time that it took
 };
 FusionReport fusion_report(const Jitted&, std::string_view fusion);
 std::ostream& operator<<(std::ostream&, const FusionReport&);
@@ -210,7 +214,7 @@ std::ostream& operator<<(std::ostream& out, const V& value) {
 }
 /// "(t_0, 1.5)"; of one "(t_0,)".
 std::ostream& operator<<(std::ostream&, const SharedVector<Value>&);
-/// "[auto [t2] = fusion0(t_0);\n //   …]"
+/// "[auto [t2] = fusion0(t_0);\n   // …]"
 std::ostream& operator<<(std::ostream&, const std::vector<BoundSymbol>&);
 }  // namespace fulgurite
 #pragma GCC visibility pop

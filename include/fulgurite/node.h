@@ -38,16 +38,21 @@ std::optional<Replaced> hook_result(F& hook, const Args&... arguments) {
 class Hook {
  public:
   template <class F>
-  requires(!std::same_as<std::remove_cvref_t<F>, Hook> && std::invocable<F&, const Tensor&>) Hook(F hook)
+  requires(!std::same_as<std::remove_cvref_t<F>, Hook> && std::invocable<F&, const Tensor&>)
+  Hook(F hook, std::shared_ptr<const void> recorded_as = {})
       : run_([hook = std::move(hook)](const Tensor& gradient) mutable {
           return detail::hook_result<Tensor>(hook, gradient).value_or(Tensor());
-        }) {}
+        }),
+        recorded_as_(std::move(recorded_as)) {}
 
   /// The tensor to go on with; undefined: the gradient as it is.
   Tensor operator()(const Tensor& gradient) const { return run_(gradient); }
+  /// Of a hook that captured backwards record (autograd::traceable): what is the same for hooks that record the same. Null: it is called.
+  const std::shared_ptr<const void>& recorded_as() const { return recorded_as_; }
 
  private:
   std::function<Tensor(const Tensor&)> run_;
+  std::shared_ptr<const void> recorded_as_;
 };
 
 /// What is run before a node, on the gradients of its outputs. A callable that takes a std::vector<Tensor> and returns the gradients to go

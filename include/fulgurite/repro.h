@@ -2,7 +2,9 @@
 // What the programs call that examine::repro() writes.
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -32,14 +34,18 @@ struct KernelLayout {
   int dimensions = 0, first_column_dimension = 0, kept_rows = 0;
   bool has_row_sums = false, has_column_sums = false;
 };
-/// Runs a kernel over all rows, on all threads, as fusions are run.
-void run_kernel(void (*kernel)(), const KernelLayout&, const std::vector<Tensor>& inputs,
-                const std::vector<Tensor>& results);
-template <class Launch>
-void run_kernel(void (*kernel)(const Launch&, long, long), const KernelLayout& layout, const std::vector<Tensor>& inputs,
-                const std::vector<Tensor>& results) {
-  run_kernel(reinterpret_cast<void (*)()>(kernel), layout, inputs, results);
-}
+/// A generated kernel that a program has in its text, as fusions are run: over all rows, on all threads.
+class Kernel {
+ public:
+  template <class Launch>
+  Kernel(void (*kernel)(const Launch&, long, long), const KernelLayout& layout) : Kernel(reinterpret_cast<void (*)()>(kernel), layout) {}
+  void run(std::span<const Tensor> inputs, std::span<const Tensor> results) const;
+
+ private:
+  Kernel(void (*kernel)(), const KernelLayout&);
+  std::shared_ptr<const void> made_;
+  size_t inputs_ = 0, results_ = 0;
+};
 
 /// A product of matrices: left [rows..., depth], right [columns, depth] or, where it is no linear, [depth, columns], and a bias.
 struct ProductLayout {
@@ -47,14 +53,19 @@ struct ProductLayout {
   std::optional<Dtype> bias = {};
   bool is_linear = false;
 };
-/// Runs the two kernels of a product, on all threads, as fusions are run.
-void run_product(void (*pack)(), void (*multiply)(), const ProductLayout&, const std::vector<Tensor>& inputs,
-                 const std::vector<Tensor>& results);
-template <class Launch>
-void run_product(void (*pack)(const Launch&, long, long), void (*multiply)(const Launch&, long, long), const ProductLayout& layout,
-                 const std::vector<Tensor>& inputs, const std::vector<Tensor>& results) {
-  run_product(reinterpret_cast<void (*)()>(pack), reinterpret_cast<void (*)()>(multiply), layout, inputs, results);
-}
+/// The two kernels of a product, as fusions are run.
+class Product {
+ public:
+  template <class Launch>
+  Product(void (*pack)(const Launch&, long, long), void (*multiply)(const Launch&, long, long), const ProductLayout& layout)
+      : Product(reinterpret_cast<void (*)()>(pack), reinterpret_cast<void (*)()>(multiply), layout) {}
+  void run(std::span<const Tensor> inputs, std::span<const Tensor> results) const;
+
+ private:
+  Product(void (*pack)(), void (*multiply)(), const ProductLayout&);
+  std::shared_ptr<const void> made_;
+  size_t inputs_ = 0;
+};
 
 /// What a function of a trace returns, as a list.
 inline std::vector<Tensor> tensors(const Tensor& result) { return {result}; }
@@ -64,12 +75,17 @@ std::vector<Tensor> tensors(const std::tuple<Results...>& results) {
   return std::apply([](const auto&... result) { return std::vector<Tensor>{result...}; }, results);
 }
 
-/// Runs both sides, compares their results, times them in turn, prints what came out, and gives a program's exit status: 1 where they differ.
-/// Before each run something else takes the place in the caches, as in a program; then `recent` is read.
-int compare(const std::string& title, const std::function<std::vector<Tensor>()>& subject,
-            const std::function<std::vector<Tensor>()>& reference, Tolerance = {}, int runs = 20, const std::vector<Tensor>& recent = {});
-/// Of tensors that lie as described, those that are recent.
-std::vector<Tensor> recent_of(const std::vector<FusionInput>& described, const std::vector<Tensor>&);
+/// What both sides of a comparison are given.
+struct Conditions {
+  std::vector<FusionInput> described;
+  std::vector<Tensor> tensors, others;  // both lie so, with equal elements; empty: a side is given nothing
+};
+using Side = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+/// Runs both sides, the subject on `tensors` and the reference on `others`, compares their results, times them, prints what came out, and gives
+/// a program's exit status: 1 where they differ. Before each timed run the machine is left as the lines before it leave it in a program: other
+/// memory has gone through the caches, the library has run the like on other tensors, and as much has moved since each tensor was touched as is
+/// described. What is made over an input is restored.
+int compare(const std::string& title, const Side& subject, const Side& reference, Tolerance = {}, int runs = 20, const Conditions& = {});
 
 }  // namespace fulgurite::examine
 #pragma GCC visibility pop

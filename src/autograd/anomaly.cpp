@@ -32,15 +32,21 @@ void explain_failure(const Node& node, const std::function<void()>& apply) {
   }
 }
 
-void check_nan(const Node& node, const std::vector<Tensor>& gradients) {
+bool has_nan(const Tensor& tensor) {
+  if (!tensor.defined() || !is_floating(tensor.dtype())) return false;
   const GradModeScope no_grad(false);
-  for (size_t i = 0; i < gradients.size(); ++i) {
-    if (!gradients[i].defined() || !is_floating(gradients[i].dtype())) continue;
-    const Tensor flags = isnan(gradients[i]);
-    const Tensor found = any(flags);
-    if (found.item<bool>())
-      throw UserError(text::cat(node.name(), " gave NaN for the gradient of its input ", i, forward_text(node)));
-  }
+  const Tensor flags = isnan(tensor);
+  const Tensor found = any(flags);
+  return found.item<bool>();
+}
+
+std::string nan_text(const Node& node, size_t input) {
+  return text::cat(node.name(), " gave NaN for the gradient of its input ", input, forward_text(node));
+}
+
+void check_nan(const Node& node, const std::vector<Tensor>& gradients) {
+  for (size_t i = 0; i < gradients.size(); ++i)
+    if (has_nan(gradients[i])) throw UserError(nan_text(node, i));
 }
 
 }  // namespace fulgurite

@@ -12,6 +12,8 @@
 #include "autograd/traced_node.h"
 #include "ir/trace_values.h"
 #include "tensor/same_memory.h"
+#include "tracing/evaluate.h"
+#include "tracing/number_replay.h"
 #include "tracing/tracer.h"
 
 namespace fulgurite {
@@ -54,8 +56,9 @@ class Origins {
 class CompiledNode final : public TracedNode {
  public:
   CompiledNode(std::span<const Tensor> inputs, const std::vector<Tensor>& outputs, std::span<const Tensor> saved,
-               std::shared_ptr<const Program> backward, std::string name, std::shared_ptr<const Program> forward)
-      : backward_(std::move(backward)), forward_(std::move(forward)), name_(std::move(name)) {
+               std::shared_ptr<const Program> backward, std::string name, std::shared_ptr<const Program> forward,
+               std::shared_ptr<const SymbolicBackward> symbolic)
+      : backward_(std::move(backward)), forward_(std::move(forward)), symbolic_(std::move(symbolic)), name_(std::move(name)) {
     add_to_hash(reinterpret_cast<uintptr_t>(backward_.get()));
     for (const Tensor& input : inputs) {
       if (input.defined() && input.impl()->base) bring_history_up_to_date(input);
@@ -84,26 +87,44 @@ class CompiledNode final : public TracedNode {
     inputs_.clear();
   }
 
-  void append_saved(std::vector<Tensor>& saved) const override {
+  void append_saved(std::vector<Tensor>& saved, bool create_graph) override {
     if (is_released_) throw_already_freed(name_);
+    if (create_graph) return append_with_history(saved);
     for (const SavedTensor& one : saved_) saved.push_back(one.elements(name_));
   }
-  std::vector<Tensor> record(std::span<const Tensor> saved, std::vector<Tensor> gradients, uint64_t, std::span<const Int>) override {
+  std::vector<Tensor> record(std::span<const Tensor> saved, std::vector<Tensor> gradients, const NodeRun& run,
+                             std::span<const Int> sizes) override {
+    if (std::ranges::any_of(sizes, [](Int size) { return size.is_symbolic(); })) return record_with_symbols(saved, std::move(gradients), run, sizes);
     fill_gradients(gradients, [](const TensorType& type) { return zeros(type.shape, {.dtype = type.dtype, .device = type.device}); });
     std::vector<Tensor> arguments(saved.begin(), saved.end());
     arguments.insert(arguments.end(), gradients.begin(), gradients.end());
-    return evaluate(backward_->recordable(), arguments);
+    return run.create_graph ? evaluate_again(arguments) : evaluate(backward_->recordable(), arguments);
   }
   const void* formula() const override { return backward_.get(); }
-  std::shared_ptr<const void> share_formula() const override { return backward_; }
-  const Trace* jitted_backward() const override { return name_ == jitted_node_name ? &backward_->recordable() : nullptr; }
+  std::shared_ptr<const void> share_formula() const override {
+    if (!symbolic_) return backward_;
+    return std::make_shared<std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>>(backward_, symbolic_->trace);
+  }
+  bool append_structure(std::vector<uint64_t>& words, std::vector<int64_t>& sizes) const override {
+    if (!symbolic_) return TracedNode::append_structure(words, sizes);
+    words.push_back(reinterpret_cast<uintptr_t>(symbolic_->trace.get()));
+    sizes.insert(sizes.end(), symbolic_->sizes.begin(), symbolic_->sizes.end());
+    return true;
+  }
+  const Trace* jitted_backward() const override {
+    if (name_ != jitted_node_name) return nullptr;
+    return symbolic_ ? symbolic_->trace.get() : &backward_->recordable();
+  }
 
   std::vector<Tensor> apply(std::vector<Tensor> gradients, const NodeRun& run) override {
     if (is_released_) throw_already_freed(name_);
     fill_gradients(gradients, make_zeros);
-    if (run.create_graph) return apply_recorded(gradients);
-
     std::vector<Tensor> arguments, results;
+    if (run.create_graph) {
+      append_with_history(arguments);
+      arguments.insert(arguments.end(), gradients.begin(), gradients.end());
+      return evaluate_again(arguments);
+    }
     arguments.reserve(saved_.size() + gradients.size());
     for (const SavedTensor& saved : saved_) arguments.push_back(saved.elements(name_));
     for (Tensor& gradient : gradients) arguments.push_back(std::move(gradient));
@@ -126,8 +147,33 @@ class CompiledNode final : public TracedNode {
     }
   }
 
-  std::vector<Tensor> apply_recorded(const std::vector<Tensor>& gradients) {
-    std::vector<Tensor> arguments;
+  std::vector<Tensor> record_with_symbols(std::span<const Tensor> saved, std::vector<Tensor> gradients, const NodeRun& run,
+                                          std::span<const Int> sizes) {
+    if (!symbolic_ || run.create_graph) throw UserError(text::cat(name_, " is recorded for constant sizes"));
+    std::vector<Value> expected = input_values(*symbolic_->trace);
+    std::erase_if(expected, [](const Value& value) { return value.is_proxy() && !value.is_tensor(); });
+    NumberReplay numbers(sizes);
+    std::vector<Tensor> arguments(saved.begin(), saved.end());
+    for (const Tensor& gradient : gradients) {
+      const Value& input = expected.at(arguments.size());
+      Tensor given = input.is_none() ? Tensor() : gradient;
+      if (!input.is_none() && !given.defined()) {
+        Shape shape = input.tensor().shape;
+        for (Int& size : shape)
+          if (size.is_symbolic()) size = numbers.integer(*size.proxy());
+        given = zeros(shape, {.dtype = input.tensor().dtype, .device = input.tensor().device});
+      }
+      arguments.push_back(std::move(given));
+    }
+    std::vector<Tensor> results = evaluate(*symbolic_->trace, arguments, sizes), kept;
+    if (results.size() != symbolic_->is_number.size()) return results;
+    for (size_t i = 0; i < results.size(); ++i)
+      if (!symbolic_->is_number[i]) kept.push_back(std::move(results[i]));
+    return kept;
+  }
+
+  // What the backward that can be differentiated takes before the gradients: where values made inside are needed, the inputs of the call first.
+  void append_with_history(std::vector<Tensor>& arguments) {
     if (inputs_.empty()) {
       for (const SavedTensor& saved : saved_) {
         if (saved.is_floating_inside())
@@ -135,18 +181,21 @@ class CompiledNode final : public TracedNode {
               text::cat(name_, " cannot be differentiated a second time: it saved a value made inside the call"));
         arguments.push_back(saved.with_history(*this));
       }
-      arguments.insert(arguments.end(), gradients.begin(), gradients.end());
-      return evaluate(backward_->recordable(), arguments);
+      return;
     }
     for (const SavedTensor& input : inputs_) arguments.push_back(input.with_history(*this));
     for (const SavedTensor& saved : saved_) arguments.push_back(saved.elements(name_));
-    arguments.insert(arguments.end(), gradients.begin(), gradients.end());
+  }
+
+  std::vector<Tensor> evaluate_again(const std::vector<Tensor>& arguments) {
+    if (inputs_.empty()) return evaluate(backward_->recordable(), arguments);
     return evaluate(backward_from_inputs(forward_->recordable(), backward_->recordable()), arguments);
   }
 
   std::vector<SavedTensor> saved_, inputs_;
   std::vector<TensorType> outputs_;
   std::shared_ptr<const Program> backward_, forward_;
+  std::shared_ptr<const SymbolicBackward> symbolic_;
   std::string name_;
   bool is_released_ = false;
 };
@@ -154,8 +203,10 @@ class CompiledNode final : public TracedNode {
 }  // namespace
 
 void attach_compiled_node(std::span<const Tensor> inputs, std::vector<Tensor>& outputs, std::vector<Tensor> saved,
-                          std::shared_ptr<const Program> backward, std::string name, std::shared_ptr<const Program> forward) {
-  const auto node = std::make_shared<CompiledNode>(inputs, outputs, saved, std::move(backward), std::move(name), std::move(forward));
+                          std::shared_ptr<const Program> backward, std::string name, std::shared_ptr<const Program> forward,
+                          std::shared_ptr<const SymbolicBackward> symbolic) {
+  const auto node = std::make_shared<CompiledNode>(inputs, outputs, saved, std::move(backward), std::move(name), std::move(forward),
+                                                   std::move(symbolic));
   for (size_t i = 0; i < outputs.size(); ++i)
     if (outputs[i].defined() && is_floating(outputs[i].dtype())) set_history(outputs[i], node, static_cast<int>(i));
 }

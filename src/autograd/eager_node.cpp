@@ -28,9 +28,9 @@ void EagerNode::keep_elements_of(const Storage& storage) {
   for (SavedTensor& saved : saved_) saved.keep_elements_of(storage);
 }
 
-void EagerNode::append_saved(std::vector<Tensor>& saved) const {
+void EagerNode::append_saved(std::vector<Tensor>& saved, bool create_graph) {
   if (is_released_) throw_already_freed(name());
-  for (const SavedTensor& one : saved_) saved.push_back(one.elements(function_->node_name()));
+  for (const SavedTensor& one : saved_) saved.push_back(create_graph ? one.with_history(*this) : one.elements(function_->node_name()));
 }
 
 const EagerFunction::Backward& EagerNode::choose_backward(std::vector<Tensor>& gradients, uint64_t needed) {
@@ -85,10 +85,11 @@ std::optional<std::vector<Tensor>> EagerNode::record_with_symbols(std::span<cons
   return by_edge(std::move(results));
 }
 
-std::vector<Tensor> EagerNode::record(std::span<const Tensor> saved, std::vector<Tensor> gradients, uint64_t needed, std::span<const Int> sizes) {
+std::vector<Tensor> EagerNode::record(std::span<const Tensor> saved, std::vector<Tensor> gradients, const NodeRun& run,
+                                      std::span<const Int> sizes) {
   if (std::ranges::any_of(sizes, [](Int size) { return size.is_symbolic(); }))
-    if (auto results = record_with_symbols(saved, gradients, needed, sizes)) return std::move(*results);
-  const EagerFunction::Backward& backward = choose_backward(gradients, needed);
+    if (auto results = record_with_symbols(saved, gradients, run.needed, sizes)) return std::move(*results);
+  const EagerFunction::Backward& backward = choose_backward(gradients, run.needed);
   std::vector<Tensor> arguments;
   for (const int place : backward.saved) arguments.push_back(saved[static_cast<size_t>(place)]);
   size_t cotangent = 0;

@@ -16,8 +16,8 @@ class EagerNode final : public TracedNode {
   size_t output_count() const override { return function_->output_count(); }
   std::vector<Tensor> apply(std::vector<Tensor> gradients, const NodeRun& run) override;
   void release_saved() override;
-  void append_saved(std::vector<Tensor>& saved) const override;
-  std::vector<Tensor> record(std::span<const Tensor> saved, std::vector<Tensor> gradients, uint64_t needed, std::span<const Int> sizes) override;
+  void append_saved(std::vector<Tensor>& saved, bool create_graph) override;
+  std::vector<Tensor> record(std::span<const Tensor> saved, std::vector<Tensor> gradients, const NodeRun&, std::span<const Int> sizes) override;
   const void* formula() const override { return function_.get(); }
   std::shared_ptr<const void> share_formula() const override { return function_; }
   bool append_structure(std::vector<uint64_t>& words, std::vector<int64_t>& sizes) const override;

@@ -96,8 +96,10 @@ class CopyNode final : public TracedNode {
   std::string name() const override { return "CopyBackwards"; }
   size_t output_count() const override { return 1; }
   std::vector<Tensor> apply(std::vector<Tensor> gradients, const NodeRun&) override { return gradients; }
-  void append_saved(std::vector<Tensor>&) const override {}
-  std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, uint64_t, std::span<const Int>) override { return gradients; }
+  void append_saved(std::vector<Tensor>&, bool) override {}
+  std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, const NodeRun&, std::span<const Int>) override {
+    return gradients;
+  }
   void append_key(std::vector<uint64_t>& key) const override { key.push_back(1); }
   bool append_structure(std::vector<uint64_t>& words, std::vector<int64_t>&) const override {
     append_key(words);
@@ -121,8 +123,8 @@ class RegionNode final : public TracedNode {
     write_eagerly(gradients[0], region_.of(whole), {});
     return {whole};
   }
-  void append_saved(std::vector<Tensor>&) const override {}
-  std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, uint64_t, std::span<const Int>) override {
+  void append_saved(std::vector<Tensor>&, bool) override {}
+  std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, const NodeRun&, std::span<const Int>) override {
     return {region_.recorded_sum_up(gradients[0])};
   }
   void append_key(std::vector<uint64_t>& key) const override {
@@ -161,8 +163,8 @@ class WriteRegionNode final : public TracedNode {
     write_eagerly(zeros, region_.of(whole), {});
     return {whole, of_source};
   }
-  void append_saved(std::vector<Tensor>&) const override {}
-  std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, uint64_t, std::span<const Int>) override {
+  void append_saved(std::vector<Tensor>&, bool) override {}
+  std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, const NodeRun&, std::span<const Int>) override {
     const auto [whole, of_source] = region_.recorded_parts(gradients[0]);
     return {whole, of_source};
   }

@@ -44,7 +44,8 @@ Tensor differentiable(const Tensor& tensor, const char* what) {
 
 bool Tensor::is_leaf() const {
   if (!defined() || is_proxy(*this)) return true;
-  return node_of(given(*this)) == nullptr;
+  const Tensor concrete = given(*this);
+  return !concrete.requires_grad() || (concrete.impl()->requires_grad && node_of(concrete) == nullptr);
 }
 
 Tensor Tensor::grad() const { return gradient_of(with_gradient(*this, "grad()")); }

@@ -12,12 +12,12 @@ namespace fulgurite {
 /// A node whose backward is a trace, which can be recorded into another one.
 class TracedNode : public Node {
  public:
-  /// Appends what it saved: the tensors that its backward reads beside the gradients, in order; undefined for none. An error where they were
-  /// freed, or written since.
-  virtual void append_saved(std::vector<Tensor>& saved) const = 0;
-  /// Records the backward in the innermost tracer. `saved` stand for what append_saved() gave; `needed` as in NodeRun. `sizes` are what
-  /// append_structure() gave, of which some may be symbols; none: as they are.
-  virtual std::vector<Tensor> record(std::span<const Tensor> saved, std::vector<Tensor> gradients, uint64_t needed, std::span<const Int> sizes) = 0;
+  /// Appends what it saved: the tensors that its backward reads beside the gradients, in order; undefined for none. With create_graph they have
+  /// the history that they had in the call. An error where they were freed, or written since.
+  virtual void append_saved(std::vector<Tensor>& saved, bool create_graph) = 0;
+  /// Records the backward in the innermost tracer, with create_graph as one that may be differentiated again. `saved` stand for what
+  /// append_saved() gave. `sizes` are what append_structure() gave, of which some may be symbols; none: as they are.
+  virtual std::vector<Tensor> record(std::span<const Tensor> saved, std::vector<Tensor> gradients, const NodeRun&, std::span<const Int> sizes) = 0;
   /// Nodes of one formula and one key record the same.
   virtual const void* formula() const { return nullptr; }
   virtual std::shared_ptr<const void> share_formula() const { return nullptr; }

@@ -12,6 +12,7 @@
 #include "cli/example_models.h"
 #include "cli/flags.h"
 #include "io/json.h"
+#include "support/text.h"
 
 namespace fulgurite::cli {
 
@@ -52,7 +53,8 @@ void print_json(const Jitted& f, const std::vector<std::string>& fusions) {
     out << (all.empty() ? "" : ", ") << "{\"name\": " << json::quote(name) << ", \"inputs\": " << tensors_json(report.inputs)
         << ", \"outputs\": " << tensors_json(report.outputs) << ", \"bytes_read\": " << report.bytes_read
         << ", \"bytes_written\": " << report.bytes_written
-        << ", \"operations\": " << report.operations << ", \"microseconds\": " << json::number(report.microseconds) << '}';
+        << ", \"operations\": " << report.operations << ", \"microseconds\": " << json::number(report.microseconds) << ", \"last_runs\": ["
+        << text::join(report.last_runs, json::number) << "], \"share_of_limit\": " << json::number(report.share_of_limit) << '}';
     all += out.str();
   }
   std::printf("{\"fusions\": [%s], \"peak_bytes\": %lld, \"saved_bytes\": %lld}\n", all.c_str(), static_cast<long long>(forward.peak_bytes),
@@ -99,14 +101,16 @@ void show_profile(const Example& example, const std::string& model, const examin
 }  // namespace
 
 int examine(const std::vector<std::string>& arguments) {
-  std::string model, fusion, executors, page, chrome;
+  Subject subject;
+  std::string fusion, executors, page, chrome;
   bool memory = false, profile = false, supported = false, as_json = false;
   int64_t threads = 0;
   double seconds = 1;
   Flags flags(
-      "fulgurite examine MODEL [--fusion NAME | --memory | --supported | --profile | --html FILE | --chrome FILE] "
+      "fulgurite examine MODEL [--library FILE] [--fusion NAME | --memory | --supported | --profile | --html FILE | --chrome FILE] "
       "[--executors LIST] [--json]");
-  flags.positional("MODEL", model, example_models);
+  flags.positional("MODEL", subject.name, example_models);
+  flags.text("library", subject.library, library_help);
   flags.text("fusion", fusion, "this fusion alone, with its kernel");
   flags.toggle("memory", memory, "what is alive after each line, forward and backward");
   flags.toggle("profile", profile, "time, bytes and share of the machine's limit beside each line; tables; what is alive at the peak");
@@ -118,20 +122,20 @@ int examine(const std::vector<std::string>& arguments) {
   flags.text("executors", executors, "who runs it, separated by commas; the default list otherwise, with everything fused that can be");
   flags.toggle("json", as_json, "one JSON object: fusions, or with --profile the tables, times in microseconds");
   if (!flags.parse(arguments)) return 0;
-  if (model.empty()) throw WrongUse("a model is missing; see --help");
+  if (subject.name.empty()) throw WrongUse("a model is missing; see --help");
   const bool measures = profile || !page.empty() || !chrome.empty();
   if (memory + supported + measures + !fusion.empty() > 1) throw WrongUse("give one of --fusion, --memory, --supported and a profile");
   if (as_json && (memory || supported)) throw WrongUse("--json goes with neither --memory nor --supported");
   if (threads > 0) set_num_threads(static_cast<int>(threads));
   if (supported) {
-    std::cout << examine::supported_body(make_example(model).step);
+    std::cout << examine::supported_body(make_example(subject).step);
     return 0;
   }
   if (measures) {
-    show_profile(make_example(model, with_executors(executors), true), model, {.seconds = seconds}, {profile, profile && as_json, page, chrome});
+    show_profile(make_example(subject, with_executors(executors), true), subject.name, {.seconds = seconds}, {profile, profile && as_json, page, chrome});
     return 0;
   }
-  const Jitted f = run_example(model, with_executors(executors), true);
+  const Jitted f = run_example(subject, with_executors(executors), true);
   const std::vector<std::string> names = fusion.empty() ? examine::fusion_names(f) : std::vector<std::string>{fusion};
   if (as_json) {
     print_json(f, names);
@@ -151,11 +155,13 @@ int examine(const std::vector<std::string>& arguments) {
 }
 
 int repro(const std::vector<std::string>& arguments) {
-  std::string model, fusion, out, executors;
+  Subject subject;
+  std::string fusion, out, executors;
   int64_t first = 0, last = 0, seed = 0;
   bool backward = false, python = false;
-  Flags flags("fulgurite repro MODEL (--fusion NAME | --first I --last J [--backward]) [--python] [--seed N] [--out FILE]");
-  flags.positional("MODEL", model, example_models);
+  Flags flags("fulgurite repro MODEL [--library FILE] (--fusion NAME | --first I --last J [--backward]) [--python] [--seed N] [--out FILE]");
+  flags.positional("MODEL", subject.name, example_models);
+  flags.text("library", subject.library, library_help);
   flags.text("fusion", fusion, "a fusion, as fulgurite examine names it");
   flags.integer("first", first, 0, 1'000'000, "instead: lines from this one");
   flags.integer("last", last, 0, 1'000'000, "... to before this one, of the trace that ran");
@@ -165,9 +171,9 @@ int repro(const std::vector<std::string>& arguments) {
   flags.text("out", out, "the file to write; printed otherwise");
   flags.text("executors", executors, "who runs the model, separated by commas; the default list otherwise");
   if (!flags.parse(arguments)) return 0;
-  if (model.empty()) throw WrongUse("a model is missing; see --help");
+  if (subject.name.empty()) throw WrongUse("a model is missing; see --help");
   if (fusion.empty() != flags.was_given("last")) throw WrongUse("give one of --fusion, and --first with --last");
-  const Jitted f = run_example(model, with_executors(executors), true);
+  const Jitted f = run_example(subject, with_executors(executors), true);
   examine::ReproOptions options;
   if (python) options.language = examine::ReproOptions::Language::python;
   options.seed = static_cast<uint64_t>(seed);
@@ -184,12 +190,13 @@ int repro(const std::vector<std::string>& arguments) {
 }
 
 int explain(const std::vector<std::string>& arguments) {
-  std::string model;
-  Flags flags("fulgurite explain MODEL");
-  flags.positional("MODEL", model, example_models);
+  Subject subject;
+  Flags flags("fulgurite explain MODEL [--library FILE]");
+  flags.positional("MODEL", subject.name, example_models);
+  flags.text("library", subject.library, library_help);
   if (!flags.parse(arguments)) return 0;
-  if (model.empty()) throw WrongUse("a model is missing; see --help");
-  std::cout << fulgurite::explain(run_example(model));
+  if (subject.name.empty()) throw WrongUse("a model is missing; see --help");
+  std::cout << fulgurite::explain(run_example(subject));
   return 0;
 }
 

@@ -1,5 +1,10 @@
 #include "cli/example_models.h"
 
+#include <dlfcn.h>
+
+#include <filesystem>
+
+#include <fulgurite/exported_function.h>
 #include <fulgurite/fulgurite.h>
 #include <fulgurite/models/convnet.h>
 #include <fulgurite/models/llama.h>
@@ -29,9 +34,26 @@ struct MlpModel {
   Tensor operator()(Tensor x) const { return second(gelu(first(x))); }
 };
 
+// The library stays open: its functions are called as long as the process lives.
+Example exported(const Subject& subject, const JitOptions& options, bool runs_backward) {
+  // A name without a folder is looked for where the loader looks.
+  const std::string path = std::filesystem::exists(subject.library) ? std::filesystem::absolute(subject.library).string() : subject.library;
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) throw UserError(std::string("the library cannot be opened: ") + dlerror());
+  const auto fill = reinterpret_cast<void (*)(ExportedFunction&)>(dlsym(library, subject.name.c_str()));
+  if (!fill) throw UserError(subject.library + " exports no function " + subject.name + "; see fulgurite/exported_function.h");
+  manual_seed(1337);
+  ExportedFunction made(options, runs_backward);
+  fill(made);
+  if (!made.function()) throw UserError("the function " + subject.name + " of " + subject.library + " set nothing");
+  return {*made.function(), made.call()};
+}
+
 }  // namespace
 
-Example make_example(const std::string& name, const JitOptions& options, bool runs_backward) {
+Example make_example(const Subject& subject, const JitOptions& options, bool runs_backward) {
+  if (!subject.library.empty()) return exported(subject, options, runs_backward);
+  const std::string& name = subject.name;
   const auto called = [&](auto callable, const auto&... arguments) { return example(std::move(callable), options, runs_backward, arguments...); };
   const auto gpt = [&](const models::GptOptions& sizes, int64_t batch) {
     const auto loss = [](models::Gpt model, Tensor tokens, Tensor targets) { return model.loss(tokens, targets); };
@@ -60,8 +82,8 @@ Example make_example(const std::string& name, const JitOptions& options, bool ru
   throw UserError("there is no example model " + name + "; there are linear, mlp, gpt, gpt6l, gpt12l, llama and convnet");
 }
 
-Jitted run_example(const std::string& name, const JitOptions& options, bool runs_backward) {
-  const Example example = make_example(name, options, runs_backward);
+Jitted run_example(const Subject& subject, const JitOptions& options, bool runs_backward) {
+  const Example example = make_example(subject, options, runs_backward);
   example.step();
   return example.function;
 }

@@ -6,17 +6,23 @@
 
 namespace fulgurite::cli {
 
-inline constexpr const char* example_models = "linear, mlp, gpt, gpt6l, gpt12l, llama or convnet";
+inline constexpr const char* example_models = "linear, mlp, gpt, gpt6l, gpt12l, llama or convnet; with --library, a function of it";
+inline constexpr const char* library_help = "a shared library that exports MODEL: see fulgurite/exported_function.h";
 
 /// An example model, jitted, and a call of it.
 struct Example {
   Jitted function;
   std::function<void()> step;  // with its backward, where that was asked for
 };
+/// What a command looks at: an example model, or a function that a shared library exports (fulgurite/exported_function.h).
+struct Subject {
+  std::string name;
+  std::string library = {};
+};
 /// Throws UserError for an unknown name. gpt6l and gpt12l are of a size that is worth measuring.
-Example make_example(const std::string& name, const JitOptions& = {}, bool runs_backward = false);
+Example make_example(const Subject&, const JitOptions& = {}, bool runs_backward = false);
 
 /// The model, called once; with `runs_backward` also the backward of its result's sum.
-Jitted run_example(const std::string& name, const JitOptions& = {}, bool runs_backward = false);
+Jitted run_example(const Subject&, const JitOptions& = {}, bool runs_backward = false);
 
 }  // namespace fulgurite::cli

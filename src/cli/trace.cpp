@@ -19,10 +19,12 @@ struct Stages {
 }  // namespace
 
 int trace(const std::vector<std::string>& arguments) {
-  std::string model, stage, line;
+  Subject subject;
+  std::string stage, line;
   bool backward = false, python = false, cpp = false, associate = false;
-  Flags flags("fulgurite trace MODEL [--stage NAME] [--backward] [--python | --cpp] [--associate] [--forward NAME]");
-  flags.positional("MODEL", model, example_models);
+  Flags flags("fulgurite trace MODEL [--library FILE] [--stage NAME] [--backward] [--python | --cpp] [--associate] [--forward NAME]");
+  flags.positional("MODEL", subject.name, example_models);
+  flags.text("library", subject.library, library_help);
   flags.text("stage", stage, "the stage to print: a name or number that --stage list shows; the last one otherwise");
   flags.toggle("backward", backward, "the backward too");
   flags.toggle("python", python, "the Python form");
@@ -32,11 +34,11 @@ int trace(const std::vector<std::string>& arguments) {
                "each backward line's forward operator");
   flags.text("forward", line, "the backward lines of one forward operator: a result, t7, or an operator, torch.matmul");
   if (!flags.parse(arguments)) return 0;
-  if (model.empty()) throw WrongUse("a model is missing; see --help");
+  if (subject.name.empty()) throw WrongUse("a model is missing; see --help");
   if (python && cpp) throw WrongUse("give one of --python and --cpp");
   if (!line.empty() && (backward || !stage.empty())) throw WrongUse("--forward goes with neither --stage nor --backward");
   associate = associate || !line.empty();
-  const Jitted f = run_example(model, {.debug = {.associate_forward = associate}});
+  const Jitted f = run_example(subject, {.debug = {.associate_forward = associate}});
   const Stages stages{last_traces(f), last_backward_traces(f), last_prologue_traces(f)};
   std::vector<std::pair<std::string, const Trace*>> all;
   const auto list = [&](const char* kind, const std::vector<Trace>& traces) {
@@ -64,7 +66,7 @@ int trace(const std::vector<std::string>& arguments) {
   }
   if (associate && !backward) {
     const std::string lines = side_by_side(stages.forward.back(), stages.backward.back(), line, python);
-    if (lines.empty()) throw UserError("the forward of " + model + " has no line " + line);
+    if (lines.empty()) throw UserError("the forward of " + subject.name + " has no line " + line);
     std::printf("%s", lines.c_str());
     return 0;
   }

@@ -7,9 +7,9 @@
 #include "autograd/function_node.h"
 #include "autograd/node_hooks.h"
 #include "autograd/traced_node.h"
+#include "compiled_autograd/capture.h"
 #include "executors/executor.h"
 #include "support/pointer_map.h"
-#include "tensor/same_memory.h"
 
 namespace fulgurite {
 
@@ -25,7 +25,7 @@ class KeyWriter {
     key_.words.reserve(20 * graph_.calls.size() + 32);
     known_.reserve(inputs_.size());
     add(executors_version(), KeyField::options);
-    add(options.dynamic, KeyField::options);
+    add(uint64_t{options.dynamic} | uint64_t{call_.create_graph} << 1, KeyField::options);
     for (const std::string& name : options.executors) add(std::hash<std::string>()(name), KeyField::options);
     add(graph_.calls.size(), KeyField::call_count);
     add(call_.inputs.size(), KeyField::asked_count);
@@ -79,7 +79,7 @@ class KeyWriter {
     const auto next = static_cast<uint32_t>(known_.size());
     const auto [newest, is_new] = storages_.try_emplace(tensor.impl()->storage.get(), next);
     for (uint32_t at = is_new ? none : newest; at != none; at = known_[at].before)
-      if (is_same_memory(*known_[at].tensor, tensor)) return at + 1;
+      if (is_same_input(call_, *known_[at].tensor, tensor)) return at + 1;
     known_.push_back({&tensor, is_new ? none : newest});
     if (!is_new) storages_.set(tensor.impl()->storage.get(), next);
     return next + 1;
@@ -88,8 +88,19 @@ class KeyWriter {
   void add_hooks(const Node& node) {
     const Node::Hooks* const hooks = node.existing_hooks();
     for (size_t output = 0; output < node.output_count(); ++output)
-      add(hooks ? hooks->outputs[output].hooks.snapshot().size() << 32 | count_retaining(node, output) : 0, KeyField::hooks);
+      add(hooks ? add_recorded(hooks->outputs[output].hooks.snapshot()) << 32 | count_retaining(node, output) : 0, KeyField::hooks);
     add(static_cast<uint64_t>(hooks && !hooks->before.empty()) << 1 | static_cast<uint64_t>(hooks && !hooks->after.empty()), KeyField::node_hooks);
+  }
+
+  // Which hooks are recorded; gives how many there are.
+  size_t add_recorded(const std::vector<Hook>& hooks) {
+    for (size_t i = 0; i < hooks.size(); ++i) {
+      if (!hooks[i].recorded_as()) continue;
+      add(i, KeyField::recorded_hook);
+      add(reinterpret_cast<uintptr_t>(hooks[i].recorded_as().get()), KeyField::recorded_hook);
+      if (structure_) key_.formulas.push_back(hooks[i].recorded_as());
+    }
+    return hooks.size();
   }
 
   void add(const NodeCall& one) {
@@ -121,7 +132,7 @@ class KeyWriter {
     add_type(leaf);
     const std::lock_guard lock(autograd_mutex(*leaf.impl()));
     const TensorAutograd& state = autograd_of(*leaf.impl());
-    const size_t hooks = state.hooks.empty() ? 0 : state.hooks.snapshot().size();
+    const size_t hooks = state.hooks.empty() ? 0 : add_recorded(state.hooks.snapshot());
     const size_t after = state.post_accumulate_hooks.empty() ? 0 : state.post_accumulate_hooks.snapshot().size();
     add(uint64_t{state.grad.defined()} | uint64_t{hooks} << 8 | uint64_t{after} << 32, KeyField::leaf);
   }
@@ -170,8 +181,12 @@ BackwardKey backward_key(const BackwardCall& call, const BackwardGraph& graph, c
 }
 
 void keep_formulas(const BackwardGraph& graph, BackwardKey& key) {
-  for (const NodeCall& one : graph.calls)
+  for (const NodeCall& one : graph.calls) {
     if (one.traced) key.formulas.push_back(one.traced->share_formula());
+    for (size_t output = 0; output < one.node->output_count(); ++output)
+      for (const Hook& hook : hooks_of_output(*one.node, output))
+        if (hook.recorded_as()) key.formulas.push_back(hook.recorded_as());
+  }
 }
 
 BackwardStructure backward_structure(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs,

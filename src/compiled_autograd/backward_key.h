@@ -22,7 +22,8 @@ struct BackwardKey {
 
 /// What a word of a key is about.
 enum class KeyField : uint8_t {
-  options, call_count, asked_count, root, tensor, type, is_needed, needed, target, asked, hooks, node_hooks, leaf, operation, argument, function
+  options, call_count, asked_count, root, tensor, type, is_needed, needed, target, asked, hooks, recorded_hook, node_hooks, leaf, operation,
+  argument, function
 };
 
 /// The sizes that a backward depends on, node by node: those of the tensors of the node's call, and of what it saved.

@@ -10,6 +10,7 @@
 #include "autograd/modes.h"
 #include "autograd/node_hooks.h"
 #include "autograd/traced_node.h"
+#include "compiled_autograd/gradients.h"
 #include "compiled_autograd/jitted_names.h"
 #include "ops/dispatch.h"
 #include "tensor/same_memory.h"
@@ -19,47 +20,29 @@ namespace fulgurite {
 
 namespace {
 
-/// A gradient on its way; undefined where there is none.
-struct Gradient {
-  Tensor value;
-  Sources sources;
-  bool defined() const { return value.defined(); }
-};
-using Gradients = std::vector<Gradient>;
-
-/// Of what is there when either is.
-Sources either(const Sources& a, const Sources& b) {
-  if (a.empty() || b.empty()) return {};
-  Sources both;
-  std::ranges::set_union(a, b, std::back_inserter(both));
-  return both;
-}
-
-Sources any_of(const Gradients& gradients) {
-  Sources all;
-  bool is_first = true;
-  for (const Gradient& gradient : gradients) {
-    if (!gradient.defined()) continue;
-    all = is_first ? gradient.sources : either(all, gradient.sources);
-    is_first = false;
-  }
-  return all;
-}
-
-std::vector<Effect::Place> places_of(const Gradients& gradients) {
-  std::vector<Effect::Place> out;
-  for (const Gradient& gradient : gradients) out.push_back({gradient.defined(), gradient.sources});
-  return out;
-}
-
 TensorType type_of_value(const Tensor& tensor) { return {tensor.shape(), tensor.dtype(), tensor.device()}; }
+
+/// One of the hooks on the gradients of a node's outputs.
+struct HookPlace {
+  int call;
+  size_t output, hook;
+  friend bool operator==(const HookPlace&, const HookPlace&) = default;
+};
+
+/// A traceable hook cannot be recorded.
+struct UntraceableHook {
+  HookPlace place;
+  std::string why;
+};
 
 /// Runs the engine's algorithm on proxies.
 class Recorder {
  public:
+  /// `called` are the traceable hooks that are called all the same.
   Recorder(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs, const BackwardSizes& sizes,
-           const SizePattern& pattern)
-      : call_(call),
+           const SizePattern& pattern, const std::vector<HookPlace>& called)
+      : called_(called),
+        call_(call),
         graph_(graph),
         inputs_(inputs),
         sizes_(sizes),
@@ -72,13 +55,14 @@ class Recorder {
   CapturedBackward run() {
     const InterpreterScope scope(&tracer_);
     const GradModeScope no_grad(false);
+    tracer_.set_no_breaks("in a hook that is recorded");
     for (size_t i = 0; i < graph_.calls.size(); ++i) gradients_[i].resize(graph_.calls[i].node->output_count());
     for (const NodeCall::Target& root : graph_.roots) deliver(root, {next_input("gradient"), {}});
     for (size_t i = 0; i < graph_.calls.size(); ++i) run_call(static_cast<int>(i));
     origin_ = {};
     tracer_.set_origin({});
     tracer_.set_location(std::nullopt);
-    line({.kind = Effect::Kind::final_callbacks}, {}, {});
+    line({.kind = Effect::Kind::final_callbacks, .call = static_cast<int>(graph_.calls.size()) - 1}, {}, {});
     std::vector<Value> results;
     for (size_t i = 0; i < asked_.size(); ++i) {
       if (!asked_[i].defined()) continue;
@@ -87,7 +71,7 @@ class Recorder {
     }
     out_.trace = tracer_.finish(Value(std::move(results)));
     std::stable_partition(out_.trace.args.begin(), out_.trace.args.end(), [](const Value& argument) { return argument.is_tensor(); });
-    if (!tracer_.captures().empty()) throw InternalError("compiled autograd: a node's backward reads a tensor that it did not save");
+    if (tracer_.captures().size() != captured_) throw InternalError("compiled autograd: a node's backward reads a tensor that it did not save");
     return std::move(out_);
   }
 
@@ -116,8 +100,10 @@ class Recorder {
     const size_t place = next_input_++;
     const Tensor& concrete = inputs_[place];
     if (!concrete.defined()) return {};
-    for (size_t k = 0; k < out_.arguments.size(); ++k)
-      if (!out_.arguments[k].is_leaf && is_same_memory(inputs_[out_.arguments[k].place], concrete)) return arguments_[k];
+    for (size_t k = 0; k < out_.arguments.size(); ++k) {
+      const CapturedBackward::Argument& known = out_.arguments[k];
+      if (!known.is_leaf && !known.captured.defined() && is_same_input(call_, inputs_[known.place], concrete)) return arguments_[k];
+    }
     return add_argument({false, place}, concrete, sizes_.of_inputs[place], name);
   }
 
@@ -128,11 +114,18 @@ class Recorder {
     return arguments_.back();
   }
 
-  void deliver(const NodeCall::Target& target, const Gradient& gradient) {
+  int id_of(const Tensor& value) { return tracer_.value_of(value).proxy_id(); }
+
+  void deliver(const NodeCall::Target& target, const RecordedGradient& gradient) {
     if (target.call < 0 || !gradient.defined()) return;
-    Gradient& slot = gradients_[static_cast<size_t>(target.call)][static_cast<size_t>(target.output)];
-    if (slot.defined()) slot = {add(slot.value, gradient.value), either(slot.sources, gradient.sources)};
-    else slot = gradient;
+    RecordedGradient& slot = gradients_[static_cast<size_t>(target.call)][static_cast<size_t>(target.output)];
+    if (!slot.defined()) {
+      slot = gradient;
+      return;
+    }
+    const Tensor sum = add(slot.value, gradient.value);
+    out_.sums.push_back({id_of(sum), id_of(slot.value), id_of(gradient.value), slot.sources, gradient.sources});
+    slot = {sum, either(slot.sources, gradient.sources)};
   }
 
   // A line for what only a run can do; `tensors` are its arguments, one list after the other.
@@ -159,9 +152,9 @@ class Recorder {
     return results;
   }
 
-  Value list_of(const Gradients& gradients) {
+  Value list_of(const RecordedGradients& gradients) {
     std::vector<Value> items;
-    for (const Gradient& gradient : gradients)
+    for (const RecordedGradient& gradient : gradients)
       if (gradient.defined()) items.push_back(tracer_.value_of(gradient.value));
     return Value(std::move(items));
   }
@@ -173,25 +166,34 @@ class Recorder {
     origin_ = {};
     origin_.push_back({-1, text::cat(node.name(), " (NodeCall ", place + 1, ")"), "", ForwardOrigin::Part::node});
     tracer_.set_origin(origin_);
-    Gradients of_outputs = std::move(gradients_[static_cast<size_t>(place)]);
+    out_.first_ids.push_back(tracer_.trace().next_id);
+    RecordedGradients of_outputs = std::move(gradients_[static_cast<size_t>(place)]);
+    out_.sources.push_back(any_of(of_outputs));
     run_tensor_hooks(place, of_outputs);
     for (const NodeCall::Asked& asked : call.asked) asked_[asked.input] = of_outputs[static_cast<size_t>(asked.output)];
     if (!call.is_needed) return;
     std::vector<Tensor> saved;
     for (size_t i = 0; i < call.saved; ++i) saved.push_back(next_input("saved"));
-    const Gradients of_inputs = run_node(place, of_outputs, saved);
-    for (size_t i = 0; i < of_inputs.size(); ++i) deliver(call.targets[i], of_inputs[i]);
+    const RecordedGradients of_inputs = run_node(place, of_outputs, saved);
+    for (size_t i = 0; i < of_inputs.size(); ++i) {
+      if (of_inputs[i].defined()) out_.gradients.push_back({place, i, id_of(of_inputs[i].value)});
+      deliver(call.targets[i], of_inputs[i]);
+    }
   }
 
-  void run_tensor_hooks(int place, Gradients& gradients) {
+  void run_tensor_hooks(int place, RecordedGradients& gradients) {
     const Node& node = *graph_.calls[static_cast<size_t>(place)].node;
     for (size_t output = 0; output < gradients.size(); ++output) {
-      Gradient& gradient = gradients[output];
+      RecordedGradient& gradient = gradients[output];
       if (!gradient.defined()) continue;
       const std::vector<Effect::Place> places = {{true, gradient.sources}};
       const TensorType type = type_of_value(gradient.value);
-      const size_t hooks = hooks_of_output(node, output).size();
-      for (size_t hook = 0; hook < hooks; ++hook) {
+      const std::vector<Hook> hooks = hooks_of_output(node, output);
+      for (size_t hook = 0; hook < hooks.size(); ++hook) {
+        if (hooks[hook].recorded_as() && std::ranges::find(called_, HookPlace{place, output, hook}) == called_.end()) {
+          record_hook({place, output, hook}, hooks[hook], gradient.value);
+          continue;
+        }
         Effect effect{.kind = Effect::Kind::tensor_hook, .call = place, .output = output, .hook = hook, .of_outputs = places};
         effect.results.push_back({0, type});
         gradient.value = line(std::move(effect), {tracer_.value_of(gradient.value)}, {type}, {{"hook_type", Value("tensor_pre_hook")}})[0];
@@ -201,8 +203,43 @@ class Recorder {
     }
   }
 
+  // The hook's operators become lines, with the hook's own places in the source.
+  void record_hook(HookPlace place, const Hook& hook, Tensor& gradient) {
+    const size_t first_line = tracer_.recorded().size();
+    try {
+      // It may write its argument, which is a value of its own.
+      const Tensor given = tracer_.adopt(tracer_.value_of(gradient).tensor_ref());
+      tracer_.set_location(std::nullopt);
+      const Tensor replaced = hook(given);
+      tracer_.set_location(graph_.calls[static_cast<size_t>(place.call)].node->source());
+      const Value result = tracer_.value_of(replaced.defined() ? replaced : given);
+      check_recorded(result, tracer_.value_of(gradient), first_line);
+      gradient = tracer_.adopt(result.tensor_ref());
+    } catch (const std::exception& error) {
+      throw UntraceableHook{place, error.what()};
+    }
+    for (; captured_ < tracer_.captures().size(); ++captured_) {
+      const Tracer::Capture& capture = tracer_.captures()[captured_];
+      out_.arguments.push_back({.captured = capture.concrete});
+      arguments_.push_back(tracer_.adopt(capture.proxy));
+    }
+  }
+
+  void check_recorded(const Value& result, const Value& gradient, size_t first_line) {
+    const TensorProxy &after = result.tensor(), &before = gradient.tensor();
+    bool keeps_type = after.dtype == before.dtype && after.shape.size() == before.shape.size();
+    for (size_t d = 0; keeps_type && d < after.shape.size(); ++d) keeps_type = after.shape[d].hint() == before.shape[d].hint();
+    if (!keeps_type)
+      throw UserError(text::cat("it turned ", before.type_text(), " into ", after.type_text(), "; it must keep sizes and dtype"));
+    for (const Tracer::Capture& capture : tracer_.captures())
+      if (tracer_.value_of(capture.concrete).proxy_id() != capture.proxy->id)
+        throw UserError(text::cat("it writes into ", type_text(capture.concrete), ", which is not its argument"));
+    for (const BoundSymbol& line : tracer_.recorded().subspan(first_line))
+      if (line.symbol->traits.random) throw UserError(text::cat("it draws random numbers, ", line.name(), "()"));
+  }
+
   // A line that has lists of gradients and gives some of them again.
-  void run_lists(Effect effect, std::vector<Value> arguments, Gradients& changed, const char* hook_type) {
+  void run_lists(Effect effect, std::vector<Value> arguments, RecordedGradients& changed, const char* hook_type) {
     std::vector<TensorType> types;
     for (size_t i = 0; i < changed.size(); ++i) {
       if (!changed[i].defined()) continue;
@@ -211,17 +248,17 @@ class Recorder {
     }
     std::vector<Tensor> results = line(std::move(effect), std::move(arguments), types, {{"hook_type", Value(hook_type)}});
     size_t next = 0;
-    for (Gradient& gradient : changed)
+    for (RecordedGradient& gradient : changed)
       if (gradient.defined()) gradient.value = std::move(results[next++]);
   }
 
-  Gradients run_node(int place, Gradients& of_outputs, const std::vector<Tensor>& saved) {
+  RecordedGradients run_node(int place, RecordedGradients& of_outputs, const std::vector<Tensor>& saved) {
     Node& node = *graph_.calls[static_cast<size_t>(place)].node;
     Node::Hooks* const hooks = node.existing_hooks();
     if (hooks && !hooks->before.empty())
       run_lists({.kind = Effect::Kind::before_node, .call = place, .of_outputs = places_of(of_outputs)},
                 {list_of(of_outputs), Value(std::vector<Value>())}, of_outputs, "pre_hook");
-    Gradients of_inputs = apply(place, of_outputs, saved);
+    RecordedGradients of_inputs = apply(place, of_outputs, saved);
     of_inputs.resize(node.next_edges().size());
     if (hooks && !hooks->after.empty())
       run_lists({.kind = Effect::Kind::after_node, .call = place, .of_outputs = places_of(of_outputs), .of_inputs = places_of(of_inputs)},
@@ -229,10 +266,10 @@ class Recorder {
     return of_inputs;
   }
 
-  Gradients apply(int place, const Gradients& gradients, const std::vector<Tensor>& saved) {
+  RecordedGradients apply(int place, const RecordedGradients& gradients, const std::vector<Tensor>& saved) {
     const NodeCall& call = graph_.calls[static_cast<size_t>(place)];
     Node& node = *call.node;
-    const bool is_given = std::ranges::any_of(gradients, [](const Gradient& g) { return g.defined(); });
+    const bool is_given = std::ranges::any_of(gradients, [](const RecordedGradient& g) { return g.defined(); });
     if (node.accumulates_into()) {
       accumulate(place, gradients);
       return {};
@@ -240,11 +277,12 @@ class Recorder {
     if (TracedNode* const traced = call.traced) {
       if (!is_given) return {};
       std::vector<Tensor> given;
-      for (const Gradient& gradient : gradients) given.push_back(gradient.value);
-      Gradients of_inputs;
+      for (const RecordedGradient& gradient : gradients) given.push_back(gradient.value);
+      RecordedGradients of_inputs;
       const size_t first_line = tracer_.recorded().size();
       const std::vector<Int> sizes = own_sizes(place);
-      for (Tensor& tensor : traced->record(saved, std::move(given), call.needed, sizes)) of_inputs.push_back({std::move(tensor), any_of(gradients)});
+      const NodeRun how{.create_graph = call_.create_graph, .needed = call.needed};
+      for (Tensor& tensor : traced->record(saved, std::move(given), how, sizes)) of_inputs.push_back({std::move(tensor), any_of(gradients)});
       jitted_.name(*traced, tracer_.recorded().subspan(first_line));
       // Hooks after the node see what is asked for.
       if (!call_.inputs.empty())
@@ -255,7 +293,7 @@ class Recorder {
     return call_function(place, dynamic_cast<const FunctionNode&>(node), gradients);
   }
 
-  void accumulate(int place, const Gradients& gradients) {
+  void accumulate(int place, const RecordedGradients& gradients) {
     const Tensor& leaf = *graph_.calls[static_cast<size_t>(place)].node->accumulates_into();
     const size_t hooks = post_accumulate_hooks(leaf).size();
     if (!gradients[0].defined() && hooks == 0) return;
@@ -268,7 +306,7 @@ class Recorder {
       line({.kind = Effect::Kind::post_accumulate_hook, .call = place, .hook = hook}, {variable}, {}, {{"hook_type", Value("post_acc_grad_hook")}});
   }
 
-  Gradients call_function(int place, const FunctionNode& function, const Gradients& gradients) {
+  RecordedGradients call_function(int place, const FunctionNode& function, const RecordedGradients& gradients) {
     const NodeCall& call = graph_.calls[static_cast<size_t>(place)];
     Effect effect{.kind = Effect::Kind::call_backward, .call = place, .of_outputs = places_of(gradients), .first_source = sources_};
     std::vector<TensorType> types;
@@ -284,11 +322,12 @@ class Recorder {
     }
     const std::vector<Effect::Result> places = effect.results;
     std::vector<Tensor> results = line(std::move(effect), {list_of(gradients)}, types, {{"function", Value(function.node_name)}});
-    Gradients of_inputs(call.targets.size());
+    RecordedGradients of_inputs(call.targets.size());
     for (size_t k = 0; k < places.size(); ++k) of_inputs[places[k].place] = {std::move(results[k]), {sources_++}};
     return of_inputs;
   }
 
+  const std::vector<HookPlace>& called_;
   const BackwardCall& call_;
   const BackwardGraph& graph_;
   const std::vector<Tensor>& inputs_;
@@ -298,10 +337,11 @@ class Recorder {
   std::vector<Int> symbols_;  // of the pattern, as far as they are arguments
   int named_symbols_ = 0;
   JittedNames jitted_{graph_};
-  std::vector<Gradients> gradients_;  // by call and output
-  Gradients asked_;
+  std::vector<RecordedGradients> gradients_;  // by call and output
+  RecordedGradients asked_;
   std::vector<Tensor> arguments_;
   size_t next_input_ = 0;
+  size_t captured_ = 0;  // of the tracer's captures, those that are arguments
   int given_ = 0, saved_ = 0, leaves_ = 0;  // arguments so far
   int sources_ = 0;
   ForwardOrigins origin_;  // of the call that is recorded
@@ -310,31 +350,23 @@ class Recorder {
 
 }  // namespace
 
-std::vector<Tensor> gather_inputs(const BackwardCall& call, BackwardGraph& graph) {
-  std::vector<Tensor> inputs;
-  inputs.reserve(2 * graph.calls.size() + call.gradients.size());
-  inputs.assign(call.gradients.begin(), call.gradients.end());
-  for (NodeCall& one : graph.calls) {
-    const size_t before = inputs.size();
-    if (one.traced != nullptr && one.is_needed) one.traced->append_saved(inputs);
-    one.saved = inputs.size() - before;
-  }
-  return inputs;
-}
-
-std::string why_not_captured(const BackwardCall& call, const BackwardGraph& graph) {
-  if (call.create_graph) return "the gradients are to be differentiated again (create_graph)";
-  if (autograd_modes().detects_anomaly || autograd_modes().checks_nan) return "anomalies are to be detected";
-  for (const NodeCall& one : graph.calls) {
-    const bool is_known = one.leaf || one.traced || dynamic_cast<const FunctionNode*>(one.node);
-    if (!is_known) return text::cat(one.node->name(), " is not captured yet");
-  }
-  return {};
-}
-
 CapturedBackward capture(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs, const BackwardSizes& sizes,
-                         const SizePattern& pattern) {
-  return Recorder(call, graph, inputs, sizes, pattern).run();
+                         const SizePattern& pattern, bool fullgraph) {
+  std::vector<HookPlace> called;
+  std::vector<std::string> reasons;
+  for (;;) {
+    try {
+      CapturedBackward captured = Recorder(call, graph, inputs, sizes, pattern, called).run();
+      captured.called_hooks = std::move(reasons);
+      return captured;
+    } catch (const UntraceableHook& hook) {
+      const Node& node = *graph.calls[static_cast<size_t>(hook.place.call)].node;
+      const std::string what = text::cat("a traceable hook on the gradient of ", node.name(), " (NodeCall ", hook.place.call + 1, ")");
+      if (fullgraph) throw UserError(text::cat(what, " cannot be recorded (fullgraph): ", hook.why));
+      reasons.push_back(text::cat("compiled autograd: ", what, " cannot be recorded and is called instead: ", hook.why));
+      called.push_back(hook.place);
+    }
+  }
 }
 
 }  // namespace fulgurite

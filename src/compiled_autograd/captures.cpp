@@ -65,7 +65,7 @@ std::vector<Trace> Captures::last_traces() {
   const std::lock_guard lock(mutex_);
   if (!last_) return {};
   std::vector<Trace> traces = last_->capture->stages;
-  traces.push_back(last_->program->trace());
+  traces.push_back(last_->program ? last_->program->trace() : last_->lines);
   return traces;
 }
 

@@ -28,7 +28,9 @@ struct CompiledBackward {
   BackwardKey key;
   std::shared_ptr<const Capture> capture;
   std::vector<Effect> effects;  // with these sizes
-  std::shared_ptr<Program> program;
+  std::vector<uint64_t> sizes;  // the values of the capture's symbols
+  std::shared_ptr<Program> program;  // null where gradients are differentiated again
+  Trace lines;                       // which run then, one by one
   uint64_t last_use = 0;  // guarded by Captures
 };
 

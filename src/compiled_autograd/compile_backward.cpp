@@ -3,6 +3,8 @@
 #include <fulgurite/error.h>
 
 #include "compiled_autograd/explain_miss.h"
+#include "compiled_autograd/reads_before_hooks.h"
+#include "compiled_autograd/run_lines.h"
 #include "ir/without_numbers.h"
 #include "support/context.h"
 #include "support/log.h"
@@ -29,17 +31,23 @@ std::vector<Effect> with_values(std::vector<Effect> effects, NumberValues& numbe
 }
 
 std::shared_ptr<CompiledBackward> make_program(const std::shared_ptr<const Capture>& capture, const std::vector<uint64_t>& given,
-                                               const compiled_autograd::Options& options) {
+                                               const BackwardRequest& request) {
   NumberValues numbers(given);
   auto compiled = std::make_shared<CompiledBackward>();
   compiled->capture = capture;
+  compiled->sizes = given;
   compiled->effects = with_values(capture->captured.effects, numbers);
+  if (request.call.create_graph) {
+    compiled->lines = lines_of(*capture, given);
+    check_trace(compiled->lines);
+    return compiled;
+  }
   Trace trace = capture->stages.back();
   if (has_numbers(trace)) {
     trace = without_numbers(trace, numbers);
     check_trace(trace);
   }
-  PipelineOptions road = pipeline_options(options);
+  PipelineOptions road = pipeline_options(request.options);
   road.fusion_names = capture->fusion_names;
   compiled->program = std::make_shared<Program>(Executable(prepare_for_execution(trace, road)));
   return compiled;
@@ -47,11 +55,15 @@ std::shared_ptr<CompiledBackward> make_program(const std::shared_ptr<const Captu
 
 std::shared_ptr<const Capture> record(const BackwardRequest& request, const BackwardSizes& sizes, SizePattern pattern) {
   auto capture = std::make_shared<Capture>(Capture{std::move(pattern), {}, {}, {}, std::make_shared<FusionNames>()});
-  capture->captured = fulgurite::capture(request.call, request.graph, request.inputs, sizes, capture->pattern);
-  capture->stages.push_back(canonical_order(capture->captured.trace));
-  PassRunner runner(capture->stages, false);
-  runner.run("Dead Code Elimination", eliminate_dead_code);
-  runner.run("Common Subexpression Elimination", eliminate_common_subexpressions);
+  capture->captured = fulgurite::capture(request.call, request.graph, request.inputs, sizes, capture->pattern, request.options.fullgraph);
+  Trace ordered = capture->captured.trace;
+  bring_into_canonical_order(ordered, reads_before_hooks(capture->captured));
+  capture->stages.push_back(std::move(ordered));
+  if (!request.call.create_graph) {
+    PassRunner runner(capture->stages, false);
+    runner.run("Dead Code Elimination", eliminate_dead_code);
+    runner.run("Common Subexpression Elimination", eliminate_common_subexpressions);
+  }
   capture->guards = find_guards(capture->stages.front());
   return capture;
 }
@@ -61,12 +73,12 @@ std::shared_ptr<CompiledBackward> record_and_compile(const BackwardRequest& requ
   if (pattern.has_symbols()) {
     try {
       const auto capture = record(request, sizes, pattern);
-      return make_program(capture, *pattern.values(sizes.values), request.options);
+      return make_program(capture, *pattern.values(sizes.values), request);
     } catch (const std::exception&) {
       pattern = pattern.without_symbols();
     }
   }
-  return make_program(record(request, sizes, pattern), {}, request.options);
+  return make_program(record(request, sizes, pattern), {}, request);
 }
 
 void log_capture(const Capture& capture) {
@@ -77,15 +89,14 @@ void log_capture(const Capture& capture) {
       text::cat("TRACED GRAPH\n===== Compiled autograd graph =====\n", text));
 }
 
-std::shared_ptr<CompiledBackward> find_for_sizes(const StructureOfBackward& structure, const BackwardSizes& sizes,
-                                                 const compiled_autograd::Options& options) {
+std::shared_ptr<CompiledBackward> find_for_sizes(const StructureOfBackward& structure, const BackwardSizes& sizes, const BackwardRequest& request) {
   for (size_t i = structure.captures.size(); i-- > 0;) {
     const auto given = structure.captures[i]->pattern.values(sizes.values);
     if (!given) continue;
     NumberValues numbers(*given);
     if (failed_guard(structure.captures[i]->guards, numbers)) continue;
     try {
-      return make_program(structure.captures[i], *given, options);
+      return make_program(structure.captures[i], *given, request);
     } catch (const std::exception&) {
       // What the shape rules refuse for these sizes is captured again.
     }
@@ -97,7 +108,7 @@ std::shared_ptr<CompiledBackward> find_for_sizes(const StructureOfBackward& stru
 
 std::shared_ptr<const CompiledBackward> compile_backward(const BackwardRequest& request, StructureOfBackward& structure,
                                                          const BackwardSizes& sizes, BackwardKey key) {
-  std::shared_ptr<CompiledBackward> compiled = find_for_sizes(structure, sizes, request.options);
+  std::shared_ptr<CompiledBackward> compiled = find_for_sizes(structure, sizes, request);
   if (!compiled) {
     const bool is_first = structure.captures.empty();
     if (logs(LogChannel::compiled_autograd_verbose))
@@ -107,6 +118,7 @@ std::shared_ptr<const CompiledBackward> compile_backward(const BackwardRequest& 
                                   is_first ? SizePattern(sizes.values, request.options.dynamic && !sizes.has_constants)
                                            : structure.captures.back()->pattern.widened(sizes.values));
     structure.captures.push_back(compiled->capture);
+    for (const std::string& why : compiled->capture->captured.called_hooks) warn(why);
     log_capture(*compiled->capture);
     context().unique_graphs.fetch_add(1, std::memory_order_relaxed);
     Captures::all().count_capture();

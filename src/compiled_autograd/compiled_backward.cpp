@@ -10,6 +10,7 @@
 #include "autograd/modes.h"
 #include "compiled_autograd/captures.h"
 #include "compiled_autograd/compile_backward.h"
+#include "compiled_autograd/run_lines.h"
 #include "ops/dispatch.h"
 #include "support/context.h"
 #include "support/log.h"
@@ -33,7 +34,7 @@ class Interceptor final : public BackwardInterceptor {
 
   std::optional<std::vector<Tensor>> run(BackwardCall& call) override {
     BackwardGraph graph(call);
-    if (const std::string why = why_not_captured(call, graph); !why.empty()) {
+    if (const std::string why = why_not_captured(graph); !why.empty()) {
       if (options_.fullgraph) throw UserError(text::cat("compiled autograd: the backward cannot be captured whole (fullgraph): ", why));
       if (logs(LogChannel::compiled_autograd)) log(LogChannel::compiled_autograd, "Not captured, run by the engine: " + why);
       return std::nullopt;
@@ -94,18 +95,43 @@ class Interceptor final : public BackwardInterceptor {
     std::vector<Tensor> arguments;
     arguments.reserve(captured.arguments.size());
     for (const CapturedBackward::Argument& argument : captured.arguments)
-      arguments.push_back(argument.is_leaf ? *graph.calls[argument.place].leaf : inputs[argument.place]);
-    CompiledRun effects(graph, compiled.effects);
+      arguments.push_back(argument.captured.defined() ? argument.captured
+                          : argument.is_leaf          ? *graph.calls[argument.place].leaf
+                                                      : inputs[argument.place]);
+    CompiledRun effects(call, graph, inputs, compiled.effects);
     autograd_modes().compiled_run = &effects;
     std::vector<Tensor> results;
-    compiled.program->run(arguments, results);
+    try {
+      results = run_on(compiled, call, graph, arguments, effects);
+      effects.finish();
+    } catch (...) {
+      // As the engine leaves it: the nodes before the one that failed have run.
+      release(call, graph, effects.turn());
+      throw;
+    }
     std::vector<Tensor> asked(call.inputs.size());
     for (size_t i = 0; i < results.size(); ++i)
       if (const auto& [input, sources] = captured.asked[i]; effects.is_there(sources)) asked[input] = std::move(results[i]);
-    if (!call.keep_graph)
-      for (const NodeCall& one : graph.calls)
-        if (one.is_needed) one.node->release_saved();
+    release(call, graph, static_cast<int>(graph.calls.size()));
     return asked;
+  }
+
+  static std::vector<Tensor> run_on(const CompiledBackward& compiled, const BackwardCall& call, const BackwardGraph& graph,
+                                    const std::vector<Tensor>& arguments, CompiledRun& effects) {
+    const CapturedBackward& captured = compiled.capture->captured;
+    const bool looks_at_lines = autograd_modes().checks_nan || autograd_modes().detects_anomaly;
+    if (!compiled.program) return run_lines(compiled.lines, captured, call, graph, arguments, effects);
+    if (looks_at_lines) return run_lines(lines_of(*compiled.capture, compiled.sizes), captured, call, graph, arguments, effects);
+    std::vector<Tensor> results;
+    compiled.program->run(arguments, results);
+    return results;
+  }
+
+  // What the nodes saved whose turn came before a call's.
+  static void release(const BackwardCall& call, const BackwardGraph& graph, int end) {
+    if (call.keep_graph) return;
+    for (int i = 0; i < end; ++i)
+      if (const NodeCall& one = graph.calls[static_cast<size_t>(i)]; one.is_needed) one.node->release_saved();
   }
 
   compiled_autograd::Options options_;

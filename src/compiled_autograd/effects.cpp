@@ -142,7 +142,19 @@ const Implementation& implementation_of(Effect::Kind kind) {
   throw InternalError("an effect has no implementation");
 }
 
-CompiledRun::CompiledRun(const BackwardGraph& graph, const std::vector<Effect>& effects) : graph_(graph), effects_(effects) {
+int effect_of(const BoundSymbol& line) {
+  constexpr const Symbol* symbols[] = {&call_hook_symbol,      &call_leaf_hook_symbol,  &final_callbacks_symbol, &call_node_hooks_symbol,
+                                       &retain_grad_symbol, &call_backward_symbol, &accumulate_grad_symbol};
+  if (std::ranges::find(symbols, line.symbol) == std::end(symbols)) return -1;
+  return static_cast<int>(line.args.read()[0].integer().hint());
+}
+
+bool calls_user(Effect::Kind kind) {
+  return kind != Effect::Kind::retain_grad && kind != Effect::Kind::accumulate_grad && kind != Effect::Kind::final_callbacks;
+}
+
+CompiledRun::CompiledRun(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs, const std::vector<Effect>& effects)
+    : call_(call), graph_(graph), effects_(effects), first_written_(static_cast<int>(graph.calls.size())) {
   for (size_t i = 0; i < effects.size(); ++i) {
     if (effects[i].kind == Effect::Kind::call_backward) came_.resize(static_cast<size_t>(effects[i].first_source) + effects[i].results.size());
     const Node& node = *graph.calls[static_cast<size_t>(effects[i].call)].node;
@@ -154,6 +166,37 @@ CompiledRun::CompiledRun(const BackwardGraph& graph, const std::vector<Effect>& 
       post_accumulate_hooks_[i] = post_accumulate_hooks(*node.accumulates_into());
     }
   }
+  if (std::ranges::none_of(effects, [](const Effect& effect) { return calls_user(effect.kind); })) return;
+  saved_.reserve(inputs.size());
+  size_t next = call.gradients.size();
+  for (size_t i = 0; i < graph.calls.size(); ++i)
+    for (size_t k = 0; k < graph.calls[i].saved; ++k) {
+      const Tensor& input = inputs[next++];
+      if (!input.defined()) continue;
+      const std::atomic<uint32_t>& version = input.impl()->storage->version;
+      saved_.push_back({&version, version.load(std::memory_order_relaxed), static_cast<int>(i)});
+    }
+}
+
+// What was written is refused where the node that saved it would run.
+void CompiledRun::begin_turn(int call, bool before_node) {
+  while (first_written_ < call + !before_node) {
+    turn_ = first_written_;
+    std::vector<Tensor> saved;
+    graph_.calls[static_cast<size_t>(first_written_)].traced->append_saved(saved, call_.create_graph);
+    // It keeps a copy of its own.
+    for (Saved& one : saved_)
+      if (one.call == first_written_) one.seen = one.version->load(std::memory_order_relaxed);
+    find_writes(first_written_ + 1);
+  }
+  turn_ = call;
+}
+
+void CompiledRun::find_writes(int first_call) {
+  first_written_ = static_cast<int>(graph_.calls.size());
+  const auto first = std::ranges::lower_bound(saved_, first_call, {}, &Saved::call);
+  const auto written = std::find_if(first, saved_.end(), [](const Saved& one) { return one.version->load(std::memory_order_relaxed) != one.seen; });
+  if (written != saved_.end()) first_written_ = written->call;
 }
 
 bool CompiledRun::is_there(const Sources& sources) const {
@@ -163,8 +206,9 @@ bool CompiledRun::is_there(const Sources& sources) const {
 bool CompiledRun::accumulates(size_t effect) const { return effects_[effect].kind == Effect::Kind::accumulate_grad; }
 
 void CompiledRun::accumulate(size_t effect, const Tensor& gradient) {
+  begin_turn(effects_[effect].call, false);
   if (!is_there(effects_[effect].of_outputs[0].sources)) return;
-  accumulate_in_turn(*graph_.calls[static_cast<size_t>(effects_[effect].call)].leaf, gradient, false);
+  accumulate_in_turn(*graph_.calls[static_cast<size_t>(effects_[effect].call)].leaf, gradient, call_.create_graph);
 }
 
 // Of what came out, what the line has: zeros where nothing came.
@@ -177,12 +221,21 @@ std::vector<Tensor> CompiledRun::chosen(std::vector<Tensor> found, const Effect&
   return out;
 }
 
-std::vector<Tensor> CompiledRun::run(size_t number, std::vector<Tensor> arguments) {
+std::vector<Tensor> CompiledRun::run(size_t effect, std::vector<Tensor> arguments) {
+  const Effect::Kind kind = effects_[effect].kind;
+  const bool before_node = kind == Effect::Kind::tensor_hook || kind == Effect::Kind::retain_grad || kind == Effect::Kind::before_node;
+  begin_turn(effects_[effect].call, before_node);
+  std::vector<Tensor> results = call(effect, std::move(arguments));
+  if (calls_user(kind)) find_writes(turn_ + !before_node);
+  return results;
+}
+
+std::vector<Tensor> CompiledRun::call(size_t number, std::vector<Tensor> arguments) {
   const Effect& effect = effects_[number];
   const NodeCall& call = graph_.calls[static_cast<size_t>(effect.call)];
   Node& node = *call.node;
   // Whoever is called may keep what is the program's only until its next step.
-  if (effect.kind != Effect::Kind::post_accumulate_hook)
+  if (effect.kind != Effect::Kind::post_accumulate_hook && !call_.create_graph)
     for (Tensor& argument : arguments) argument = clone(argument);
   Spread spread(*this, std::move(arguments));
   switch (effect.kind) {
@@ -205,8 +258,7 @@ std::vector<Tensor> CompiledRun::run(size_t number, std::vector<Tensor> argument
       return chosen(std::move(gradients), effect);
     }
     case Effect::Kind::call_backward: {
-      NodeRun how;
-      how.needed = call.needed;
+      const NodeRun how{.create_graph = call_.create_graph, .needed = call.needed};
       return chosen(node.apply(spread.next(effect.of_outputs), how), effect);
     }
     case Effect::Kind::after_node: {

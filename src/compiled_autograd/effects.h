@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <functional>
 #include <vector>
 
@@ -43,10 +44,17 @@ struct Effect {
 const Symbol& symbol_of(Effect::Kind);
 const Implementation& implementation_of(Effect::Kind);
 
-/// A run of a captured backward: binds its effects to the nodes of this graph.
+/// Which effect a line is; -1 for any other line.
+int effect_of(const BoundSymbol&);
+/// Whether it calls what a user wrote, which may write tensors.
+bool calls_user(Effect::Kind);
+
+/// A run of a captured backward: binds its effects to the nodes of this graph. `inputs` are its gathered inputs.
+///
+/// What a hook writes that a later node saved is found where that node's turn would be: there the run ends with the engine's error.
 class CompiledRun {
  public:
-  CompiledRun(const BackwardGraph&, const std::vector<Effect>&);
+  CompiledRun(const BackwardCall&, const BackwardGraph&, const std::vector<Tensor>& inputs, const std::vector<Effect>&);
   CompiledRun(const CompiledRun&) = delete;
   CompiledRun& operator=(const CompiledRun&) = delete;
 
@@ -57,15 +65,32 @@ class CompiledRun {
   void accumulate(size_t effect, const Tensor& gradient);
   /// Whether a gradient has come.
   bool is_there(const Sources&) const;
+  /// The call whose turn it is: of the effect that ran last, or runs.
+  int turn() const { return turn_; }
+  /// All has run.
+  void finish() { begin_turn(static_cast<int>(graph_.calls.size()), true); }
 
  private:
+  std::vector<Tensor> call(size_t effect, std::vector<Tensor> arguments);
   std::vector<Tensor> chosen(std::vector<Tensor> found, const Effect&);
+  void begin_turn(int call, bool before_node);
+  void find_writes(int first_call);
+  const BackwardCall& call_;
   const BackwardGraph& graph_;
   const std::vector<Effect>& effects_;
   // By effect, those there were when the run began: of a tensor hook, its output's; of one after a gradient was added, its leaf's.
   std::vector<std::vector<Hook>> hooks_;
   std::vector<std::vector<std::function<void(Tensor)>>> post_accumulate_hooks_;
-  std::vector<char> came_;                // by source
+  std::vector<char> came_;  // by source
+  int turn_ = 0;
+  // Where hooks are called, what the calls saved, in their order; and the first call that saved what was written since.
+  struct Saved {
+    const std::atomic<uint32_t>* version;
+    uint32_t seen;
+    int call;
+  };
+  std::vector<Saved> saved_;
+  int first_written_;
 };
 
 }  // namespace fulgurite

@@ -33,6 +33,7 @@ const char* field_name(KeyField field) {
     case KeyField::target: return "where a gradient goes";
     case KeyField::asked: return "which gradient is asked for";
     case KeyField::hooks: return "hooks on an output";
+    case KeyField::recorded_hook: return "a traceable hook";
     case KeyField::node_hooks: return "hooks on the node";
     case KeyField::leaf: return "the leaf";
     case KeyField::operation: return "the compiled function";
@@ -59,6 +60,7 @@ std::string value_text(const StructureOfBackward& one, KeyField field, uint64_t 
     case KeyField::asked: return text::cat("gradient ", high);
     case KeyField::operation:
     case KeyField::options:
+    case KeyField::recorded_hook:
     case KeyField::function: return "one";
     case KeyField::argument:
       // Numbers of both kinds are words; those that are no small integers are floating.
@@ -81,6 +83,7 @@ std::string difference(const StructureOfBackward& now, const StructureOfBackward
     const size_t at_a = a.begin(part) + i, at_b = b.begin(part) + i;
     if (a.key.words[at_a] == b.key.words[at_b] && a.fields[at_a] == b.fields[at_b]) continue;
     const KeyField field = b.fields[at_b];
+    if (field == KeyField::options || a.fields[at_a] == KeyField::options) return text::cat(field_name(KeyField::options), " are others");
     if (a.fields[at_a] != field) return text::cat(field_name(field), " instead of ", field_name(a.fields[at_a]));
     const std::string from = value_text(before, field, a.key.words[at_a]), to = value_text(now, field, b.key.words[at_b]);
     if (from == to) return text::cat(field_name(field), " is another");

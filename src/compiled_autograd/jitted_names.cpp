@@ -26,15 +26,20 @@ void JittedNames::name(const TracedNode& node, std::span<BoundSymbol> lines) {
   if (backward == nullptr) return;
   std::string prefix = text::cat("aot", numbers_.at(backward), "_");
   if (const int use = uses_.at(&node); use > 0) prefix += text::cat(use, "_");
-  // Lines are recorded one for one, but for those that only unpack, delete and return.
-  std::vector<const BoundSymbol*> originals;
+  // Lines are recorded one for one, but for those that only unpack, delete and return, and those of sizes.
+  const auto makes_tensors = [](const BoundSymbol& bound) {
+    return !bound.symbol->traits.structural && std::ranges::any_of(bound.outputs, [](const Value& output) { return output.is_tensor(); });
+  };
+  std::vector<const BoundSymbol*> originals, recorded;
   for (const BoundSymbol& bound : backward->bound_symbols)
-    if (!bound.symbol->traits.structural) originals.push_back(&bound);
-  for (size_t i = 0; i < lines.size(); ++i) {
-    const bool is_that = originals.size() == lines.size() && originals[i]->symbol == lines[i].symbol &&
-                         originals[i]->outputs.size() == lines[i].outputs.size();
-    for (size_t k = 0; k < lines[i].outputs.size(); ++k) {
-      const Value& value = lines[i].outputs.read()[k];
+    if (makes_tensors(bound)) originals.push_back(&bound);
+  for (const BoundSymbol& bound : lines)
+    if (makes_tensors(bound)) recorded.push_back(&bound);
+  for (size_t i = 0; i < recorded.size(); ++i) {
+    const bool is_that = originals.size() == recorded.size() && originals[i]->symbol == recorded[i]->symbol &&
+                         originals[i]->outputs.size() == recorded[i]->outputs.size();
+    for (size_t k = 0; k < recorded[i]->outputs.size(); ++k) {
+      const Value& value = recorded[i]->outputs.read()[k];
       if (!value.is_tensor()) continue;
       const bool has_name = is_that && originals[i]->outputs.read()[k].is_tensor();
       value.tensor_ref()->name = prefix + (has_name ? originals[i]->outputs.read()[k].tensor().name : value.tensor().name);

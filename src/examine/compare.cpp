@@ -1,55 +1,94 @@
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 
 #include <fulgurite/repro.h>
 
+#include "executors/eager/copy.h"
 #include "ir/trace_values.h"
 #include "pipeline/compare_tensors.h"
 #include "support/context.h"
-#include "support/text.h"
+#include "runtime/parallel_for.h"
 #include "tensor/tensor_impl.h"
 
 namespace fulgurite::examine {
 
 namespace {
 
-double microseconds_of(const std::function<std::vector<Tensor>()>& run) {
+double microseconds_of(const Side& run, const std::vector<Tensor>& tensors) {
   const auto start = std::chrono::steady_clock::now();
-  run();
+  run(tensors);
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Of the process.
-double processor_microseconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_nsec) * 1e-3;
-}
-
-/// Takes the place of what is in the caches, as whatever runs between two runs of a line in its program does, and leaves there what the lines
-/// just before it do.
-class OtherWork {
+/// Leaves the caches as the lines before a line of a program leave them: what was touched long ago is not in them, and since each tensor was
+/// touched other lines have moved as much as is described.
+class LinesBefore {
  public:
-  explicit OtherWork(const std::vector<Tensor>& recent) : recent_(recent), memory_(bytes() / sizeof(int64_t)) {}
-  void run() {
-    for (size_t i = 0; i < memory_.size(); i += 8) ++memory_[i];
-    for (const Tensor& tensor : recent_) {
-      const auto* const bytes = static_cast<const char*>(tensor.impl()->storage->data);
-      for (int64_t i = 0; i < tensor.impl()->storage->bytes; i += 64) memory_[0] += bytes[i];
+  explicit LinesBefore(const Conditions& conditions) : memory_(cache_bytes(), 0) {
+    const auto& [described, tensors, others] = conditions;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      if (described[i].moved_since >= 0) touched_.push_back({tensors[i], described[i].moved_since});
+      const auto is_over_it = [&](const FusionInput& other) { return other.is_made && other.shares_with == described[i].name; };
+      if (std::ranges::any_of(described, is_over_it)) overwritten_.emplace_back(tensors[i], tensors[i].clone());
+    }
+    std::ranges::stable_sort(touched_, std::ranges::greater(), &Touched::moved_since);
+  }
+
+  /// `like` runs the like on other tensors.
+  template <class Like>
+  void run(const Like& like) {
+    for (const auto& [tensor, elements] : overwritten_) copy_elements(elements, tensor);
+    move_other(static_cast<int64_t>(memory_.size()));
+    like();
+    for (size_t i = 0; i < touched_.size(); ++i) {
+      const Storage& storage = *touched_[i].tensor.impl()->storage;
+      touch(static_cast<char*>(storage.data), storage.bytes, false);
+      const bool is_last = i + 1 == touched_.size();
+      const int64_t next = is_last ? 0 : touched_[i + 1].moved_since + touched_[i + 1].tensor.impl()->storage->bytes;
+      move_other(touched_[i].moved_since - next);
     }
   }
 
  private:
-  static size_t bytes() {
+  struct Touched {
+    Tensor tensor;
+    int64_t moved_since;
+  };
+  static constexpr int64_t line = 64;
+
+  static size_t cache_bytes() {
     const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
     return std::clamp<size_t>(cache > 0 ? 2 * static_cast<size_t>(cache) : 0, size_t{16} << 20, size_t{256} << 20);
   }
-  const std::vector<Tensor>& recent_;
-  std::vector<int64_t> memory_;
+  // Lines read twice as much as they write.
+  void touch(char* memory, int64_t bytes, bool writes) {
+    parallel_for((bytes + line - 1) / line, 256, [&](int64_t begin, int64_t end) {
+      int64_t sum = 0;
+      for (int64_t i = begin; i < end; ++i) {
+        if (writes && i % 3 == 0) ++memory[i * line];
+        else sum += memory[i * line];
+      }
+      read_.fetch_add(sum, std::memory_order_relaxed);
+    });
+  }
+  void move_other(int64_t bytes) {
+    while (bytes > 0) {
+      const int64_t part = std::min(bytes, static_cast<int64_t>(memory_.size()) - at_);
+      touch(memory_.data() + at_, part, true);
+      at_ = (at_ + part) % static_cast<int64_t>(memory_.size());
+      bytes -= part;
+    }
+  }
+
+  std::vector<Touched> touched_;
+  std::vector<std::pair<Tensor, Tensor>> overwritten_;  // with their elements
+  std::vector<char> memory_;
+  int64_t at_ = 0;
+  std::atomic<int64_t> read_ = 0;
 };
 
 double median(std::vector<double> values) {
@@ -81,38 +120,28 @@ bool print_result(size_t number, const Tensor& actual, const Tensor& expected, c
 
 }  // namespace
 
-std::vector<Tensor> recent_of(const std::vector<FusionInput>& described, const std::vector<Tensor>& tensors) {
-  std::vector<Tensor> out;
-  for (size_t i = 0; i < described.size(); ++i)
-    if (described[i].is_recent) out.push_back(tensors.at(i));
-  return out;
-}
-
-int compare(const std::string& title, const std::function<std::vector<Tensor>()>& subject, const std::function<std::vector<Tensor>()>& reference,
-            Tolerance tolerance, int runs, const std::vector<Tensor>& recent) {
+int compare(const std::string& title, const Side& subject, const Side& reference, Tolerance tolerance, int runs, const Conditions& conditions) {
+  LinesBefore before(conditions);
   Generator& generator = context().generator;
   const RandomState draws = generator.state();
-  const std::vector<Tensor> actual = subject();
+  const std::vector<Tensor> actual = subject(conditions.tensors);
   generator.set_state(draws);  // both draw the same numbers
-  const std::vector<Tensor> expected = reference();
+  const std::vector<Tensor> expected = reference(conditions.others);
   std::printf("%s\n", title.c_str());
   bool agrees = actual.size() == expected.size();
   if (!agrees) std::printf("  %zu results, and %zu on eager\n", actual.size(), expected.size());
   for (size_t i = 0; i < std::min(actual.size(), expected.size()); ++i) agrees = print_result(i, actual[i], expected[i], tolerance) && agrees;
-  std::vector<double> times, processor_times, reference_times;
-  OtherWork other(recent);
+  std::vector<double> times, reference_times;
   for (int i = 0; i < runs; ++i) {
-    other.run();
-    const double before = processor_microseconds();
-    times.push_back(microseconds_of(subject));
-    processor_times.push_back(processor_microseconds() - before);
-    other.run();
-    reference_times.push_back(microseconds_of(reference));
+    before.run([&] { subject(conditions.others); });
+    times.push_back(microseconds_of(subject, conditions.tensors));
+    if (i % 4 != 0) continue;
+    before.run([&] { reference(conditions.others); });
+    reference_times.push_back(microseconds_of(reference, conditions.tensors));
   }
   if (runs > 0) {
     const double own = median(times), eager = median(reference_times);
-    std::printf("  %.1f us, eager %.1f us (%.2f times as long)\n", own, eager, eager / own);
-    std::printf("  %.1f us of processor time at best, of all threads together\n", *std::ranges::min_element(processor_times));
+    std::printf("  %.1f us, at best %.1f; eager %.1f us (%.2f times as long)\n", own, *std::ranges::min_element(times), eager, eager / own);
   }
   std::printf("%s\n", agrees ? "agrees" : "differs");
   return agrees ? 0 : 1;

@@ -4,6 +4,7 @@
 
 #include <fulgurite/error.h>
 
+#include "examine/last_touches.h"
 #include "ir/trace_values.h"
 #include "jit/jit_state.h"
 #include "runtime/slot_layouts.h"
@@ -101,8 +102,22 @@ FusionTensors tensors_of(const FoundFusion& found) {
     if (first != memory.end()) input.shares_with = out.inputs[static_cast<size_t>(first - memory.begin())].name;
     memory.push_back(layout.memory);
   });
-  for (int k = 0; k < step->result_count; ++k)
-    out.outputs.push_back(described(found.bound->outputs.read()[static_cast<size_t>(k)].tensor(), layout_of(layouts, step->result + k)));
+  const ProgramMemory lies(*found.program);
+  const auto place = static_cast<size_t>(step - plan.steps.begin());
+  for (size_t i = 0; i < out.inputs.size(); ++i) out.inputs[i].moved_since = lies.moved_since(step->operands[i], place);
+  for (int k = 0; k < step->result_count; ++k) {
+    const int slot = step->result + k;
+    FusionInput& output = out.outputs.emplace_back(described(found.bound->outputs.read()[static_cast<size_t>(k)].tensor(), layout_of(layouts, slot)));
+    output.is_made = true;
+    output.moved_since = lies.moved_since(slot, place);
+    // Written over an input.
+    for (size_t i = 0; i < out.inputs.size(); ++i) {
+      if (!lies.overlap(slot, step->operands[i])) continue;
+      output.shares_with = out.inputs[i].shares_with.empty() ? out.inputs[i].name : out.inputs[i].shares_with;
+      output.offset += (lies.begin(slot) - lies.begin(step->operands[i])) / size_of(output.dtype);
+      break;
+    }
+  }
   return out;
 }
 

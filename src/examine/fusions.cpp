@@ -6,11 +6,23 @@
 #include <fulgurite/symbol.h>
 
 #include "examine/find_fusion.h"
+#include "examine/profile_lines.h"
 #include "ir/print_common.h"
 #include "pipeline/slice.h"
+#include "runtime/execution_plan.h"
 #include "support/text.h"
 
 namespace fulgurite::examine {
+
+namespace {
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+}  // namespace
 
 std::vector<BoundSymbol> get_fusion_symbols(const Trace& trace) {
   std::vector<BoundSymbol> out;
@@ -35,18 +47,12 @@ std::string kernel_source(const Jitted& f, std::string_view fusion) {
   return std::string(kernel_text(*find_fusion(f, fusion, "kernel_source").bound->implementation));
 }
 
-FusionReport fusion_report(const Jitted& f, std::string_view fusion) {
-  const FoundFusion found = find_fusion(f, fusion, "fusion_report");
-  FusionTensors tensors = tensors_of(found);
-  FusionReport report;
-  report.name = found.bound->name();
-  for (const FusionInput& input : tensors.inputs)
-    if (input.shares_with.empty()) report.bytes_read += distinct_elements(input) * size_of(input.dtype);
-  for (const FusionInput& output : tensors.outputs) report.bytes_written += distinct_elements(output) * size_of(output.dtype);
-  report.operations = operation_count(*found.bound);
+namespace {
 
+// Of runs made now: the median, in microseconds.
+double measured_microseconds(const FoundFusion& found, const std::vector<FusionInput>& described) {
   const Program program(executable_slice(slice_of_line(found.program->trace(), *found.bound), {}));
-  const std::vector<Tensor> inputs = make_tensors(tensors.inputs);
+  const std::vector<Tensor> inputs = make_tensors(described);
   std::vector<Tensor> results;
   std::vector<double> times;
   const auto start = std::chrono::steady_clock::now();
@@ -57,8 +63,33 @@ FusionReport fusion_report(const Jitted& f, std::string_view fusion) {
     program.run(inputs, results);
     times.push_back(microseconds(std::chrono::steady_clock::now() - before));
   }
-  std::ranges::nth_element(times, times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2));
-  report.microseconds = times[times.size() / 2];
+  return median(std::move(times));
+}
+
+// As the program's runs noted them.
+std::vector<double> last_runs(const FoundFusion& found) {
+  const ExecutionPlan& plan = found.program->plan();
+  const auto step = std::ranges::find(plan.steps, found.bound, &Step::bound);
+  return plan.fusion_times->last(static_cast<size_t>(std::count_if(plan.steps.begin(), step, is_fusion)));
+}
+
+}  // namespace
+
+FusionReport fusion_report(const Jitted& f, std::string_view fusion) {
+  const FoundFusion found = find_fusion(f, fusion, "fusion_report");
+  FusionTensors tensors = tensors_of(found);
+  FusionReport report;
+  report.name = found.bound->name();
+  for (const FusionInput& input : tensors.inputs)
+    if (input.shares_with.empty()) report.bytes_read += distinct_elements(input) * size_of(input.dtype);
+  for (const FusionInput& output : tensors.outputs) report.bytes_written += distinct_elements(output) * size_of(output.dtype);
+  report.operations = operation_count(*found.bound);
+  report.last_runs = last_runs(found);
+  report.microseconds = report.last_runs.empty() ? measured_microseconds(found, tensors.inputs) : median(report.last_runs);
+  if (report.microseconds > 0)
+    report.share_of_limit =
+        least_microseconds(report.bytes_read + report.bytes_written, report.operations, machine_limits(), computes_in_bf16(*found.bound)) /
+        report.microseconds;
   report.inputs = std::move(tensors.inputs);
   report.outputs = std::move(tensors.outputs);
   return report;

@@ -94,6 +94,7 @@ std::vector<Tensor> load_tensors(const std::vector<FusionInput>& inputs, const s
   const std::map<std::string, Tensor> saved = load_safetensors(path);
   std::vector<Tensor> out = make_tensors(inputs);
   for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].is_made) continue;
     const auto found = saved.find(inputs[i].name);
     if (found == saved.end()) throw UserError(text::cat(path, " has no tensor ", inputs[i].name));
     if (type_text(found->second) != type_text(out[i]))

@@ -60,7 +60,9 @@ std::ostream& operator<<(std::ostream& out, const FusionReport& report) {
       << rounded(report.microseconds) << " us";
   if (report.microseconds > 0)
     out << " (" << rounded(bytes / report.microseconds / 1e3) << " GB/s, "
-        << rounded(static_cast<double>(report.operations) / report.microseconds / 1e3) << " GFLOP/s)";
+        << rounded(static_cast<double>(report.operations) / report.microseconds / 1e3) << " GFLOP/s, " << rounded(100 * report.share_of_limit)
+        << " % of what the machine does at best)";
+  if (!report.last_runs.empty()) out << "\n  last runs: " << text::join(report.last_runs, rounded) << " us";
   return out << '\n';
 }
 
@@ -102,6 +104,8 @@ std::ostream& operator<<(std::ostream& out, const std::vector<BoundSymbol>& symb
     lines << symbols[i];
     std::string text = std::move(lines).str();
     while (text.ends_with('\n')) text.pop_back();
+    // Lines stand below one another inside the bracket.
+    for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 2)) text.insert(at + 1, " ");
     out << (i == 0 ? "" : ",\n ") << text;
   }
   return out << ']';

@@ -74,12 +74,6 @@ void add_step(const TimedStep& step, const std::vector<DescribedProgram>& descri
   std::ranges::stable_sort(report.events, {}, &Report::Event::begin);
 }
 
-bool computes_in_bf16(const BoundSymbol& bound) {
-  bool found = false;
-  for_each_argument(bound, [&](const Value& value) { found = found || (value.is_tensor() && value.tensor().dtype == Dtype::bf16); });
-  return found;
-}
-
 void add_limits(const Programs& programs, Report& report) {
   for (size_t p = 0; p < programs.size(); ++p) {
     Report::Part& part = report.parts[p];
@@ -87,7 +81,9 @@ void add_limits(const Programs& programs, Report& report) {
     for (size_t i = 0; i < symbols.size(); ++i) {
       Report::Line& line = part.lines[i];
       if (line.microseconds > 0)
-        line.share_of_limit = part.runs * least_microseconds(line, report.limits, computes_in_bf16(symbols[i])) / line.microseconds;
+        line.share_of_limit = part.runs *
+                              least_microseconds(line.bytes_read + line.bytes_written, line.operations, report.limits, computes_in_bf16(symbols[i])) /
+                              line.microseconds;
     }
   }
 }

@@ -76,6 +76,12 @@ Report::Line described(const BoundSymbol& bound, const std::string& text) {
 
 }  // namespace
 
+bool computes_in_bf16(const BoundSymbol& bound) {
+  bool found = false;
+  for_each_argument(bound, [&](const Value& value) { found = found || (value.is_tensor() && value.tensor().dtype == Dtype::bf16); });
+  return found;
+}
+
 std::string operation_text(const BoundSymbol& bound) {
   if (!bound.is_fusion()) return std::string(bound.symbol->qualified_name());
   const std::span<const BoundSymbol> inside = bound.subsymbols.read();
@@ -124,10 +130,9 @@ DescribedProgram describe(const Program& program) {
   return out;
 }
 
-double least_microseconds(const Report::Line& line, const MachineLimits& limits, bool is_bf16) {
-  const int64_t bytes = line.bytes_read + line.bytes_written;
+double least_microseconds(int64_t bytes, int64_t operations, const MachineLimits& limits, bool is_bf16) {
   const double moving = bytes > 0 ? static_cast<double>(bytes) / limits.bandwidth(bytes) : 0;
-  const double computing = static_cast<double>(line.operations) / (is_bf16 ? limits.bf16_operations : limits.f32_operations);
+  const double computing = static_cast<double>(operations) / (is_bf16 ? limits.bf16_operations : limits.f32_operations);
   return 1e6 * std::max(moving, computing);
 }
 

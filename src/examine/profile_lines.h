@@ -17,7 +17,8 @@ DescribedProgram describe(const Program&);
 /// What a line does: its operator, or of a fusion what is in it.
 std::string operation_text(const BoundSymbol&);
 
+bool computes_in_bf16(const BoundSymbol&);
 /// Microseconds that the machine takes at best to move so many bytes and do so many operations.
-double least_microseconds(const Report::Line&, const MachineLimits&, bool is_bf16);
+double least_microseconds(int64_t bytes, int64_t operations, const MachineLimits&, bool is_bf16);
 
 }  // namespace fulgurite::examine

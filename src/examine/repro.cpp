@@ -8,9 +8,10 @@
 #include <fulgurite/symbol.h>
 
 #include "examine/find_fusion.h"
-#include "examine/recent_values.h"
+#include "examine/last_touches.h"
 #include "examine/repro_program.h"
 #include "examine/slice_inputs.h"
+#include "ir/note.h"
 #include "ir/trace_values.h"
 #include "jit/jit_state.h"
 #include "ops/symbols.h"
@@ -62,6 +63,7 @@ void take_given_inputs(ReproProgram& program) {
     all[program.inputs[i].name] = options.inputs[i].detach();
   }
   save_safetensors(options.data, all);
+  for (FusionInput& output : program.outputs) output.shares_with = {};
 }
 
 // Lines that round to a shorter type than their results have may be run without that.
@@ -118,8 +120,17 @@ std::vector<int> slots_of(const ExecutionPlan& plan) {
   return out;
 }
 
-void take_layouts(ReproProgram& program, const Trace& slice, const Program& ran) {
+// The first step of a line or of one after it.
+size_t step_of(const ExecutionPlan& plan, int line) {
+  const BoundSymbol* const first = plan.trace.bound_symbols.read().data() + line;
+  const auto found = std::ranges::find_if(plan.steps, [&](const Step& step) { return step.bound && step.bound >= first; });
+  return static_cast<size_t>(found - plan.steps.begin());
+}
+
+void take_layouts(ReproProgram& program, const Trace& slice, int first_line, const Program& ran) {
   const std::vector<int> slots = slots_of(ran.plan());
+  const ProgramMemory lies(ran);
+  const size_t step = step_of(ran.plan(), first_line);
   const std::vector<SlotLayout> layouts = slot_layouts(ran.plan(), ran.last_inputs());
   std::vector<int> memory;
   for (size_t i = 0; i < slice.args.size(); ++i) {
@@ -131,10 +142,17 @@ void take_layouts(ReproProgram& program, const Trace& slice, const Program& ran)
     input.strides = {};
     for (const int64_t stride : layout.strides) input.strides.push_back(stride);
     input.offset = layout.offset;
+    input.moved_since = lies.moved_since(slot, step);
     const auto first = std::ranges::find(memory, layout.memory);
     if (first != memory.end()) input.shares_with = program.inputs[static_cast<size_t>(first - memory.begin())].name;
     memory.back() = layout.memory;
   }
+}
+
+// Lines are counted as last_traces() shows them, where what callbacks said stands among them; a program has none of that.
+int line_that_ran(const Trace& shown, int line) {
+  const auto lines = shown.bound_symbols.read().first(static_cast<size_t>(std::clamp<int>(line, 0, static_cast<int>(shown.bound_symbols.size()))));
+  return line - static_cast<int>(std::ranges::count_if(lines, is_note));
 }
 
 std::string lines_text(int first, int last) { return text::cat("lines_", first, "_", last); }
@@ -166,7 +184,7 @@ std::string repro(const Jitted& f, std::string_view fusion, const ReproOptions& 
   FusionTensors tensors = tensors_of(found);
   // A tensor that is given twice is one input of the program.
   for (FusionInput& input : program.inputs) input = *std::ranges::find(tensors.inputs, input.name, &FusionInput::name);
-  mark_recent(trace, static_cast<int>(found.bound - trace.bound_symbols.read().data()), program.inputs);
+  program.outputs = std::move(tensors.outputs);
   program.kernel = found.bound->implementation->fusion;
   program.kernel_name = name;
   if (program.executors.empty()) program.executors = f.state()->options().executors;
@@ -183,10 +201,11 @@ std::string repro(const Jitted& f, int first, int last, Stage stage, const Repro
   if (programs.empty()) throw UserError("repro: no backward of the last call has run");
   if (programs.size() > 1) throw UserError("repro: the function has graph breaks, and so several traces: give repro() one of last_traces()");
   const Program& ran = *programs.front();
-  const Trace slice = slice_of(ran.trace(), first, last);
+  const Trace shown = (stage == Stage::forward ? last_traces(f) : last_backward_traces(f)).back();
+  const int first_run = line_that_ran(shown, first);
+  const Trace slice = slice_of(ran.trace(), first_run, line_that_ran(shown, last));
   ReproProgram program = make_program(text::cat("lines [", first, ", ", last, ") of ", ran.trace().name), lines_text(first, last), slice, options);
-  take_layouts(program, slice, ran);
-  mark_recent(ran.trace(), first, program.inputs);
+  take_layouts(program, slice, first_run, ran);
   const auto& state = *f.state();
   if (program.executors.empty() && (state.names_executors() || has_fusion(slice))) program.executors = state.options().executors;
   program.executed = executable_slice(slice, options.executors);

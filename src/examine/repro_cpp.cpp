@@ -32,7 +32,8 @@ std::string input_text(const FusionInput& input) {
   if (input.offset != 0) out += text::cat(", .offset = ", input.offset);
   out += text::cat(", .dtype = ", dtype_text(input.dtype));
   if (!input.shares_with.empty()) out += text::cat(", .shares_with = ", quoted(input.shares_with, '"'));
-  if (input.is_recent) out += ", .is_recent = true";
+  if (input.is_made) out += ", .is_made = true";
+  if (input.moved_since >= 0) out += text::cat(", .moved_since = ", input.moved_since);
   return out + "}";
 }
 
@@ -57,18 +58,17 @@ std::string layout_text(const KernelLayout& layout) {
 /// An instruction set as it stands in the text, so that no flag has to name it. The compiler reads all of a file before it looks at pragmas, so the
 /// macros that the set stands for are defined by hand.
 struct Target {
-  std::string_view pragma;
+  std::string_view features;  // as both compilers name them
+  std::string_view width;     // how g++ is told to use the widest registers
   std::vector<std::string_view> macros;
 };
 Target target_of(codegen::InstructionSet set) {
+  static constexpr std::string_view wide = ",prefer-vector-width=512";
   switch (set) {
-    case codegen::InstructionSet::avx512:
-      return {"#pragma GCC target(\"arch=x86-64-v4,prefer-vector-width=512\")\n",
-              {"__AVX__", "__AVX2__", "__AVX512F__", "__AVX512BW__", "__AVX512VL__"}};
+    case codegen::InstructionSet::avx512: return {"arch=x86-64-v4", wide, {"__AVX__", "__AVX2__", "__AVX512F__", "__AVX512BW__", "__AVX512VL__"}};
     case codegen::InstructionSet::avx512_bf16:
-      return {"#pragma GCC target(\"arch=x86-64-v4,prefer-vector-width=512,avx512bf16\")\n",
-              {"__AVX__", "__AVX2__", "__AVX512F__", "__AVX512BW__", "__AVX512VL__"}};
-    case codegen::InstructionSet::avx2: return {"#pragma GCC target(\"arch=x86-64-v3\")\n", {"__AVX__", "__AVX2__"}};
+      return {"arch=x86-64-v4,avx512bf16", wide, {"__AVX__", "__AVX2__", "__AVX512F__", "__AVX512BW__", "__AVX512VL__"}};
+    case codegen::InstructionSet::avx2: return {"arch=x86-64-v3", "", {"__AVX__", "__AVX2__"}};
     case codegen::InstructionSet::baseline: break;
   }
   return {};
@@ -89,13 +89,18 @@ std::string kernel_section(std::string_view kernel, bool is_product) {
     defined += "#endif\n";
     undefined += "#endif\n";
   }
-  constexpr std::string_view is_gcc = "#if defined(__GNUC__) && !defined(__clang__)\n";
-  return text::cat(is_gcc, "#pragma GCC diagnostic ignored \"-Wpsabi\"\n#pragma GCC push_options\n",
-                   "#pragma GCC optimize(\"O2,no-math-errno,no-trapping-math\")\n", target.pragma, defined, "#endif\n\n",
+  std::string gcc = "#pragma GCC diagnostic ignored \"-Wpsabi\"\n#pragma GCC push_options\n"
+                    "#pragma GCC optimize(\"O2,no-math-errno,no-trapping-math\")\n";
+  std::string clang = "#pragma clang diagnostic ignored \"-Wpsabi\"\n", clang_end;
+  if (!target.features.empty()) {
+    gcc += text::cat("#pragma GCC target(\"", target.features, target.width, "\")\n");
+    clang += text::cat("#pragma clang attribute push(__attribute__((target(\"", target.features, "\"))), apply_to = function)\n");
+    clang_end = "#pragma clang attribute pop\n";
+  }
+  return text::cat("#ifdef __clang__\n", clang, "#else\n", gcc, "#endif\n", defined, "\n",
                    codegen::kernel_header(codegen::uses_wide(kernel), codegen::uses_angles(kernel), is_product),
-                   "\n// The kernel.\nnamespace kernel {\n",
-                   "using namespace fulgurite::kernels;\n\n", kernel, "\n}  // namespace kernel\n\n", is_gcc, undefined,
-                   "#pragma GCC pop_options\n#endif\n\n");
+                   "\n// The kernel.\nnamespace kernel {\n", "using namespace fulgurite::kernels;\n\n", kernel, "\n}  // namespace kernel\n\n", undefined,
+                   "#ifdef __clang__\n", clang_end, "#else\n#pragma GCC pop_options\n#endif\n\n");
 }
 
 std::string layout_text(const ProductLayout& layout) {
@@ -107,16 +112,15 @@ std::string layout_text(const ProductLayout& layout) {
 
 /// A fusion's kernel as the program has it.
 struct KernelPart {
-  std::string section, layout, run;  // `run` is a call on `t`, into `results`
+  std::string section, layout, made;  // `made` is the kernel's declaration, without const
 };
 std::optional<KernelPart> kernel_part(const ReproProgram& program) {
   if (const auto* region = dynamic_cast<const fuser::RegionKernel*>(program.kernel))
     return KernelPart{kernel_section(region->text(), false), layout_text(layout_of(*region)),
-                      text::cat("examine::run_kernel(kernel::", program.kernel_name, ", layout, t, results)")};
+                      text::cat("examine::Kernel fusion(kernel::", program.kernel_name, ", layout)")};
   if (const auto* product = dynamic_cast<const products::ProductKernel*>(program.kernel))
     return KernelPart{kernel_section(product->text(), true), layout_text(layout_of(*product)),
-                      text::cat("examine::run_product(kernel::", product->pack_name(), ", kernel::", product->multiply_name(),
-                                ", layout, t, results)")};
+                      text::cat("examine::Product fusion(kernel::", product->pack_name(), ", kernel::", product->multiply_name(), ", layout)")};
   return {};
 }
 
@@ -128,15 +132,16 @@ std::string reference_text(const ReproProgram& program) {
   return text;
 }
 
-std::string call_text(const ReproProgram& program, const std::string& function, const std::string& tensors) {
+// A side of the comparison: calls a function on the inputs among `t`.
+std::string side_text(const ReproProgram& program, const std::string& function) {
   std::string arguments;
-  for (size_t i = 0; i < program.inputs.size(); ++i) arguments += text::cat(i == 0 ? "" : ", ", tensors, "[", i, "]");
-  const std::string call = text::cat(function, "(", arguments, ")");
+  for (size_t i = 0; i < program.inputs.size(); ++i) arguments += text::cat(i == 0 ? "" : ", ", "t[", i, "]");
+  const std::string call = text::cat(function, "(", arguments, ")"), head = "[&](const std::vector<Tensor>& t) {";
   const std::vector<size_t> written = program.written();
-  if (written.empty()) return text::cat("[&] { return examine::tensors(", call, "); }");
-  std::string out = text::cat("[&] {\n    ", program.outputs.empty() ? text::cat("std::vector<Tensor> results;\n    ", call, ";\n")
+  if (written.empty()) return text::cat(head, " return examine::tensors(", call, "); }");
+  std::string out = text::cat(head, "\n    ", program.outputs.empty() ? text::cat("std::vector<Tensor> results;\n    ", call, ";\n")
                                                                      : text::cat("auto results = examine::tensors(", call, ");\n"));
-  for (const size_t i : written) out += text::cat("    results.push_back(", tensors, "[", i, "]);\n");
+  for (const size_t i : written) out += text::cat("    results.push_back(t[", i, "]);\n");
   return out + "    return results;\n  }";
 }
 
@@ -153,36 +158,28 @@ std::string cpp_program(const ReproProgram& program) {
   const std::string make = program.options.data.empty()
                                ? text::cat("examine::make_tensors(described, ", program.options.seed, ")")
                                : text::cat("examine::load_tensors(described, ", quoted(program.options.data, '"'), ")");
-  const bool writes = !program.written().empty();
+  std::vector<FusionInput> described = program.inputs;
+  if (kernel) described.insert(described.end(), program.outputs.begin(), program.outputs.end());
   out += text::cat("\nint main() {\n  const std::vector<examine::FusionInput> described = {\n      ",
-                   text::join(program.inputs, input_text, ",\n      "), "};\n  const std::vector<Tensor> t = ", make,
-                   writes ? text::cat(", u = ", make) : "",
-                   ";\n");
+                   text::join(described, input_text, ",\n      "), "};\n  const std::vector<Tensor> tensors = ", make, ", others = ", make, ";\n");
   std::string subject;
   if (kernel) {
-    const auto result = [](const FusionInput& output) {
-      return text::cat("empty(Shape", braces(output.shape), ", {.dtype = ", dtype_text(output.dtype), "})");
-    };
-    out += kernel->layout;
-    out += text::cat("  const std::vector<Tensor> results = {\n      ", text::join(program.outputs, result, ",\n      "), "};\n");
-    subject = text::cat("[&] {\n    ", kernel->run, ";\n    return results;\n  }");
+    const size_t inputs = program.inputs.size();
+    out += text::cat(kernel->layout, "  const ", kernel->made, ";\n");
+    subject = text::cat("[&](const std::vector<Tensor>& t) {\n    const std::span all(t);\n    fusion.run(all.first(", inputs, "), all.subspan(", inputs,
+                        "));\n    return std::vector(t.begin() + ", inputs, ", t.end());\n  }");
   } else {
     const auto named = [](const std::string& name) { return quoted(name, '"'); };
-    out += text::cat("  const auto compiled = jit(reference, {.executors = {", text::join(program.executors, named), "}});\n");
-    subject = call_text(program, "compiled", "t");
+    out += text::cat("  const auto eager = jit(reference, {.executors = {\"eager\"}});\n  const auto compiled = jit(reference, {.executors = {",
+                     text::join(program.executors, named), "}});\n");
+    subject = side_text(program, "compiled");
   }
   std::string tolerance;
   if (program.options.tolerance.relative) tolerance += text::cat(".relative = ", *program.options.tolerance.relative);
   if (program.options.tolerance.absolute) tolerance += text::cat(tolerance.empty() ? "" : ", ", ".absolute = ", *program.options.tolerance.absolute);
-  out += text::cat("  const auto subject = ", subject, ";\n  const auto on_eager = ",
-                   call_text(program, kernel ? "reference" : "eager", writes ? "u" : "t"), ";\n  return examine::compare(",
-                   quoted(program.title, '"'),
-                   ", subject, on_eager, {", tolerance, "}, ", program.options.runs,
-                   std::ranges::any_of(program.inputs, &FusionInput::is_recent) ? ", examine::recent_of(described, t)" : "", ");\n}\n");
-  if (!kernel) {
-    const size_t at = out.find("  const auto compiled = jit(");
-    out.insert(at, "  const auto eager = jit(reference, {.executors = {\"eager\"}});\n");
-  }
+  out += text::cat("  const auto subject = ", subject, ";\n  const auto on_eager = ", side_text(program, kernel ? "reference" : "eager"),
+                   ";\n  return examine::compare(", quoted(program.title, '"'), ", subject, on_eager, {", tolerance, "}, ", program.options.runs,
+                   ", {described, tensors, others});\n}\n");
   return out;
 }
 

@@ -28,6 +28,12 @@ examine::KernelOperand operand(const codegen::KernelOperand& from) {
   return to;
 }
 
+void run_fusion(const FusedKernel& kernel, std::span<const Tensor> inputs, std::span<const Tensor> results) {
+  SmallVector<Argument, 48> arguments;
+  for (const Tensor& input : inputs) arguments.push_back(Argument(input));
+  kernel.run({arguments.data(), arguments.size()}, results);
+}
+
 }  // namespace
 
 KernelLayout layout_of(const fuser::RegionKernel& kernel) {
@@ -44,10 +50,7 @@ KernelLayout layout_of(const fuser::RegionKernel& kernel) {
   return out;
 }
 
-void run_kernel(void (*function)(), const KernelLayout& layout, const std::vector<Tensor>& inputs, const std::vector<Tensor>& results) {
-  if (inputs.size() != layout.inputs.size() || results.size() != layout.outputs.size())
-    throw UserError(text::cat("run_kernel: the kernel has ", layout.inputs.size(), " inputs and ", layout.outputs.size(), " outputs, got ",
-                              inputs.size(), " and ", results.size()));
+Kernel::Kernel(void (*function)(), const KernelLayout& layout) : inputs_(layout.inputs.size()), results_(layout.outputs.size()) {
   codegen::Kernel loop;
   for (const examine::KernelOperand& input : layout.inputs) loop.inputs.push_back(operand(input));
   for (const examine::KernelOperand& output : layout.outputs) loop.outputs.push_back(operand(output));
@@ -56,10 +59,14 @@ void run_kernel(void (*function)(), const KernelLayout& layout, const std::vecto
   loop.first_column_dimension = layout.first_column_dimension;
   loop.has_row_sums = layout.has_row_sums;
   loop.has_column_sums = layout.has_column_sums;
-  const fuser::RegionKernel kernel(loop, layout.kept_rows, {}, reinterpret_cast<kernels::KernelFunction>(function));
-  std::vector<Argument> arguments;
-  for (const Tensor& input : inputs) arguments.emplace_back(input);
-  kernel.run({arguments.data(), arguments.size()}, results);
+  made_ = std::make_shared<const fuser::RegionKernel>(loop, layout.kept_rows, std::string(), reinterpret_cast<kernels::KernelFunction>(function));
+}
+
+void Kernel::run(std::span<const Tensor> inputs, std::span<const Tensor> results) const {
+  if (inputs.size() != inputs_ || results.size() != results_)
+    throw UserError(text::cat("Kernel::run: the kernel has ", inputs_, " inputs and ", results_, " outputs, got ", inputs.size(), " and ",
+                              results.size()));
+  run_fusion(*static_cast<const fuser::RegionKernel*>(made_.get()), inputs, results);
 }
 
 ProductLayout layout_of(const products::ProductKernel& kernel) {
@@ -67,18 +74,18 @@ ProductLayout layout_of(const products::ProductKernel& kernel) {
   return {form.left, form.right, form.result, form.bias, kernel.product().is_linear};
 }
 
-void run_product(void (*pack)(), void (*multiply)(), const ProductLayout& layout, const std::vector<Tensor>& inputs,
-                 const std::vector<Tensor>& results) {
-  const size_t wanted = layout.bias ? 3 : 2;
-  if (inputs.size() != wanted || results.size() != 1)
-    throw UserError(text::cat("run_product: the product has ", wanted, " inputs and 1 output, got ", inputs.size(), " and ", results.size()));
+Product::Product(void (*pack)(), void (*multiply)(), const ProductLayout& layout) : inputs_(layout.bias ? 3 : 2) {
   codegen::ProductKernels kernels;
   kernels.pack = reinterpret_cast<kernels::ProductFunction>(pack);
   kernels.multiply = reinterpret_cast<kernels::ProductFunction>(multiply);
-  const products::ProductKernel kernel({{layout.left, layout.right, layout.result, layout.bias}, layout.is_linear}, std::move(kernels));
-  std::vector<Argument> arguments;
-  for (const Tensor& input : inputs) arguments.emplace_back(input);
-  kernel.run({arguments.data(), arguments.size()}, results);
+  made_ = std::make_shared<const products::ProductKernel>(
+      products::Product{{layout.left, layout.right, layout.result, layout.bias}, layout.is_linear}, std::move(kernels));
+}
+
+void Product::run(std::span<const Tensor> inputs, std::span<const Tensor> results) const {
+  if (inputs.size() != inputs_ || results.size() != 1)
+    throw UserError(text::cat("Product::run: the product has ", inputs_, " inputs and 1 output, got ", inputs.size(), " and ", results.size()));
+  run_fusion(*static_cast<const products::ProductKernel*>(made_.get()), inputs, results);
 }
 
 }  // namespace fulgurite::examine

@@ -35,6 +35,8 @@ bool is_default_number(const Value& value, const Parameter& parameter) {
 bool is_default(const Value& value, const Parameter& parameter) {
   const std::string_view text = parameter.default_text;
   if (text.empty() || value.is_proxy()) return false;
+  // What a variance is divided by is never left to be guessed.
+  if (parameter.name == "correction") return false;
   if (value.is_none()) return text == "None";
   if (value.is_bool()) return text == (value.boolean().hint() ? "True" : "False");
   if (value.is_number()) return is_default_number(value, parameter);
@@ -96,6 +98,12 @@ std::string quoted(std::string_view text, char quote) {
     out += c;
   }
   return out + quote;
+}
+
+std::string fusing_executor_text(const BoundSymbol& fusion) {
+  if (!fusion.implementation) return {};
+  const std::string_view executor = executor_name(*fusion.implementation);
+  return executor == "fuser" ? std::string() : text::cat(" by ", executor);
 }
 
 namespace {
@@ -234,11 +242,14 @@ std::string LinePrinter::types(const BoundSymbol& bound, bool in_comment) const 
   const std::string mark = text::cat("  ", comment_);
   std::string out;
   const bool with_strides = options_.strides && !bound.symbol->traits.view;
-  for_each_output(bound, [&](const Value& output) {
-    if (output.is_proxy())
-      out += text::cat(out.empty() ? mark : ", ", identifier(proxy_name(output)), ": ", quoted_type(output, with_strides));
-  });
-  if (bound.implementation && !in_comment) {
+  // The lines of a fusion below it have the types, and its definition who runs it.
+  const bool is_opened = bound.is_fusion() && options_.depth != 0 && !bound.subsymbols.empty();
+  if (!is_opened)
+    for_each_output(bound, [&](const Value& output) {
+      if (output.is_proxy())
+        out += text::cat(out.empty() ? mark : ", ", identifier(proxy_name(output)), ": ", quoted_type(output, with_strides));
+    });
+  if (bound.implementation && !in_comment && !is_opened) {
     const std::string_view executor = executor_name(*bound.implementation);
     if (executor != "eager") out += text::cat(out.empty() ? mark : ", ", executor);
   }

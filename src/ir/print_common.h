@@ -11,6 +11,8 @@ namespace fulgurite {
 std::string_view executor_name(const Implementation&);
 /// The text of a fusion's kernel, or nothing. Defined in executors/.
 std::string_view kernel_text(const Implementation&);
+/// Of a fusion, " by regions" where another executor than the fuser runs it.
+std::string fusing_executor_text(const BoundSymbol&);
 
 /// The trace's own symbols, which print as statements.
 enum class Statement : uint8_t { call, result, unpack, clear, del };

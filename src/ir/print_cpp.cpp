@@ -305,7 +305,9 @@ class CppPrinter final : public LinePrinter {
     std::string kernel, body;
     if (bound.implementation) {
       std::string_view rest = kernel_text(*bound.implementation);
-      if (!rest.empty()) kernel = "// Run by this kernel:\n";
+      const std::string executor = fusing_executor_text(bound);
+      if (!rest.empty()) kernel = executor.empty() ? "// Run by this kernel:\n" : text::cat("// Run", executor, " with this kernel:\n");
+      else if (!executor.empty()) kernel = text::cat("// Run", executor, "\n");
       while (!rest.empty()) {
         const size_t end = std::min(rest.find('\n'), rest.size() - 1);
         kernel += text::cat("//   ", rest.substr(0, end + 1));

@@ -226,7 +226,8 @@ class PythonPrinter final : public LinePrinter {
     const auto* const outer_names = std::exchange(local_names_, nullptr);
     const std::string list = text::join(values(bound.args), [](const std::string& s) { return s; });
     const std::string head = text::cat("def ", bound.symbol->qualified_name(), "(", list, "):\n");
-    define(head + definition_body(bound));
+    const std::string executor = fusing_executor_text(bound);
+    define(text::cat(executor.empty() ? "" : text::cat("# Run", executor, "\n"), head, definition_body(bound)));
     local_names_ = outer_names;
     return text::cat(bound.symbol->qualified_name(), "(", text::join(values(bound.args), [](const std::string& s) { return s; }), ")");
   }

@@ -86,7 +86,9 @@ void Tensor::set_data(const Tensor& source) const {
 
 bool Tensor::requires_grad() const {
   const TensorImpl& impl = defined_impl(*this);
-  return impl.requires_grad || (impl.proxy && impl.proxy->requires_grad);
+  if (impl.requires_grad || (impl.proxy && impl.proxy->requires_grad)) return true;
+  // Of a view whose base was written since it was made: its history is a part of the base's.
+  return impl.base && impl.base->history != impl.base_history && impl.base->requires_grad;
 }
 
 Tensor Tensor::requires_grad_(bool value) const {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/compiled_node.h"
 #include "ir/number_guards.h"
 #include "jit/recording.h"
 #include "pipeline/pipeline.h"
@@ -73,6 +74,7 @@ struct CompiledVersion {
   std::vector<Int> integers;
   std::vector<Float> floats;
   std::shared_ptr<const SymbolicVersion> symbolic;  // what it was made of
+  std::shared_ptr<const SymbolicBackward> symbolic_backward;
 
   // What is told about it.
   SourceLocation called_at;

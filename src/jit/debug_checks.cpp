@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include <fulgurite/autograd.h>
@@ -5,6 +6,7 @@
 
 #include "jit/jit_state.h"
 #include "ops/dispatch.h"
+#include "pipeline/compare_tensors.h"
 #include "support/context.h"
 #include "support/text.h"
 
@@ -17,20 +19,17 @@ std::vector<double> elements(const Tensor& tensor) {
   return tensor.detach().to(Dtype::f64).contiguous().to_vector<double>();
 }
 
-struct Tolerance {
-  double relative, absolute;
-};
-Tolerance tolerance_of(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::f64: return {1e-9, 1e-11};
-    case Dtype::f32: return {1e-4, 1e-5};
-    case Dtype::bf16:
-    case Dtype::f16: return {2e-2, 1e-2};
-    default: return {0, 0};
+// What results of lines may differ by.
+AllowedDifference allowed(Dtype dtype, const std::vector<Trace>& recorded) {
+  AllowedDifference out = allowed_difference(dtype);
+  for (const Trace& trace : recorded) {
+    const AllowedDifference of_lines = allowed_difference(dtype, trace.bound_symbols.read());
+    out = {std::max(out.relative, of_lines.relative), std::max(out.absolute, of_lines.absolute)};
   }
+  return out;
 }
 
-void compare(size_t number, const Tensor& compiled, const Tensor& eager, SourceLocation at) {
+void compare(size_t number, const Tensor& compiled, const Tensor& eager, const std::vector<Trace>& recorded, SourceLocation at) {
   const auto fail = [&](const std::string& what) {
     throw UserError(
         text::cat("verify_against_eager: result ", number, ": ", what,
@@ -44,10 +43,10 @@ void compare(size_t number, const Tensor& compiled, const Tensor& eager, SourceL
   if (type_text(compiled) != type_text(eager))
     fail(text::cat("compiled is ", type_text(compiled), ", eager is ", type_text(eager)));
   const std::vector<double> a = elements(compiled), b = elements(eager);
-  const Tolerance allowed = tolerance_of(eager.dtype());
+  const AllowedDifference difference = allowed(eager.dtype(), recorded);
   for (size_t i = 0; i < a.size(); ++i) {
     if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
-    if (std::abs(a[i] - b[i]) <= allowed.absolute + allowed.relative * std::abs(b[i])) continue;
+    if (std::abs(a[i] - b[i]) <= difference.absolute + difference.relative * std::abs(b[i])) continue;
     fail(text::cat("element ", i, " is ", a[i], " compiled and ", b[i], " eager"));
   }
 }
@@ -74,7 +73,7 @@ void check_for_nan(const CallResult& result, SourceLocation at) {
 }
 
 void verify_against_eager(const CallableTable& table, void* callable, const void* const* arguments,
-                          const EagerRun& eager, const CallResult& result, SourceLocation at) {
+                          const EagerRun& eager, const CallResult& result, const std::vector<Trace>& recorded, SourceLocation at) {
   const NoGrad no_grad;
   Replay replay{eager.tensors.data(), at, {}};
   // The eager run draws the numbers that the compiled one drew.
@@ -87,7 +86,7 @@ void verify_against_eager(const CallableTable& table, void* callable, const void
     throw UserError(text::cat("verify_against_eager: ", result.tensors.size(), " tensors compiled, ",
                               replay.results.size(), " eager"),
                     at);
-  for (size_t i = 0; i < replay.results.size(); ++i) compare(i, result.tensors[i], replay.results[i], at);
+  for (size_t i = 0; i < replay.results.size(); ++i) compare(i, result.tensors[i], replay.results[i], recorded, at);
 }
 
 }  // namespace fulgurite::detail

@@ -7,6 +7,7 @@
 
 #include "ir/note.h"
 #include "ir/trace_values.h"
+#include "jit/checked_transform.h"
 #include "jit/jit_state.h"
 #include "ops/dispatch.h"
 #include "support/text.h"
@@ -29,7 +30,7 @@ std::shared_ptr<JitState> with_transforms(const JitState& state, std::vector<Tra
   std::vector<Transform> all = state.transforms();
   for (Transform& transform : transforms) {
     if (!transform) throw UserError("with_transforms: a transform is empty", at);
-    all.push_back(std::move(transform));
+    all.push_back(checked_transform(std::move(transform), all.size(), at));
   }
   return std::make_shared<JitState>(state.shared_callable(), state.options(), state.names_executors(), std::move(all),
                                     state.open_scope(), at, state.watch());

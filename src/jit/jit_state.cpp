@@ -167,7 +167,10 @@ void JitState::call(const CallableTable& table, const void* const* arguments, So
   if (options_.debug.check_nan) [[unlikely]] check_for_nan(result, at);
   if (options_.debug.verify_against_eager) [[unlikely]] {
     const AutocastScope autocast(options_.autocast ? options_.autocast : autocast_dtype());
-    fulgurite::detail::verify_against_eager(table, callable_.get(), arguments, eager, result, at);
+    std::vector<Trace> recorded;
+    if (version->in_pieces) for (const auto& piece : last_pieces()) recorded.push_back(store_.stages(*piece)->forward.front());
+    else recorded.push_back(store_.stages(*version)->forward.front());
+    fulgurite::detail::verify_against_eager(table, callable_.get(), arguments, eager, result, recorded, at);
   }
 }
 

@@ -123,8 +123,8 @@ struct EagerRun {
   RandomState random;
 };
 EagerRun prepare_eager_run(const Leaves&);
-/// Runs the callable eagerly and compares.
+/// Runs the callable eagerly and compares, as the dtypes allow that the recorded traces round to.
 void verify_against_eager(const CallableTable&, void* callable, const void* const* arguments, const EagerRun&,
-                          const CallResult&, SourceLocation);
+                          const CallResult&, const std::vector<Trace>& recorded, SourceLocation);
 
 }  // namespace fulgurite::detail

@@ -32,7 +32,8 @@ void attach_backward(const CompiledVersion& version, std::span<const Tensor> inp
     if (is_taken) results[i] = alias_of(results[i]);
     outputs[i] = results[i];
   }
-  attach_compiled_node(inputs, outputs, std::move(saved), version.backward, jitted_node_name, version.forward);
+  attach_compiled_node(inputs, outputs, std::move(saved), version.backward, jitted_node_name, version.forward,
+                       version.symbolic_backward);
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 // Versions with symbols: recorded and transformed once, and made programs of for each set of the symbols' values.
+#include <algorithm>
+
 #include <fulgurite/error.h>
 
 #include "ir/number_guards.h"
+#include "ir/trace_values.h"
 #include "jit/jit_state.h"
 #include "ops/dispatch.h"
 #include "support/text.h"
@@ -50,6 +53,22 @@ std::shared_ptr<CompiledVersion> JitState::compile_with_symbols(Recording record
   return version;
 }
 
+namespace {
+
+// Where all that symbols stand for are integers.
+std::shared_ptr<const SymbolicBackward> symbolic_backward(const std::shared_ptr<const SymbolicVersion>& version, std::span<const uint64_t> given) {
+  const Trace& backward = version->compiled.symbolic_backward;
+  const auto is_given_float = [](const auto& number) { return number->input >= 0 && number->kind != NumberProxy::Kind::integer; };
+  if (backward.bound_symbols.empty() || (backward.numbers && std::ranges::any_of(*backward.numbers, is_given_float))) return nullptr;
+  auto out = std::make_shared<SymbolicBackward>();
+  out->trace = {version, &backward};
+  for (const Value& input : input_values(version->compiled.symbolic_forward)) out->is_number.push_back(input.is_proxy() && !input.is_tensor());
+  for (const uint64_t value : given) out->sizes.push_back(static_cast<int64_t>(value));
+  return out;
+}
+
+}  // namespace
+
 std::shared_ptr<CompiledVersion> JitState::specialise(const std::shared_ptr<const SymbolicVersion>& symbolic, const Leaves& leaves) const {
   const std::vector<uint64_t> given = leaves.symbol_values();
   NumberValues values(given);
@@ -60,6 +79,7 @@ std::shared_ptr<CompiledVersion> JitState::specialise(const std::shared_ptr<cons
   Programs programs = fulgurite::specialise({symbolic, &symbolic->compiled}, given, pipeline_options());
   version->forward = std::move(programs.forward);
   version->backward = std::move(programs.backward);
+  version->symbolic_backward = symbolic_backward(symbolic, given);
   connect(*version, symbolic->recording, symbolic->is_differentiated);
   version->result_slots = symbolic->recording.result_slots;
   version->rest = symbolic->recording.rest;

@@ -330,7 +330,11 @@ class PlanBuilder final : public ArgumentPack::Resolver {
 
 }  // namespace
 
-ExecutionPlan make_execution_plan(const Trace& trace) { return PlanBuilder(trace).build(); }
+ExecutionPlan make_execution_plan(const Trace& trace) {
+  ExecutionPlan plan = PlanBuilder(trace).build();
+  plan.fusion_times = std::make_shared<FusionTimes>(static_cast<size_t>(std::ranges::count_if(plan.steps, is_fusion)));
+  return plan;
+}
 
 Tensor geometry_only(const Slot& slot) {
   return tensor_without_memory(slot.sizes(), slot.strides(), slot.offset, slot.dtype);

@@ -1,10 +1,12 @@
 #pragma once
 #include <deque>
+#include <memory>
 #include <vector>
 
 #include <fulgurite/trace.h>
 
 #include "ops/rules.h"
+#include "runtime/fusion_times.h"
 #include "tensor/tensor_impl.h"
 
 namespace fulgurite {
@@ -67,7 +69,14 @@ struct ExecutionPlan {
   std::vector<int> inputs;    // slots of the inputs in order; -1: not a tensor
   std::vector<int> results;   // slots of the results in order; -1: None
   int64_t arena_bytes = 0;
+  std::shared_ptr<FusionTimes> fusion_times = {};  // of the steps that are fusions, in order: what runs take
 };
+
+/// Whether a step runs a fusion.
+inline bool is_fusion(const Step& step) {
+  return (step.kind == Step::Kind::kernel || step.kind == Step::Kind::call) && step.bound->is_fusion();
+}
+
 
 /// Throws InternalError for a trace that cannot run: a symbol without an implementation, a value nobody makes.
 ExecutionPlan make_execution_plan(const Trace&);

@@ -5,6 +5,7 @@
 #include "executors/eager/copy.h"
 #include "ops/call_error.h"
 #include "ops/dispatch.h"
+#include "runtime/ticks.h"
 #include "support/text.h"
 #include "tensor/allocator.h"
 #include "tensor/write_count.h"
@@ -42,7 +43,12 @@ Frame::Frame(const ExecutionPlan& plan)
       view = static_cast<int>(input_views_.size());
       input_views_.emplace_back();
     }
-    steps_.push_back({StepArguments(plan, step, slots_), view});
+    int fusion = -1;
+    if (is_fusion(step)) {
+      fusion = static_cast<int>(fusion_ticks_.size());
+      fusion_ticks_.push_back(0);
+    }
+    steps_.push_back({StepArguments(plan, step, slots_), view, fusion});
   }
   input_records_.resize(plan.inputs.size());
 }
@@ -63,6 +69,7 @@ void Frame::run(std::span<const Tensor> inputs) {
     const BoundSymbol& bound = *plan_.steps[i].bound;
     throw CallError(call_text(*bound.symbol, steps_[i].arguments.arguments()), error.what(), bound.source);
   }
+  if (!fusion_ticks_.empty()) plan_.fusion_times->add(fusion_ticks_);
 }
 
 void Frame::lend_arena() {
@@ -111,15 +118,26 @@ void Frame::take_inputs(std::span<const Tensor> inputs) {
   }
 }
 
+// Of fusions alone, which take much longer than the look at the counter.
+template <class Run>
+void Frame::note_time(const FrameStep& frame_step, const Run& run) {
+  if (frame_step.fusion < 0) return run();
+  const uint64_t began = ticks();
+  run();
+  fusion_ticks_[static_cast<size_t>(frame_step.fusion)] = ticks() - began;
+}
+
 void Frame::run_step(const Step& step, FrameStep& frame_step) {
   switch (step.kind) {
     case Step::Kind::kernel:
       frame_step.arguments.refresh();
       for (int k = 0; k < step.result_count; ++k) prepare_result(step.result + k);
-      step.bound->implementation->run(frame_step.arguments.arguments(),
-                                      {slots_.data() + step.result, static_cast<size_t>(step.result_count)});
+      note_time(frame_step, [&] {
+        step.bound->implementation->run(frame_step.arguments.arguments(),
+                                        {slots_.data() + step.result, static_cast<size_t>(step.result_count)});
+      });
       return;
-    case Step::Kind::call: run_call(step, frame_step); return;
+    case Step::Kind::call: note_time(frame_step, [&] { run_call(step, frame_step); }); return;
     case Step::Kind::clone:
       prepare_result(step.result);
       copy_elements(slots_[step.source], slots_[step.result]);

@@ -52,12 +52,15 @@ class Frame {
   struct FrameStep {
     StepArguments arguments;
     int input_view = -1;  // index of its InputView
+    int fusion = -1;      // which of the plan's fusions it is
   };
 
   void lend_arena();
   void take_inputs(std::span<const Tensor> inputs);
   void run_step(const Step&, FrameStep&);
   void prepare_result(int slot);
+  template <class Run>
+  void note_time(const FrameStep&, const Run&);
   void run_call(const Step&, FrameStep&);
   void run_view(const Step&);
   void run_input_view(const Step&, FrameStep&);
@@ -71,6 +74,7 @@ class Frame {
   std::vector<FrameStep> steps_;
   std::vector<InputView> input_views_;
   std::vector<InputRecord> input_records_;
+  std::vector<uint64_t> fusion_ticks_;  // what each fusion of the plan took in the run
   std::vector<int> transient_;  // slots whose tensors are new in each run
   std::shared_ptr<StepClock> clock_;
   std::vector<int> borrowing_;  // slots whose tensors stay, over memory of one run

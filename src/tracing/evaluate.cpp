@@ -18,8 +18,8 @@ namespace {
 // its order and its tags.
 class Evaluation final : public ArgumentPack::Resolver {
  public:
-  explicit Evaluation(const Trace& trace, NumberReplay* numbers = nullptr)
-      : tensors_(trace.next_id), numbers_(numbers), recorder_(dynamic_cast<Tracer*>(innermost_interpreter())) {
+  explicit Evaluation(const Trace& trace, NumberReplay* numbers = nullptr, LineRunner* runner = nullptr)
+      : tensors_(trace.next_id), numbers_(numbers), runner_(runner), recorder_(dynamic_cast<Tracer*>(innermost_interpreter())) {
     if (!recorder_) return;
     outer_tags_ = recorder_->tags();
     outer_sequence_ = recorder_->sequence();
@@ -39,6 +39,21 @@ class Evaluation final : public ArgumentPack::Resolver {
   Tensor get(const Value& value) const { return value.is_tensor() ? tensors_[value.tensor().id] : Tensor(); }
 
   void run(const BoundSymbol& bound) {
+    if (!runner_) return run_line(bound);
+    try {
+      run_line(bound);
+    } catch (...) {
+      runner_->fail(bound);
+    }
+  }
+
+  Tensor tensor(const detail::Ref<TensorProxy>& proxy) override { return tensors_[proxy->id]; }
+  Int integer(Int symbol) override { return numbers_ ? numbers_->integer(*symbol.proxy()) : symbol; }
+  Float floating(Float symbol) override { return numbers_ ? numbers_->floating(*symbol.proxy()) : symbol; }
+  Bool boolean(Bool symbol) override { return numbers_ ? numbers_->boolean(*symbol.proxy()) : symbol; }
+
+ private:
+  void run_line(const BoundSymbol& bound) {
     const Symbol* symbol = bound.symbol;
     if (symbol == &prims_return_symbol || symbol == &prims_unpack_sequence_symbol || symbol == &prims_clear_collection_symbol)
       return;
@@ -47,9 +62,10 @@ class Evaluation final : public ArgumentPack::Resolver {
       for_each_argument(bound, [&](const Value& value) { give(value, Tensor()); });
       return;
     }
+    if (runner_ && run_by_runner(bound)) return;
     if (is_custom_function(bound)) return call(bound);
     if (bound.is_fusion()) {
-      for (const BoundSymbol& subsymbol : bound.subsymbols) run(subsymbol);
+      for (const BoundSymbol& subsymbol : bound.subsymbols) run_line(subsymbol);
       return;
     }
     if (symbol->traits.structural && symbol != &prims_copy__symbol)
@@ -61,12 +77,16 @@ class Evaluation final : public ArgumentPack::Resolver {
     take_results(bound, {results.data(), results.size()});
   }
 
-  Tensor tensor(const detail::Ref<TensorProxy>& proxy) override { return tensors_[proxy->id]; }
-  Int integer(Int symbol) override { return numbers_ ? numbers_->integer(*symbol.proxy()) : symbol; }
-  Float floating(Float symbol) override { return numbers_ ? numbers_->floating(*symbol.proxy()) : symbol; }
-  Bool boolean(Bool symbol) override { return numbers_ ? numbers_->boolean(*symbol.proxy()) : symbol; }
+  bool run_by_runner(const BoundSymbol& bound) {
+    std::vector<Tensor> arguments, results;
+    for_each_argument(bound, [&](const Value& value) {
+      if (value.is_tensor()) arguments.push_back(get(value));
+    });
+    if (!runner_->run(bound, std::move(arguments), results)) return false;
+    take_results(bound, results);
+    return true;
+  }
 
- private:
   // A number knows how it comes about.
   static bool makes_numbers(const BoundSymbol& bound) {
     bool any = false, all = true;
@@ -100,11 +120,13 @@ class Evaluation final : public ArgumentPack::Resolver {
       const bool leaves_checkpoint = recorder_ && bound.outputs[i].tensor().tags.has(Tag::checkpoint_result);
       if (leaves_checkpoint) results[i].impl()->proxy->tags.add(Tag::checkpoint_result);
     }
+    if (runner_) runner_->after(bound, results);
   }
 
   const AutocastScope as_recorded_{std::nullopt};
   std::vector<Tensor> tensors_;
   NumberReplay* numbers_;
+  LineRunner* runner_;
   Tracer* recorder_;
   Tags outer_tags_;
   int outer_sequence_ = 0;
@@ -128,6 +150,11 @@ std::vector<Tensor> evaluate_lines(Evaluation& evaluation, const Trace& trace, c
 
 std::vector<Tensor> evaluate(const Trace& trace, std::span<const Tensor> inputs) {
   Evaluation evaluation(trace);
+  return evaluate_lines(evaluation, trace, input_values(trace), inputs);
+}
+
+std::vector<Tensor> evaluate(const Trace& trace, std::span<const Tensor> inputs, LineRunner& runner) {
+  Evaluation evaluation(trace, nullptr, &runner);
   return evaluate_lines(evaluation, trace, input_values(trace), inputs);
 }
 

@@ -6,6 +6,23 @@
 
 namespace fulgurite {
 
+/// Runs some lines of a trace in evaluate()'s place, and is told of the others.
+class LineRunner {
+ public:
+  LineRunner() = default;
+  virtual ~LineRunner() = default;
+  LineRunner(const LineRunner&) = delete;
+  LineRunner& operator=(const LineRunner&) = delete;
+  /// Runs a line of its own; `arguments` are the tensors among the line's. False: it is not one.
+  virtual bool run(const BoundSymbol&, std::vector<Tensor> arguments, std::vector<Tensor>& results) = 0;
+  virtual void after(const BoundSymbol&, std::span<const Tensor> results) = 0;
+  /// Called while an exception of the line is handled; throws what the user is to see.
+  [[noreturn]] virtual void fail(const BoundSymbol&) = 0;
+};
+
+/// As evaluate() of tracing/tracer.h.
+std::vector<Tensor> evaluate(const Trace&, std::span<const Tensor> inputs, LineRunner&);
+
 /// As evaluate() of tracing/tracer.h, of a trace with number symbols, whose args that are symbols are left out of `inputs`. `given` are the
 /// values or symbols that stand for those which a call gives, by NumberProxy::input; numbers made of them are made again, and what was asked
 /// of one is asked of what stands for it. Their values must be those of the recorded call.

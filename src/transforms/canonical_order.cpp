@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <string>
+#include <unordered_map>
 
 #include <fulgurite/symbol.h>
 
@@ -16,7 +17,7 @@ namespace {
 // Positions of the symbols in their new order; the return stays last.
 class Order {
  public:
-  explicit Order(const Trace& trace) : trace_(trace), uses_(trace), state_(trace.bound_symbols.size(), State::unseen) {
+  Order(const Trace& trace, std::span<const LinePair> pairs) : trace_(trace), uses_(trace), state_(trace.bound_symbols.size(), State::unseen) {
     int previous = -1;
     effect_before_.assign(trace.bound_symbols.size(), -1);
     for (int i = 0; i + 1 < static_cast<int>(trace.bound_symbols.size()); ++i) {
@@ -29,6 +30,7 @@ class Order {
       previous = i;
     }
     last_effect_ = previous;
+    for (const LinePair& pair : pairs) lines_before_[pair.second].push_back(pair.first);
     find_sequences();
   }
 
@@ -98,6 +100,8 @@ class Order {
         // The first operand must be on top.
         const size_t first = pending_.size();
         push(effect_before_[i]);
+        if (const auto lines = lines_before_.find(i); lines != lines_before_.end())
+          for (const int line : lines->second) push(line);
         push(sequence_before_[i]);
         for_each_use(trace_.bound_symbols[i], [&](int id) { push(uses_.producer(id)); });
         std::reverse(pending_.begin() + static_cast<int64_t>(first), pending_.end());
@@ -117,6 +121,7 @@ class Order {
   Uses uses_;
   std::vector<State> state_;
   std::vector<int> effect_before_;    // the symbol with an effect that ran before this one; -1
+  std::unordered_map<int, std::vector<int>> lines_before_;  // of those that have to wait for more than their operands
   std::vector<int> sequence_before_;  // the symbol of the same sequence that ran before this one; -1
   std::vector<int> copies_;         // writes into inputs: after everything else
   int last_effect_ = -1;
@@ -131,6 +136,7 @@ class Renaming {
     for (const Value& input : input_values(trace)) {
       if (proxy_id(input) < 0) continue;
       taken_.push_back(proxy_name(input));
+      next_name_ += !is_named_by_place(taken_.back());
     }
     std::ranges::sort(taken_);
   }
@@ -259,6 +265,9 @@ class Renaming {
            std::all_of(name.begin() + 1, name.end(), [](char c) { return c >= '0' && c <= '9'; });
   }
 
+  // t_0, t_blocks_0_wq. Inputs with a name of their own are counted: the first value after x is t1.
+  static bool is_named_by_place(const std::string& name) { return name.size() > 2 && name[1] == '_'; }
+
   // Names that the tracer made, a letter and a number, are numbered anew; given names stay.
   std::string fresh_name(const std::string& old) {
     if (!is_made(old)) return old;
@@ -297,8 +306,8 @@ Trace canonical_order(const Trace& trace) {
   return out;
 }
 
-void bring_into_canonical_order(Trace& trace) {
-  const std::vector<int> order = Order(trace).run();
+void bring_into_canonical_order(Trace& trace, std::span<const LinePair> pairs) {
+  const std::vector<int> order = Order(trace, pairs).run();
   Renaming(trace).run(order);
 }
 

@@ -1,4 +1,6 @@
 #pragma once
+#include <span>
+
 #include <fulgurite/trace.h>
 
 namespace fulgurite {
@@ -7,7 +9,11 @@ namespace fulgurite {
 
 /// eliminate_dead_code
 void remove_dead_code(Trace&);
-/// canonical_order
-void bring_into_canonical_order(Trace&);
+/// Of two lines of a trace, by position, which comes first.
+struct LinePair {
+  int first, second;
+};
+/// canonical_order, in which what is given here holds as well.
+void bring_into_canonical_order(Trace&, std::span<const LinePair> pairs = {});
 
 }  // namespace fulgurite

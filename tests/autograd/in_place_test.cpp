@@ -71,3 +71,17 @@ TEST("a view made before a write has its part of the new history, also where it 
   // y = 2 x^2: 2 y of the first element, 3 y^2 and y of both.
   expect_near(values(x.grad()), {8 + 3 * 2 * 2 * 4 + 4, 3 * 2 * 8 * 8 + 8});
 }
+
+TEST("a view made before its base was given a history has its part of it") {
+  const Tensor w = tensor(std::vector<float>{2, 3, 4}).requires_grad_();
+  const Tensor base = ones({3});
+  const Tensor view = base(Slice(0, 2)), other = base(Slice(1, 3)), detached = base.detach()(Slice(0, 2));
+  expect(!view.requires_grad() && view.is_leaf(), "nothing has a history yet");
+  other.mul_(w(Slice(0, 2)));
+  expect(base.requires_grad() && view.requires_grad() && !view.is_leaf(), "the base was written through another view");
+  expect(!detached.requires_grad() && detached.is_leaf(), "what was detached has none");
+  view.register_hook([](Tensor gradient) { return gradient * 10; });
+  sum(view * 5).backward();
+  expect_near(w.grad().to_vector<float>(), {50, 0, 0});
+  expect_equal(view.grad_fn()->name(), std::string("AsStridedBackward0"));
+}

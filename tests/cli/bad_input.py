@@ -113,6 +113,8 @@ def test_examine(cli):
     cli.bad("repro", "mlp", status=2, message="give one of --fusion, and --first with --last")
     cli.bad("repro", "mlp", "--first", "5", "--last", "2", status=1, message="lines [5, 2)")
     cli.bad("explain", "steam_engine", status=1, message="steam_engine")
+    cli.bad("examine", "block", "--library", "/nowhere/libmine.so", status=1, message="the library cannot be opened: /nowhere/libmine.so")
+    cli.bad("examine", "block", "--library", "libm.so.6", status=1, message="libm.so.6 exports no function block")
 
 
 def test_traces(cli):

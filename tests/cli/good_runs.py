@@ -196,7 +196,8 @@ def test_examine(cli):
     found = json.loads(cli.good("examine", "mlp", "--json"))
     expect_equal(sorted(found), ["fusions", "peak_bytes", "saved_bytes"], "keys of examine --json")
     fusion = found["fusions"][0]
-    expect_equal(sorted(fusion), ["bytes_read", "bytes_written", "inputs", "microseconds", "name", "operations", "outputs"], "keys of a fusion")
+    expect_equal(sorted(fusion), ["bytes_read", "bytes_written", "inputs", "last_runs", "microseconds", "name", "operations", "outputs",
+                                   "share_of_limit"], "keys of a fusion")
     expect_equal(fusion["inputs"][0]["device"], "cpu", "an input's device")
     expect("void fusion0(" in cli.good("examine", "mlp", "--fusion", "fusion0"), "a fusion's kernel")
     expect("saved for backward" in cli.good("examine", "mlp", "--memory"), "the memory")

@@ -187,19 +187,6 @@ TEST("custom functions, jitted functions in pieces and checkpoints are part of a
   expect_near(run(false), eager, 1e-3);
 }
 
-TEST("what is not captured runs in the engine, or is an error") {
-  const Tensor x = leaf({1, 2});
-  const auto loss = [&] { return sum(x * x * x); };
-  {
-    const auto scope = compiled_autograd::enable();
-    const std::vector<Tensor> first = autograd::grad(loss(), x, {}, {.create_graph = true});
-    expect_near(values(autograd::grad(sum(first[0]), x)[0]), {6, 12});
-  }
-  const auto scope = compiled_autograd::enable({.fullgraph = true});
-  expect_error([&] { autograd::grad(loss(), x, {}, {.create_graph = true}); },
-               "compiled autograd: the backward cannot be captured whole (fullgraph): the gradients are to be differentiated again");
-}
-
 TEST("a jitted function whose option asks for it captures the backward inside") {
   compiled_autograd::reset();
   const Tensor weight = randn({10, 10}).requires_grad_(), bias = zeros({10}).requires_grad_();

@@ -1,4 +1,5 @@
 // When a backward is compiled, how often, and what becomes of one that cannot be.
+#include <algorithm>
 #include <atomic>
 #include <stdexcept>
 #include <thread>
@@ -157,4 +158,54 @@ TEST("each gradient is copied and let go of as soon as it is there") {
   const int64_t least = (layers - 1) * 32 * 32 * 4;  // of the gradients, all but the last wait
   expect(examine::memory(trace).peak_bytes + least <= examine::memory(postponed).peak_bytes + 32 * 32 * 4,
          std::to_string(examine::memory(trace).peak_bytes) + " bytes against " + std::to_string(examine::memory(postponed).peak_bytes));
+}
+
+TEST("a hook may update its parameter, and what read it before is not fused with what comes after") {
+  const auto run = [] {
+    const Tensor scale = full({8, 4}, 0.5).requires_grad_(), x = full({8, 4}, 0.25).requires_grad_();
+    scale.register_post_accumulate_grad_hook([](Tensor t) {
+      const NoGrad no_grad;
+      t.fill_(100);
+    });
+    sum(sin(scale * exp(x)) * 2).backward();
+    return values(x.grad());
+  };
+  const std::vector<float> with_engine = run();
+  {
+    const auto scope = compiled_autograd::enable({.executors = {"eager"}});
+    expect_equal(run(), with_engine);
+  }
+  const auto scope = compiled_autograd::enable({.executors = {"fuser", "eager"}});
+  expect_near(run(), with_engine, 1e-5);
+  const Trace trace = compiled_autograd::last_traces().back();
+  expect(std::ranges::any_of(trace.bound_symbols, [](const BoundSymbol& line) { return line.is_fusion(); }), "something is fused");
+}
+
+TEST("a hook may update its parameter: what still reads the parameter ran before") {
+  const auto run = [] {
+    manual_seed(5);
+    std::vector<Tensor> weights;
+    for (int i = 0; i < 3; ++i) {
+      weights.push_back((randn({4, 4}) * 0.5).requires_grad_());
+      weights.back().register_post_accumulate_grad_hook([](Tensor weight) {
+        const NoGrad no_grad;
+        weight.sub_(weight.grad() * 0.1);
+        weight.set_grad({});
+      });
+    }
+    for (int step = 0; step < 3; ++step) {
+      Tensor y = ones({2, 4});
+      for (const Tensor& weight : weights) y = tanh(matmul(y, weight) * sum(weight * weight));
+      for (const Tensor& weight : weights) y = y + sin(matmul(tanh(y), weight));
+      mean(y).backward();
+    }
+    std::vector<float> all;
+    for (const Tensor& weight : weights)
+      for (const float value : values(weight)) all.push_back(value);
+    return all;
+  };
+  const std::vector<float> eager = run();
+  compiled_autograd::reset();
+  const auto scope = compiled_autograd::enable({.executors = {"eager"}});
+  expect_equal(run(), eager);
 }

@@ -1,6 +1,7 @@
 // One capture for many sizes: what its symbols are, when it serves, and what is captured again.
 #include <fulgurite/fulgurite.h>
 
+#include "compiled_autograd/log_text.h"
 #include "support/test.h"
 
 using namespace fulgurite;
@@ -149,4 +150,46 @@ TEST("custom functions, hooks and views have sizes that are symbols") {
     expect_near(values(x.grad()), std::vector<float>(static_cast<size_t>(n) * 3, 7));
   }
   expect_equal(compiled_autograd::captures(), int64_t{1});
+}
+
+TEST("forty batch sizes of a jitted function with symbols for sizes need one capture") {
+  const std::vector<Tensor> weights = network_weights();
+  const auto f = jit([](Tensor x, Tensor weight, Tensor bias) { return tanh(nn::linear(x, weight, bias)) * x.size(0); },
+                     {.cache = Cache::symbolic_values});
+  const auto gradients = [&](int64_t batch) {
+    manual_seed(batch);
+    const Tensor x = randn({batch, 5}).requires_grad_();
+    const Tensor y = f(x, weights[0], weights[1]);
+    mean(y * y).backward();
+    std::vector<float> all;
+    for (const Tensor& t : {x, weights[0], weights[1]}) {
+      for (const float value : values(t.grad())) all.push_back(value);
+      t.set_grad({});
+    }
+    return all;
+  };
+  compiled_autograd::reset();
+  for (int64_t batch = 7; batch < 47; ++batch) {
+    const std::vector<float> expected = gradients(batch);
+    const auto scope = compiled_autograd::enable({.executors = {"eager"}});
+    expect_near(gradients(batch), expected, 1e-5);
+  }
+  expect_equal(compiled_autograd::captures(), int64_t{1});
+  const Trace trace = compiled_autograd::last_traces().front();
+  const std::string text = print(trace, {.time = false, .source = false});
+  expect_text(test::lines_with(text, "aot0_"), R"(
+  auto aot0_t13 = mul(t22, size_0);  // aot0_t13: "cpu f32[size_0=7, size_1=6]"
+  auto aot0_t14 = mul(saved_1, saved_1);  // aot0_t14: "cpu f32[size_0=7, size_1=6]"
+  auto aot0_t15 = sub(1, aot0_t14);  // aot0_t15: "cpu f32[size_0=7, size_1=6]"
+  auto aot0_t16 = mul(aot0_t13, aot0_t15);  // aot0_t16: "cpu f32[size_0=7, size_1=6]"
+  auto aot0_t18 = matmul(aot0_t16, saved_2);  // aot0_t18: "cpu f32[size_0=7, size_2=5]"
+  compiled_autograd::accumulate_grad_(0, leaf_0, aot0_t18);  // engine
+  auto aot0_t20 = reshape(aot0_t16, {-1, size_1});  // aot0_t20: "cpu f32[size_0=7, size_1=6]"
+  auto aot0_t21 = permute(aot0_t20, {1, 0});  // aot0_t21: "cpu f32[size_1=6, size_0=7]"
+  auto aot0_t29 = reshape(saved_3, {-1, size_2});  // aot0_t29: "cpu f32[size_0=7, size_2=5]"
+  auto aot0_t31 = matmul(aot0_t21, aot0_t29);  // aot0_t31: "cpu f32[size_1=6, size_2=5]"
+  compiled_autograd::accumulate_grad_(1, leaf_1, aot0_t31);  // engine
+  auto aot0_t32 = sum(aot0_t20, {0});  // aot0_t32: "cpu f32[size_1=6]"
+  compiled_autograd::accumulate_grad_(2, leaf_2, aot0_t32);  // engine
+)");
 }

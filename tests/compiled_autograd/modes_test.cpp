@@ -41,6 +41,11 @@ struct Throws {
   static Tensor backward(autograd::Context&, Tensor) { throw std::runtime_error("the backward of what nobody asked for"); }
 };
 
+struct Refuses {
+  static Tensor forward(autograd::Context&, Tensor x) { return x * 1; }
+  static Tensor backward(autograd::Context&, Tensor) { throw UserError("this backward is refused"); }
+};
+
 }  // namespace
 
 TEST("3: the hooks of a leaf see values, in order, with the engine and captured") {
@@ -189,7 +194,7 @@ void compiled_backward(Tensor gradient_0, Tensor saved_0, Tensor saved_1, Tensor
 )");
 }
 
-TEST("8: a NaN in a gradient is found by the engine, captured or not") {
+TEST("8: a NaN in a gradient is found, captured or not") {
   expect_same(
       [] {
         const DetectAnomaly detect;
@@ -198,7 +203,107 @@ TEST("8: a NaN in a gradient is found by the engine, captured or not") {
         const std::string error = error_of([&] { y.backward(); });
         return error.substr(0, error.find(';'));
       },
-      "SqrtBackward0 gave NaN for the gradient of its input 0", 0);
+      "SqrtBackward0 gave NaN for the gradient of its input 0", 1);
+}
+
+TEST("8: captured, the NaN's line of the backward and its parameter are named, and the user's line") {
+  compiled_autograd::reset();
+  const auto scope = compiled_autograd::enable();
+  const DetectAnomaly detect;
+  const Tensor w = leaf({4, -1}).set_name("weight"), bias = leaf({1, 1});
+  const auto message = [&] {
+    const Tensor y = sqrt(w * 2);
+    const int line = __LINE__ - 1;
+    const std::string error = error_of([&] { sum(y + bias).backward(); });
+    const std::string at = "modes_test.cpp:" + std::to_string(line) + ": const Tensor y = sqrt(w * 2);";
+    const size_t found = error.find(at);
+    return found == std::string::npos ? error : error.substr(0, found) + "HERE" + error.substr(found + at.size());
+  };
+  const std::string expected =
+      "SqrtBackward0 gave NaN for the gradient of its input 0; the forward was called at HERE\n"
+      "in the captured backward at `auto t2 = mul(saved_0, 2);`, on the way to the gradient of weight (leaf_1), cpu f32[2]";
+  expect_equal(message(), expected);
+  expect_equal(message(), expected);
+  expect(!w.grad().defined() && bias.grad().defined(), "what came before the NaN has been done, and nothing after it");
+  expect_equal(compiled_autograd::captures(), int64_t{2});  // the second time a leaf has a gradient
+}
+
+TEST("8: an error in a node is explained with the line of the forward, captured or not") {
+  expect_same(
+      [] {
+        const DetectAnomaly detect;
+        const Tensor x = leaf({1});
+        const Tensor y = autograd::apply<Refuses>(x);
+        const std::string error = error_of([&] { (y * 2).backward(); });
+        return error.substr(0, error.find("modes_test"));
+      },
+      "this backward is refused\nin RefusesBackward; the forward was called at ", 1);
+}
+
+namespace {
+
+/// A hook that fails the first time, and what a second backward of the same graph does.
+std::string fail_and_try_again(const std::function<void(const Tensor& y, const Tensor& x, const std::function<void()>& fail)>& register_hook,
+                               const std::function<Tensor(const Tensor&)>& f) {
+  const Tensor x = leaf({1, 2}), z = leaf({3, 4});
+  bool fails = true;
+  const Tensor y = f(x);
+  const Tensor product = y * exp(z);
+  register_hook(y, x, [&] {
+    if (fails) throw std::runtime_error("the hook gave up");
+  });
+  const Tensor loss = sum(product * product);
+  std::string out = error_of([&] { loss.backward(); }) + " " + text_of(x.grad()) + text_of(z.grad());
+  fails = false;
+  out += error_of([&] { loss.backward(); }) + " ";
+  out += error_of([&] { sum(y).backward(); }) + " " + text_of(x.grad());
+  return out;
+}
+
+}  // namespace
+
+TEST("where a hook throws, what ran before it is freed, and the rest of the graph is whole") {
+  const auto squared = [](const Tensor& x) { return x * x; };
+  const auto checkpointed = [](const Tensor& x) { return checkpoint([](Tensor t) { return sin(t) * t; })(x); };
+  const auto on_tensor = [](const Tensor& y, const Tensor&, const std::function<void()>& fail) { y.register_hook([fail](Tensor) { fail(); }); };
+  const auto after_node = [](const Tensor& y, const Tensor&, const std::function<void()>& fail) {
+    y.grad_fn()->register_hook([fail](const std::vector<Tensor>&, const std::vector<Tensor>&) { fail(); });
+  };
+  const auto after_leaf = [](const Tensor&, const Tensor& x, const std::function<void()>& fail) {
+    x.register_post_accumulate_grad_hook([fail](Tensor) { fail(); });
+  };
+  const std::string again = "backward through MulBackward0 a second time: what it had saved was freed by the first backward(); give {.retain_graph "
+                            "= true} to every backward() or autograd::grad() but the last";
+  for (const auto& f : {std::function<Tensor(const Tensor&)>(squared), std::function<Tensor(const Tensor&)>(checkpointed)})
+    for (const auto& hook : {std::function<void(const Tensor&, const Tensor&, const std::function<void()>&)>(on_tensor),
+                             std::function<void(const Tensor&, const Tensor&, const std::function<void()>&)>(after_node),
+                             std::function<void(const Tensor&, const Tensor&, const std::function<void()>&)>(after_leaf)}) {
+      const std::string expected = fail_and_try_again(hook, f);
+      expect(expected.starts_with("the hook gave up ") && expected.find(again) != std::string::npos, expected);
+      const auto scope = compiled_autograd::enable({.executors = {"eager"}});
+      expect_equal(fail_and_try_again(hook, f), expected);
+    }
+}
+
+TEST("what a hook writes that a later node saved is refused at that node, captured or not") {
+  expect_same(
+      [] {
+        const Tensor x = leaf({1, 2});
+        const Tensor y = exp(x);
+        const Tensor z = sin(y);
+        std::string order;
+        z.register_hook([&](Tensor) {
+          const NoGrad no_grad;
+          y.mul_(2);
+          order += "written ";
+        });
+        y.register_hook([&](Tensor) { order += "y "; });
+        x.register_hook([&](Tensor) { order += "x "; });
+        return error_of([&] { sum(z * 2).backward(); }) + " " + order + text_of(x.grad());
+      },
+      "a tensor needed for backward was changed in place: cpu f32[2], input 0 of SinBackward0, is at version 1 but was saved at version 0; write "
+      "into a clone, or after backward() written none ",
+      1);
 }
 
 TEST("hooks stay with the value before a write, in both modes") {

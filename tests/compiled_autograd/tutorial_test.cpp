@@ -19,6 +19,16 @@ struct Model {
 
 }  // namespace
 
+namespace {
+
+/// What a captured trace is, first or last, from its head on.
+std::string text_from_head(const Trace& trace) {
+  const std::string text = print(trace, {.time = false, .source = false});
+  return text.substr(text.find("void compiled_backward"));
+}
+
+}  // namespace
+
 TEST("basic usage, and the captured graph in the log") {
   compiled_autograd::reset();
   manual_seed(1);
@@ -73,10 +83,86 @@ TEST("forward and backward with options of their own") {
     const Tensor loss = sum(f(x));
     const auto scope = compiled_autograd::enable({.fullgraph = true, .executors = {"onednn", "eager"}});
     loss.backward();
+    const std::vector<Trace> traces = compiled_autograd::last_traces();
+    expect_text(text_from_head(traces.front()) + text_from_head(traces.back()), R"(
+void compiled_backward(Tensor gradient_0, Tensor saved_0, Tensor leaf_0, Tensor leaf_1) {
+  // gradient_0: "cpu f32[]"
+  // saved_0: "cpu f32[10]"
+  // leaf_0: "cpu f32[10, 10]"
+  // leaf_1: "cpu f32[10]"
+
+  // SumBackward0 (NodeCall 1)
+  auto t0 = reshape(gradient_0, {1});  // t0: "cpu f32[1]"
+  auto t1 = expand(t0, {10});  // t1: "cpu f32[10]"
+
+  // CompiledBackward (NodeCall 2)
+  auto aot0_t2 = reshape(t1, {-1, 10});  // aot0_t2: "cpu f32[1, 10]"
+  auto aot0_t3 = permute(aot0_t2, {1, 0});  // aot0_t3: "cpu f32[10, 1]"
+  auto aot0_t4 = reshape(saved_0, {-1, 10});  // aot0_t4: "cpu f32[1, 10]"
+  auto aot0_t5 = matmul(aot0_t3, aot0_t4);  // aot0_t5: "cpu f32[10, 10]"
+
+  // AccumulateGrad (NodeCall 3)
+  compiled_autograd::accumulate_grad_(0, leaf_0, aot0_t5);  // engine
+
+  // CompiledBackward (NodeCall 2)
+  auto aot0_t6 = sum(aot0_t2, {0});  // aot0_t6: "cpu f32[10]"
+
+  // AccumulateGrad (NodeCall 4)
+  compiled_autograd::accumulate_grad_(1, leaf_1, aot0_t6);  // engine
+  compiled_autograd::_exec_final_callbacks_stub(2);  // engine
+  return;
+}
+void compiled_backward(Tensor gradient_0, Tensor saved_0, Tensor leaf_0, Tensor leaf_1) {
+  // gradient_0: "cpu f32[]"
+  // saved_0: "cpu f32[10]"
+  // leaf_0: "cpu f32[10, 10]"
+  // leaf_1: "cpu f32[10]"
+
+  // SumBackward0 (NodeCall 1)
+  auto t0 = reshape(gradient_0, {1});  // t0: "cpu f32[1]"
+  del(gradient_0);
+  auto t1 = expand(t0, {10});  // t1: "cpu f32[10]"
+  del(t0);
+
+  // CompiledBackward (NodeCall 2)
+  auto aot0_t2 = reshape(t1, {-1, 10});  // aot0_t2: "cpu f32[1, 10]"
+  del(t1);
+  auto aot0_t3 = permute(aot0_t2, {1, 0});  // aot0_t3: "cpu f32[10, 1]"
+  auto aot0_t4 = reshape(saved_0, {-1, 10});  // aot0_t4: "cpu f32[1, 10]"
+  del(saved_0);
+  auto aot0_t5 = matmul(aot0_t3, aot0_t4);  // aot0_t5: "cpu f32[10, 10]", onednn
+  del(aot0_t3, aot0_t4);
+
+  // AccumulateGrad (NodeCall 3)
+  compiled_autograd::accumulate_grad_(0, leaf_0, aot0_t5);  // engine
+  del(leaf_0, aot0_t5);
+
+  // CompiledBackward (NodeCall 2)
+  auto aot0_t6 = sum(aot0_t2, {0});  // aot0_t6: "cpu f32[10]"
+  del(aot0_t2);
+
+  // AccumulateGrad (NodeCall 4)
+  compiled_autograd::accumulate_grad_(1, leaf_1, aot0_t6);  // engine
+  del(leaf_1, aot0_t6);
+  compiled_autograd::_exec_final_callbacks_stub(2);  // engine
+  return;
+}
+)");
   }
+  // The forward ran on the executor that it names, the backward on those of the scope.
+  const Trace forward = last_traces(f).back();
+  const std::string forward_text = print(forward, {.time = false, .source = false});
+  expect(forward_text.find("onednn") == std::string::npos, forward_text);
+  for (const Tensor& parameter : nn::parameters(model)) parameter.set_grad({});
   const Tensor loss = sum(f(x));
-  jit([&] { loss.backward(); }, {.fullgraph = true, .compiled_autograd = true})();
-  expect_equal(compiled_autograd::captures(), int64_t{2});  // executors are part of what is captured
+  const std::string text = told(LogChannel::compiled_autograd_verbose, [&] {
+    jit([&] { loss.backward(); }, {.fullgraph = true, .compiled_autograd = true})();
+  });
+  expect_text(lines_with(text, "Cache miss") + lines_with(text, "what differs"), R"(
+Cache miss due to new autograd node: GraphRoot (NodeCall 0) with key size 56, previous key sizes=[72]
+  what differs: the executors or the options are others
+)");
+  expect_equal(compiled_autograd::captures(), int64_t{2});
 }
 
 TEST("graph breaks in the forward leave one backward") {
@@ -93,9 +179,29 @@ TEST("graph breaks in the forward leave one backward") {
   loss.backward({}, {.retain_graph = true});
   expect_equal(counters()["unique_graphs"], int64_t{3});
   counters().clear();
-  const auto scope = compiled_autograd::enable();
-  loss.backward();
+  const std::string text = told(LogChannel::compiled_autograd, [&] {
+    const auto scope = compiled_autograd::enable();
+    loss.backward();
+  });
   expect_equal(counters()["unique_graphs"], int64_t{1});
+  expect_near(x.grad().to_vector<float>(), std::vector<float>(100, 2));
+  expect_text(text.substr(0, text.find("#include")) + text.substr(text.find("void compiled_backward")), R"(
+TRACED GRAPH
+===== Compiled autograd graph =====
+void compiled_backward(Tensor gradient_0, Tensor leaf_0) {
+  // gradient_0: "cpu f32[]"
+  // leaf_0: "cpu f32[10, 10]"
+
+  // CompiledBackward (NodeCall 1)
+  auto aot2_t2 = reshape(gradient_0, {1, 1});  // aot2_t2: "cpu f32[1, 1]"
+  auto aot2_t3 = expand(aot2_t2, {10, 10});  // aot2_t3: "cpu f32[10, 10]"
+
+  // AccumulateGrad (NodeCall 4)
+  compiled_autograd::accumulate_grad_(0, leaf_0, aot2_t3);  // engine
+  compiled_autograd::_exec_final_callbacks_stub(1);  // engine
+  return;
+}
+)");
 }
 
 TEST("a hook is called from inside the graph") {

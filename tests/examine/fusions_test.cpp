@@ -145,6 +145,24 @@ TEST("a report counts bytes and operations once") {
          text);
 }
 
+TEST("a report has the times of the last runs, without anything switched on before") {
+  const auto f = jit(chain, fused);
+  const Tensor x = randn({64, 128}), y = randn({64, 128});
+  f(x, y);
+  expect_equal(examine::fusion_report(f, "fusion0").last_runs.size(), size_t{1});
+  for (int i = 0; i < 10; ++i) f(x, y);
+  const examine::FusionReport report = examine::fusion_report(f, "fusion0");
+  expect_equal(report.last_runs.size(), size_t{8});
+  for (const double time : report.last_runs) expect(time > 0.1 && time < 1e6, std::to_string(time));
+  expect(report.microseconds > 0 && report.share_of_limit > 0);
+  expect(text_of(report).find("% of what the machine does at best)\n  last runs: ") != std::string::npos, text_of(report));
+  // Line by line nothing is noted: it is measured.
+  const auto told = examine::with_callbacks(f, {.before = [](const BoundSymbol&, const std::vector<Tensor>&) {}});
+  told(x, y);
+  const examine::FusionReport measured = examine::fusion_report(told, examine::fusion_names(told).at(0));
+  expect(measured.last_runs.empty() && measured.microseconds > 0);
+}
+
 TEST("what is not there is said") {
   const auto f = jit(chain);
   expect_error([&] { examine::fusion_names(f); }, "fusion_names: the function has not been called yet");

@@ -38,7 +38,8 @@ TEST("a repro of a fusion has the command, the kernel and the inputs as they lay
   expect(program.starts_with("// g++ -std=c++20 -O2 fusion0.cpp -o fusion0 -lfulgurite && ./fusion0\n"), program.substr(0, 100));
   expect(has(program, examine::kernel_source(f, "fusion0")), "the kernel is not in it");
   expect(has(program, R"({.name = "t_0", .shape = {4, 6}, .strides = {1, 4}, .dtype = Dtype::f32},)"), program.substr(program.find("int main")));
-  expect(has(program, "examine::run_kernel(kernel::fusion0, layout, t, results);"));
+  expect(has(program, "const examine::Kernel fusion(kernel::fusion0, layout);") && has(program, "fusion.run(all.first(2), all.subspan(2));"));
+  expect(has(program, R"({.name = "t2", .shape = {4, 6}, .strides = {6, 1}, .dtype = Dtype::f32, .is_made = true})"), program);
   expect(has(program, "Tensor reference(Tensor t_0, Tensor t_1)"));
 }
 
@@ -57,6 +58,31 @@ TEST("a repro of lines compiles them, of the forward or the backward, and of a t
   expect_error([&] { examine::repro(t, 1, 3, {}, {{"t_5", {1}}}); }, "repro: lines [1, 3) of computation have no input t_5");
 }
 
+TEST("a repro of what is written over its inputs says so, and what lines moved since each was touched") {
+  const auto f = jit(
+      [](Tensor x, Tensor y) {
+        const Tensor a = matmul(x, y), b = matmul(y, x);
+        x.copy_(tanh(x * 0.5 + a));
+        return sin(matmul(b, y));
+      },
+      {.executors = {"eager", "fuser"}});
+  f(randn({8, 8}), randn({8, 8}));
+  const std::string name = examine::fusion_names(f).at(0), program = examine::repro(f, name);
+  expect(has(program, ".is_made = true, .moved_since = ") && has(program, ".shares_with = \"t_0\", .is_made = true"), program);
+}
+
+TEST("a repro's lines are counted as last_traces shows them, with what callbacks said among them") {
+  const auto f = jit([](Tensor x) { return exp(tanh(sin(x))); }, {.executors = {"eager"}});
+  const auto told = examine::with_callbacks(f, {.before = [](const BoundSymbol&, const std::vector<Tensor>&) { return std::string("here"); }});
+  told(randn({4}));
+  const Trace shown = last_traces(told).back();
+  int line = 0;
+  while (shown.bound_symbols.read()[static_cast<size_t>(line)].name() != "tanh") ++line;
+  expect(line > 1, "notes are lines of the trace that is shown");
+  const std::string program = examine::repro(told, line, line + 1);
+  expect(has(program, "tanh(") && !has(program, "exp(") && !has(program, "sin("), program);
+}
+
 TEST("a repro for PyTorch has what the lines gave") {
   const Trace t = trace(chain, randn({2, 2}), randn({2, 2}));
   const std::string program = examine::repro(t, 0, 2, {.language = examine::ReproOptions::Language::python});
@@ -66,7 +92,7 @@ TEST("a repro for PyTorch has what the lines gave") {
 
 TEST("compare gives a program's exit status") {
   const Tensor x = randn({4}), y = x + 1.0;
-  const auto gives = [](Tensor t) { return [t] { return std::vector<Tensor>{t}; }; };
+  const auto gives = [](Tensor t) { return [t](const std::vector<Tensor>&) { return std::vector<Tensor>{t}; }; };
   expect_equal(examine::compare("same", gives(x), gives(x), {}, 1), 0);
   expect_equal(examine::compare("other", gives(x), gives(y), {}, 0), 1);
   expect_equal(examine::compare("allowed", gives(x), gives(y), {.relative = 1e3, .absolute = 1e3}, 0), 0);

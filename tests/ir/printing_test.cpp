@@ -136,8 +136,8 @@ std::tuple<Tensor, Tensor> computation(Tensor t_0) {
   auto [t0, t1] = unpack<2>(split(t_0, {3, 3}, 1));  // t0: "cpu f32[4, 3]", t1: "cpu f32[4, 3]"
     // t0 = prims::narrow(t_0, 1, 0, 3)  // t0: "cpu f32[4, 3]"
     // t1 = prims::narrow(t_0, 1, 3, 3)  // t1: "cpu f32[4, 3]"
-  auto [t2, t3] = var_mean(t0, {1});  // t2: "cpu f32[4]", t3: "cpu f32[4]"
-    // t2 = prims::var(t0, {1})  // t2: "cpu f32[4]"
+  auto [t2, t3] = var_mean(t0, {1}, 1);  // t2: "cpu f32[4]", t3: "cpu f32[4]"
+    // t2 = prims::var(t0, {1}, 1)  // t2: "cpu f32[4]"
     // t3 = prims::mean(t0, {1})  // t3: "cpu f32[4]"
   return {t2, t1};
 }
@@ -155,8 +155,8 @@ def computation(t_0):
   (t0, t1) = split(t_0, (3, 3), 1)  # t0: "cpu f32[4, 3]", t1: "cpu f32[4, 3]"
     # t0 = prims.narrow(t_0, 1, 0, 3)  # t0: "cpu f32[4, 3]"
     # t1 = prims.narrow(t_0, 1, 3, 3)  # t1: "cpu f32[4, 3]"
-  (t2, t3) = torch.var_mean(t0, (1,))  # t2: "cpu f32[4]", t3: "cpu f32[4]"
-    # t2 = prims.var(t0, (1,))  # t2: "cpu f32[4]"
+  (t2, t3) = torch.var_mean(t0, (1,), correction=1)  # t2: "cpu f32[4]", t3: "cpu f32[4]"
+    # t2 = prims.var(t0, (1,), correction=1)  # t2: "cpu f32[4]"
     # t3 = prims.mean(t0, (1,))  # t3: "cpu f32[4]"
   return (t2, t1)
 )");
@@ -240,8 +240,8 @@ TEST("a bound symbol prints as its line") {
   std::ostringstream out;
   out << two_results().bound_symbols[1];
   expect_text(out.str(), R"(
-auto [t2, t3] = var_mean(t0, {1});  // t2: "cpu f32[4]", t3: "cpu f32[4]"
-  // t2 = prims::var(t0, {1})  // t2: "cpu f32[4]"
+auto [t2, t3] = var_mean(t0, {1}, 1);  // t2: "cpu f32[4]", t3: "cpu f32[4]"
+  // t2 = prims::var(t0, {1}, 1)  // t2: "cpu f32[4]"
   // t3 = prims::mean(t0, {1})  // t3: "cpu f32[4]"
 )");
 }
@@ -310,7 +310,7 @@ static auto fusion0(Tensor t_0) {
 
 Tensor computation(Tensor t_0) {
   // t_0: "cpu f32[2]"
-  auto [t1] = fusion0(t_0);  // t1: "cpu f32[2]"
+  auto [t1] = fusion0(t_0);
     // t0 = prims::sin(t_0)  // t0: "cpu f32[2]"
     // t1 = prims::exp(t0)  // t1: "cpu f32[2]"
   return t1;
@@ -327,7 +327,7 @@ def fusion0(t_0):
 @torch.no_grad()
 def computation(t_0):
   # t_0: "cpu f32[2]"
-  [t1] = fusion0(t_0)  # t1: "cpu f32[2]"
+  [t1] = fusion0(t_0)
     # t0 = prims.sin(t_0)  # t0: "cpu f32[2]"
     # t1 = prims.exp(t0)  # t1: "cpu f32[2]"
   return t1
@@ -347,9 +347,9 @@ using namespace fulgurite;
 Tensor computation(Tensor lambda_, Tensor exp) {
   // lambda_: "cpu f32[2]"
   // exp: "cpu f32[2]"
-  auto t0 = add(lambda_, exp);  // t0: "cpu f32[2]"
-  auto t1 = fulgurite::exp(t0);  // t1: "cpu f32[2]"
-  return t1;
+  auto t2 = add(lambda_, exp);  // t2: "cpu f32[2]"
+  auto t3 = fulgurite::exp(t2);  // t3: "cpu f32[2]"
+  return t3;
 }
 )");
 }

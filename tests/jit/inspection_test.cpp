@@ -75,6 +75,47 @@ TEST("transforms of the user's run between the gradient and the executors") {
   expect_equal(cache_misses(f), 0);
 }
 
+// Of whoever gives `pass` to a function that is then called.
+void expect_refused(const Transform& pass, const std::string& message, bool is_differentiated = false) {
+  const auto f = with_transforms(jit([](Tensor x) { return tanh(sin(x)); }), {pass});
+  expect_error([&] { f(is_differentiated ? ones({2, 3}).requires_grad_() : ones({2, 3})); }, message);
+}
+
+Value with_shape(const Value& tensor, Shape shape) {
+  auto* proxy = new TensorProxy(tensor.tensor());
+  proxy->shape = shape;
+  return Value(detail::Ref<TensorProxy>(proxy));
+}
+
+TEST("what a user's transform gives is checked, whoever asked for it or not") {
+  const Transform grows = [](const Trace& trace) {
+    Trace out = trace;
+    for (BoundSymbol& bound : out.bound_symbols.change())
+      if (bound.name() == "sin") bound.outputs.change()[0] = with_shape(bound.outputs.read()[0], {64, 64});
+    return out;
+  };
+  for (const bool is_differentiated : {false, true})
+    expect_refused(grows,
+                   "after \"User transform\", transform 0 of those given to with_transforms: the trace computation is broken, symbol 0 (torch.sin): t0 is "
+                   "cpu f32[64, 64], its rule says cpu f32[2, 3]",
+                   is_differentiated);
+  expect_refused([](const Trace& trace) {
+    Trace out = trace;
+    Value more = with_shape(trace.args[0], {64, 64});
+    auto* proxy = new TensorProxy(more.tensor());
+    proxy->id = out.next_id++;
+    proxy->name = "more";
+    out.args.push_back(Value(detail::Ref<TensorProxy>(proxy)));
+    return out;
+  }, "it takes 2 arguments, before it were 1");
+  expect_refused([](const Trace& trace) {
+    Trace out = trace;
+    out.bound_symbols.change().back().args.push_back(out.bound_symbols.read()[0].outputs.read()[0]);
+    return out;
+  }, "it returns 2 values, before it were 1");
+  expect_refused([](const Trace&) { return Trace(); }, "it has no return");
+}
+
 TEST("what is not supported yet says so, and what is unknown names what is known") {
   const auto identity = [](Tensor x) { return x; };
   expect_error([&] { jit(identity, {.executors = {"fast"}}); }, "registered are");

@@ -4,6 +4,7 @@
 //   hooks.jsonl   an object for each program: its steps and its events, each with a checksum of what was seen
 // usage: dump_hook_programs --both COUNT SEED
 //   runs each program with the engine and with compiled autograd: same events, same numbers to the bit, same errors; ends with `N programs, N agree`
+//   Among these are gradients of gradients, hooks that fail once, and hooks that are recorded.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <optional>
 #include <random>
 #include <set>
+#include <stdexcept>
 #include <string_view>
 
 #include <fulgurite/fulgurite.h>
@@ -41,7 +43,8 @@ double checksum(const std::vector<Tensor>& tensors) {
 /// Draws a program's steps and runs each at once, so that a step may depend on what the values are.
 class HookProgram {
  public:
-  explicit HookProgram(unsigned seed) : random_(seed) {
+  /// `compares_modes`: with steps that are not for PyTorch.
+  explicit HookProgram(unsigned seed, bool compares_modes = false) : random_(seed), compares_modes_(compares_modes) {
     for (int i = 0; i < leaf_count + 1; ++i) {
       const Tensor start = reshape(arange(0, 6, 1, {.dtype = Dtype::f64}), {2, 3}) * (0.25 + 0.125 * i) - 0.5;
       values_.push_back(i < leaf_count ? start.requires_grad_() : start);
@@ -218,6 +221,7 @@ class HookProgram {
       say("after " + name, checksum(of_inputs) + 3 * checksum(of_outputs));
       return scaled(of_inputs);
     };
+    if (compares_modes_ && below(4) == 0) return own_hook(x, name);
     const int kind = below(6);
     if (kind == 0 && !handles_.empty()) {
       const int which = below(handles_.size());
@@ -261,10 +265,53 @@ class HookProgram {
     keep(kind == 3 ? x.grad_fn()->register_prehook(before) : x.grad_fn()->register_hook(after));
   }
 
+  // One that is recorded, or one that fails the first time.
+  void own_hook(const Tensor& x, const std::string& name) {
+    const double factor = 0.5 + 0.25 * below(4);
+    if (below(2) == 0) return keep(x.register_hook(autograd::traceable([factor](Tensor gradient) { return sin(gradient) * factor; })));
+    const auto has_failed = std::make_shared<bool>(false);
+    keep(x.register_hook([=, this](Tensor gradient) {
+      say("fails " + name, checksum(gradient));
+      if (!*has_failed) {
+        *has_failed = true;
+        throw std::runtime_error("the hook gave up");
+      }
+    }));
+  }
+
+  // What a run with hooks that may fail says.
+  template <class Run>
+  void attempt(Run&& run) {
+    try {
+      run();
+    } catch (const UserError&) {
+      throw;
+    } catch (const std::runtime_error&) {
+      say("failed", 0);
+    }
+  }
+
+  void differentiate_twice(int on, bool retains) {
+    const Tensor loss = sum(values_[on] * values_[on]);
+    const auto say_all = [&](const std::vector<Tensor>& gradients) {
+      for (const Tensor& gradient : gradients) say(gradient.defined() ? "result" : "no result", checksum(gradient));
+    };
+    const std::vector<Tensor> leaves(values_.begin(), values_.begin() + leaf_count);
+    attempt([&] {
+      const std::vector<Tensor> first = autograd::grad(loss, leaves, {}, {.retain_graph = true, .create_graph = true, .allow_unused = true});
+      say_all(first);
+      Tensor total = zeros({}, {.dtype = Dtype::f64});
+      for (const Tensor& gradient : first)
+        if (gradient.defined()) total = total + sum(gradient * gradient);
+      if (total.requires_grad()) say_all(autograd::grad(total, leaves, {}, {.retain_graph = retains, .allow_unused = true}));
+    });
+  }
+
   void backward() {
     const int on = draw();
     if (!values_[on].requires_grad()) return;
     const bool retains = below(4) != 0, is_grad = below(4) == 0;
+    if (compares_modes_ && below(4) == 0) return differentiate_twice(on, retains);
     std::vector<Tensor> inputs;
     std::string numbers;
     if (is_grad || below(3) == 0) {
@@ -280,12 +327,15 @@ class HookProgram {
     record(is_grad ? "grad" : "backward", on, retains, 0, ", \"inputs\": [" + numbers + "]");
     say("begin", 0);
     const Tensor loss = sum(values_[on] * 0.75);
-    if (!is_grad) return loss.backward({}, {.retain_graph = retains, .inputs = inputs});
-    for (const Tensor& gradient : autograd::grad(loss, inputs, {}, {.retain_graph = retains, .allow_unused = true}))
-      say(gradient.defined() ? "result" : "no result", checksum(gradient));
+    attempt([&] {
+      if (!is_grad) return loss.backward({}, {.retain_graph = retains, .inputs = inputs});
+      for (const Tensor& gradient : autograd::grad(loss, inputs, {}, {.retain_graph = retains, .allow_unused = true}))
+        say(gradient.defined() ? "result" : "no result", checksum(gradient));
+    });
   }
 
   std::mt19937 random_;
+  bool compares_modes_;
   std::string steps_, events_, error_;
   std::vector<Tensor> values_;
   std::vector<int> roots_;     // whose memory each lies in
@@ -305,7 +355,7 @@ const compiled_autograd::Options on_eager_executor{.executors = {"eager"}};
 int compare_modes(unsigned count, unsigned seed) {
   unsigned agree = 0;
   for (unsigned i = 0; i < count; ++i) {
-    HookProgram with_engine(seed * 1000003 + i), captured(seed * 1000003 + i);
+    HookProgram with_engine(seed * 1000003 + i, true), captured(seed * 1000003 + i, true);
     const std::string expected = with_engine.run();
     const auto scope = compiled_autograd::enable(on_eager_executor);
     const std::string found = captured.run();

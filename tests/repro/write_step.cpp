@@ -1,7 +1,5 @@
 // Writes a repro program for every fusion and every matrix product of a GPT's training step, and how long each took in the step, for
 // run_step.py.
-#include <time.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +9,9 @@
 #include <map>
 
 #include "calls/training_step.h"
+#include "examine/find_fusion.h"
+#include "runtime/execution_plan.h"
+#include "runtime/step_clock.h"
 
 using namespace fulgurite;
 using namespace fulgurite::test;
@@ -19,7 +20,7 @@ namespace {
 
 struct Options {
   StepOptions step;
-  int64_t runs = 6;
+  int64_t runs = 20;
   std::filesystem::path folder;
 };
 
@@ -50,30 +51,39 @@ bool is_product(const BoundSymbol& bound) {
   return std::ranges::any_of(names, [&](const char* name) { return bound.name() == name; });
 }
 
-// Of the process.
-double processor_microseconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_nsec) * 1e-3;
-}
-
-/// Least processor times of lines, by the value that they make first.
+/// Least times of the lines of what a function's last call ran, in its programs, over some steps.
 class LineTimes {
  public:
-  examine::Callbacks callbacks() {
-    return {.before = [this](const BoundSymbol&, const std::vector<Tensor>&) { start_ = processor_microseconds(); },
-            .after = [this](const BoundSymbol& bound, const std::vector<Tensor>&) {
-              const double time = processor_microseconds() - start_;
-              if (bound.outputs.empty() || !bound.outputs.read()[0].is_tensor()) return;
-              auto [entry, is_new] = least_.emplace(bound.outputs.read()[0].tensor().name, time);
-              entry->second = std::min(entry->second, time);
-            }};
+  explicit LineTimes(const Jitted& f) : programs_(examine::programs_of_last_call(f, "write_step")) {
+    for (size_t p = 0; p < programs_.size(); ++p) clocks_.push_back(std::make_shared<StepClock>());
   }
-  double of(const BoundSymbol& bound) const { return least_.at(bound.outputs.read()[0].tensor().name); }
+  void measure(const std::function<void()>& step) {
+    for (size_t p = 0; p < programs_.size(); ++p) programs_[p]->time_steps(clocks_[p]);
+    step();
+    for (size_t p = 0; p < programs_.size(); ++p) {
+      programs_[p]->time_steps(nullptr);
+      for (const StepClock::Run& run : clocks_[p]->take()) take(programs_[p]->plan(), run);
+    }
+  }
+  /// Microseconds.
+  double of(const BoundSymbol& bound) const { return 1e-3 * static_cast<double>(least_.at(bound.outputs.read()[0].tensor().name)); }
 
  private:
-  double start_ = 0;
-  std::map<std::string, double> least_;
+  void take(const ExecutionPlan& plan, const StepClock::Run& run) {
+    int64_t before = run.began;
+    for (size_t i = 0; i < run.done.size(); ++i) {
+      const BoundSymbol* const bound = plan.steps[i].bound;
+      if (bound && !bound->outputs.empty() && bound->outputs.read()[0].is_tensor()) {
+        auto [entry, is_new] = least_.emplace(bound->outputs.read()[0].tensor().name, run.done[i] - before);
+        entry->second = std::min(entry->second, run.done[i] - before);
+      }
+      before = run.done[i];
+    }
+  }
+
+  std::vector<std::shared_ptr<const Program>> programs_;
+  std::vector<std::shared_ptr<StepClock>> clocks_;
+  std::map<std::string, int64_t> least_;  // by the value that a line makes first
 };
 
 class Writer {
@@ -89,7 +99,7 @@ class Writer {
       if (!bound.is_fusion() && !is_product(bound)) continue;
       const std::string name = bound.is_fusion() ? bound.name() : "lines_" + std::to_string(i) + "_" + std::to_string(i + 1);
       const std::filesystem::path file = folder / (name + ".cpp");
-      std::ofstream(file) << (bound.is_fusion() ? examine::repro(f_, bound.name(), {.runs = 12}) : examine::repro(f_, i, i + 1, stage, {.runs = 12}));
+      std::ofstream(file) << (bound.is_fusion() ? examine::repro(f_, bound.name(), {.runs = 24}) : examine::repro(f_, i, i + 1, stage, {.runs = 24}));
       std::printf("%s\t%s\t%.1f\n", file.c_str(), bound.is_fusion() ? "fusion" : bound.name().c_str(), times_.of(bound));
     }
   }
@@ -108,9 +118,8 @@ int main(int count, char** arguments) {
   manual_seed(0);
   TrainingStep step(options.step);
   step.run();
-  LineTimes times;
-  const auto timed = examine::with_callbacks(step.function(), times.callbacks());
-  for (int64_t i = 0; i < options.runs; ++i) step.run(timed);
+  LineTimes times(step.function());
+  for (int64_t i = 0; i < options.runs; ++i) times.measure([&] { step.run(); });
   Writer writer(options, step.function(), times);
   writer.write(last_traces(step.function()).back(), examine::Stage::forward);
   if (options.step.is_divided) writer.write(last_backward_traces(step.function()).back(), examine::Stage::backward);

@@ -1,0 +1,59 @@
+#pragma once
+#include <functional>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <fulgurite/jit.h>
+#include <fulgurite/operators.h>
+
+namespace fulgurite {
+
+/// What a shared library offers to `fulgurite trace | examine | repro | explain NAME --library FILE`: a function with C linkage that says what
+/// is looked at, and how it is called.
+///
+///   extern "C" void block(fulgurite::ExportedFunction& exported) {
+///     exported.set(attention_block, fulgurite::randn({8, 64, 32}), weights);
+///   }
+///
+/// The library is linked with libfulgurite; the command gives it its own copy of it.
+class ExportedFunction {
+ public:
+  /// What it is jitted with, and whether a call is followed by the backward of its result's sum.
+  explicit ExportedFunction(JitOptions options = {}, bool runs_backward = false)
+      : options_(std::move(options)), runs_backward_(runs_backward) {}
+
+  /// A callable as jit() takes it, and the arguments of a call. Where its result is no tensor, and no tuple or pair with one in front, or needs
+  /// no gradient, there is no backward.
+  template <class F, class... A>
+  void set(F callable, A... arguments) {
+    const auto f = jit(std::move(callable), options_);
+    function_ = f;
+    call_ = [f, runs_backward = runs_backward_, arguments...] {
+      const auto result = f(arguments...);
+      if (runs_backward) run_backward(result);
+    };
+  }
+
+  /// None and empty before set().
+  const std::optional<Jitted>& function() const { return function_; }
+  const std::function<void()>& call() const { return call_; }
+
+ private:
+  template <class Result>
+  static void run_backward(const Result& result) {
+    if constexpr (std::is_same_v<Result, Tensor>) {
+      if (result.requires_grad()) sum(result).backward();
+    } else if constexpr (requires { std::get<0>(result); }) {
+      run_backward(std::get<0>(result));
+    }
+  }
+
+  JitOptions options_;
+  bool runs_backward_;
+  std::optional<Jitted> function_;
+  std::function<void()> call_;
+};
+
+}  // namespace fulgurite

@@ -1,0 +1,43 @@
+#pragma once
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+#include "compiled_autograd/effects.h"
+
+namespace fulgurite {
+
+/// A gradient on its way; undefined where there is none.
+struct RecordedGradient {
+  Tensor value;
+  Sources sources;
+  bool defined() const { return value.defined(); }
+};
+using RecordedGradients = std::vector<RecordedGradient>;
+
+/// Of what is there when either is.
+inline Sources either(const Sources& a, const Sources& b) {
+  if (a.empty() || b.empty()) return {};
+  Sources both;
+  std::ranges::set_union(a, b, std::back_inserter(both));
+  return both;
+}
+
+inline Sources any_of(const RecordedGradients& gradients) {
+  Sources all;
+  bool is_first = true;
+  for (const RecordedGradient& gradient : gradients) {
+    if (!gradient.defined()) continue;
+    all = is_first ? gradient.sources : either(all, gradient.sources);
+    is_first = false;
+  }
+  return all;
+}
+
+inline std::vector<Effect::Place> places_of(const RecordedGradients& gradients) {
+  std::vector<Effect::Place> out;
+  for (const RecordedGradient& gradient : gradients) out.push_back({gradient.defined(), gradient.sources});
+  return out;
+}
+
+}  // namespace fulgurite

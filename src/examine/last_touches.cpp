@@ -1,0 +1,69 @@
+#include "examine/last_touches.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "runtime/slot_layouts.h"
+
+namespace fulgurite::examine {
+
+namespace {
+
+constexpr int64_t most_cache_bytes = int64_t{256} << 20;
+constexpr int arena = -2;
+
+int64_t bytes_of(const SlotLayout& layout) {
+  int64_t bytes = size_of(layout.dtype);
+  for (size_t d = 0; d < layout.sizes.size(); ++d)
+    if (layout.strides[d] != 0 || layout.sizes[d] == 0) bytes *= layout.sizes[d];
+  return bytes;
+}
+
+}  // namespace
+
+ProgramMemory::ProgramMemory(const Program& program) {
+  const ExecutionPlan& plan = program.plan();
+  const std::vector<SlotLayout> layouts = slot_layouts(plan, program.last_inputs());
+  for (size_t i = 0; i < plan.slots.size(); ++i) {
+    const Slot& root = plan.slots[static_cast<size_t>(std::max(plan.slots[i].root, 0))];
+    MemoryPlace& place = places_.emplace_back();
+    place.bytes = bytes_of(layouts[i]);
+    if (plan.slots[i].root >= 0 && root.place == Place::arena) {
+      place.memory = arena;
+      place.begin = root.arena_offset;
+      place.end = place.begin + bytes_of(layouts[static_cast<size_t>(plan.slots[i].root)]);
+    } else {
+      // Of one allocation: who touches a part of it is taken to touch all.
+      place.memory = layouts[i].memory;
+      place.end = std::numeric_limits<int64_t>::max();
+    }
+  }
+  for (const Step& step : plan.steps) {
+    Touched& touched = touched_.emplace_back();
+    if (step.kind == Step::Kind::view || step.kind == Step::Kind::input_view) continue;
+    for (const int slot : step.operands)
+      if (std::ranges::find(touched.slots, slot) == touched.slots.end()) touched.slots.push_back(slot);
+    const bool writes_one = step.kind == Step::Kind::write || step.kind == Step::Kind::clone;
+    for (int k = 0; k < (writes_one ? 1 : step.result_count); ++k) touched.slots.push_back(step.result + k);
+    for (const int slot : touched.slots) touched.bytes += places_[static_cast<size_t>(slot)].bytes;
+  }
+}
+
+bool ProgramMemory::overlap(int slot, int other) const {
+  const MemoryPlace &a = places_[static_cast<size_t>(slot)], &b = places_[static_cast<size_t>(other)];
+  return a.memory == b.memory && a.memory != -1 && a.begin < b.end && b.begin < a.end;
+}
+
+int64_t ProgramMemory::moved_since(int slot, size_t step) const {
+  int64_t moved = 0;
+  for (size_t back = 1; back <= touched_.size(); ++back) {
+    const Touched& before = touched_[(step + touched_.size() - back) % touched_.size()];
+    moved += before.bytes;
+    if (std::ranges::any_of(before.slots, [&](int other) { return overlap(slot, other); }))
+      return std::max<int64_t>(0, moved - places_[static_cast<size_t>(slot)].bytes);
+    if (moved > most_cache_bytes) break;
+  }
+  return -1;
+}
+
+}  // namespace fulgurite::examine

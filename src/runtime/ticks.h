@@ -1,0 +1,27 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+
+namespace fulgurite {
+
+/// A clock that is read in a few nanoseconds, in units of its own: the processor's counter, where it has one.
+inline uint64_t ticks() {
+#if defined(__x86_64__)
+  return __builtin_ia32_rdtsc();
+#else
+  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+#endif
+}
+
+/// Measured now, in a millisecond.
+inline double microseconds_per_tick() {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  const uint64_t first = ticks();
+  Clock::time_point now;
+  do now = Clock::now();
+  while (now - start < std::chrono::milliseconds(1));
+  return std::chrono::duration<double, std::micro>(now - start).count() / static_cast<double>(ticks() - first);
+}
+
+}  // namespace fulgurite
