@@ -57,7 +57,7 @@ Tensor computation(Tensor t_0, Tensor t_1, Tensor t_2) {
   // t_0: "cpu f32[5, 37]"
   // t_1: "cpu f32[37]"
   // t_2: "cpu f32[37]"
-  auto [t6] = fusion0(t_0, t_1, t_2);  // t6: "cpu f32[5, 37]", fuser
+  auto [t6] = fusion0(t_0, t_1, t_2);
     // t0 = prims::mul(t_0, t_1)  // t0: "cpu f32[5, 37]"
     // t1 = prims::add(t0, t_2)  // t1: "cpu f32[5, 37]"
     // t6 = nn::gelu(t1)  // t6: "cpu f32[5, 37]"
@@ -85,7 +85,7 @@ def computation(t_0, t_1, t_2):
   # t_0: "cpu f32[5, 37]"
   # t_1: "cpu f32[37]"
   # t_2: "cpu f32[37]"
-  [t6] = fusion0(t_0, t_1, t_2)  # t6: "cpu f32[5, 37]", fuser
+  [t6] = fusion0(t_0, t_1, t_2)
     # t0 = prims.mul(t_0, t_1)  # t0: "cpu f32[5, 37]"
     # t1 = prims.add(t0, t_2)  # t1: "cpu f32[5, 37]"
     # t6 = torch.nn.functional.gelu(t1)  # t6: "cpu f32[5, 37]"
