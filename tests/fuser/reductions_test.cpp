@@ -26,22 +26,22 @@ extern "C" void fusion0(const Launch& launch, long first, long last) {
   for (Row row(launch, first); first < last; row.next(), ++first) {
     const auto* const g_row = row.of<const float>(0);
     const auto* const y_row = row.of<const float>(1);
-    const auto t4_row = row.result<float>(2);
-    Sum<Floats> t1_lanes;
+    const auto t6_row = row.result<float>(2);
+    Sum<Floats> t3_lanes;
     for (Columns c(launch); c.more(); c.next()) {
       const Floats g = load(g_row, c);
       const Floats y = load(y_row, c);
-      const Floats t0 = g * y;
-      t1_lanes.add(c, t0);
+      const Floats t2 = g * y;
+      t3_lanes.add(c, t2);
     }
-    const Floats t1 = t1_lanes.total();
+    const Floats t3 = t3_lanes.total();
     for (Columns c(launch); c.more(); c.next()) {
       const Floats g = load(g_row, c);
       const Floats y = load(y_row, c);
-      const Floats t2 = g - t1;
-      const Floats t3 = t2 * y;
-      const Floats t4 = t3 * 2.0f;
-      store(t4_row, c, t4);
+      const Floats t4 = g - t3;
+      const Floats t5 = t4 * y;
+      const Floats t6 = t5 * 2.0f;
+      store(t6_row, c, t6);
     }
   }
 }
