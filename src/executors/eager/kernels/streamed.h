@@ -13,8 +13,12 @@ inline bool is_streamed(const Tensor& result) {
 }
 
 FULGURITE_INLINE void stream(double* to, const Doubles& value) {
-  typedef double Part __attribute__((vector_size(part_bytes), aligned(8), may_alias));
-  for (int i = 0; i < lanes; i += part_bytes / 8) stream_part(to + i, *reinterpret_cast<const Part*>(value.lane + i));
+  typedef double Part __attribute__((vector_size(part_bytes)));
+  for (int i = 0; i < lanes; i += part_bytes / 8) {
+    Part part;
+    __builtin_memcpy(&part, value.lane + i, sizeof part);
+    stream_part(to + i, part);
+  }
 }
 /// As store_up_to, from element `at` on, a multiple of sixteen.
 template <class Element>
@@ -23,10 +27,11 @@ FULGURITE_INLINE void store_up_to(const ResultRow<Element>& row, int64_t at, con
   else store_up_to(row.first + at, value, count);
 }
 
-/// Asks for what follows in a row, mostly the next row: while a row's later passes run, the memory has nothing else to do.
+/// Asks for what lies some bytes behind an element. By default that is the next row, mostly: while a row's later passes run, the memory has
+/// nothing else to do.
 template <class Element>
-FULGURITE_INLINE void ask_ahead(const Element* at) {
-  __builtin_prefetch(reinterpret_cast<const char*>(at) + 4096);
+FULGURITE_INLINE void ask_ahead(const Element* at, int64_t bytes = 4096) {
+  __builtin_prefetch(reinterpret_cast<const char*>(at) + bytes);
 }
 
 }  // namespace fulgurite::FULGURITE_KERNELS
