@@ -106,9 +106,9 @@ using namespace fulgurite;
 Tensor computation(Tensor x, Tensor t_1) {
   // x: "cpu f32[3]"
   // t_1: "cpu f32[3]"
-  auto t0 = mul(x, t_1);  // t0: "cpu f32[3]"
-  auto t1 = add(t0, t_1);  // t1: "cpu f32[3]"
-  return t1;
+  auto t1 = mul(x, t_1);  // t1: "cpu f32[3]"
+  auto t2 = add(t1, t_1);  // t2: "cpu f32[3]"
+  return t2;
 }
 )");
 }
@@ -131,11 +131,11 @@ using namespace fulgurite;
 
 Tensor computation(Tensor x) {
   // x: "cpu f32[3]"
-  auto t0 = add(x, 1);  // t0: "cpu f32[3]"
-  auto t1 = mul(t0, 2);  // t1: "cpu f32[3]"
-  auto t2 = add(t1, 1);  // t2: "cpu f32[3]"
-  auto t3 = prims::copy_(t1, x);  // t3: "cpu f32[3]"
-  return t2;
+  auto t1 = add(x, 1);  // t1: "cpu f32[3]"
+  auto t2 = mul(t1, 2);  // t2: "cpu f32[3]"
+  auto t3 = add(t2, 1);  // t3: "cpu f32[3]"
+  auto t4 = prims::copy_(t2, x);  // t4: "cpu f32[3]"
+  return t3;
 }
 )");
 }
@@ -173,15 +173,15 @@ Tensor computation(Int i0, Tensor x, Tensor w) {
   // i0: "int 4"
   // x: "cpu f32[i0=4, 8]"
   // w: "cpu f32[16, 8]"
-  auto t0 = nn::linear(x, w, {});  // t0: "cpu f32[i0=4, 16]"
-  auto t5 = nn::gelu(t0);  // t5: "cpu f32[i0=4, 16]"
-    // t1 = prims::mul(t0, 0.7071067811865476)  // t1: "cpu f32[i0=4, 16]"
-    // t2 = prims::erf(t1)  // t2: "cpu f32[i0=4, 16]"
-    // t3 = prims::mul(t0, 0.5)  // t3: "cpu f32[i0=4, 16]"
-    // t4 = prims::add(t2, 1)  // t4: "cpu f32[i0=4, 16]"
-    // t5 = prims::mul(t3, t4)  // t5: "cpu f32[i0=4, 16]"
-  auto t6 = sum(t5, {1});  // t6: "cpu f32[i0=4]"
-  return t6;
+  auto t3 = nn::linear(x, w, {});  // t3: "cpu f32[i0=4, 16]"
+  auto t8 = nn::gelu(t3);  // t8: "cpu f32[i0=4, 16]"
+    // t4 = prims::mul(t3, 0.7071067811865476)  // t4: "cpu f32[i0=4, 16]"
+    // t5 = prims::erf(t4)  // t5: "cpu f32[i0=4, 16]"
+    // t6 = prims::mul(t3, 0.5)  // t6: "cpu f32[i0=4, 16]"
+    // t7 = prims::add(t5, 1)  // t7: "cpu f32[i0=4, 16]"
+    // t8 = prims::mul(t6, t7)  // t8: "cpu f32[i0=4, 16]"
+  auto t9 = sum(t8, {1});  // t9: "cpu f32[i0=4]"
+  return t9;
 }
 )");
 }
