@@ -77,7 +77,6 @@ inline bool is_fusion(const Step& step) {
   return (step.kind == Step::Kind::kernel || step.kind == Step::Kind::call) && step.bound->is_fusion();
 }
 
-
 /// Throws InternalError for a trace that cannot run: a symbol without an implementation, a value nobody makes.
 ExecutionPlan make_execution_plan(const Trace&);
 
