@@ -6,23 +6,13 @@
 namespace fg = fulgurite;
 
 int main() {
-  // Where the session has nvFuser: an executor whose fusions are printed as they are run, whatever the machine.
-  fg::FusionExecutor regions("regions");
-  regions.register_supported(*fg::find_symbol("var"));
-  regions.register_supported(*fg::find_symbol("add"));
-  regions.fuse = [](const fg::Region& region) {
-    return fg::Fusion{.run = [trace = region.trace](const std::vector<fg::Tensor>& inputs) { return fg::evaluate(trace, inputs); },
-                      .source = region.trace.python({.time = false, .source = false})};
-  };
-  fg::register_executor(regions);
-
   const auto func = fg::jit(
       [](fg::Tensor x) {
         auto t1 = fg::prims::var(x, {0, 1}, 1);
         auto t2 = fg::prims::add(t1, t1);
         return t2;
       },
-      {.executors = {"regions"}, .argument_names = {"x"}});
+      {.argument_names = {"x"}});
 
   auto x = fg::randn({512, 512});
 
