@@ -31,6 +31,20 @@ std::vector<Tensor> network_weights() {
   return {weight, bias};
 }
 
+// Of a random batch and the weights, all numbers one after another.
+template <class Loss>
+std::vector<float> gradients_of(int64_t batch, const std::vector<Tensor>& weights, const Loss& loss) {
+  manual_seed(batch);
+  const Tensor x = randn({batch, 5}).requires_grad_();
+  loss(x).backward();
+  std::vector<float> all;
+  for (const Tensor& t : {x, weights[0], weights[1]}) {
+    for (const float value : values(t.grad())) all.push_back(value);
+    t.set_grad({});
+  }
+  return all;
+}
+
 }  // namespace
 
 TEST("one capture serves sizes that change, 1 and 0 among them") {
@@ -50,17 +64,7 @@ TEST("one capture serves sizes that change, 1 and 0 among them") {
 
 TEST("forty batch sizes of a network need one capture, and give the engine's gradients") {
   const std::vector<Tensor> weights = network_weights();
-  const auto gradients = [&](int64_t batch) {
-    manual_seed(batch);
-    const Tensor x = randn({batch, 5}).requires_grad_();
-    network(x, weights).backward();
-    std::vector<float> all;
-    for (const Tensor& t : {x, weights[0], weights[1]}) {
-      for (const float value : values(t.grad())) all.push_back(value);
-      t.set_grad({});
-    }
-    return all;
-  };
+  const auto gradients = [&](int64_t batch) { return gradients_of(batch, weights, [&](Tensor x) { return network(x, weights); }); };
   compiled_autograd::reset();
   for (int64_t batch = 3; batch < 43; ++batch) {
     const std::vector<float> expected = gradients(batch);
@@ -157,16 +161,10 @@ TEST("forty batch sizes of a jitted function with symbols for sizes need one cap
   const auto f = jit([](Tensor x, Tensor weight, Tensor bias) { return tanh(nn::linear(x, weight, bias)) * x.size(0); },
                      {.cache = Cache::symbolic_values});
   const auto gradients = [&](int64_t batch) {
-    manual_seed(batch);
-    const Tensor x = randn({batch, 5}).requires_grad_();
-    const Tensor y = f(x, weights[0], weights[1]);
-    mean(y * y).backward();
-    std::vector<float> all;
-    for (const Tensor& t : {x, weights[0], weights[1]}) {
-      for (const float value : values(t.grad())) all.push_back(value);
-      t.set_grad({});
-    }
-    return all;
+    return gradients_of(batch, weights, [&](Tensor x) {
+      const Tensor y = f(x, weights[0], weights[1]);
+      return mean(y * y);
+    });
   };
   compiled_autograd::reset();
   for (int64_t batch = 7; batch < 47; ++batch) {

@@ -1,8 +1,10 @@
 // Writes at places of an input, as into a cache of keys: the program changes the input's own memory.
+#include <algorithm>
 #include <vector>
 
 #include <fulgurite/fulgurite.h>
 
+#include "runtime/execution_plan.h"
 #include "support/test.h"
 
 using namespace fulgurite;
@@ -17,6 +19,12 @@ Tensor append(Tensor cache, Tensor position, Tensor row) {
 }
 
 std::vector<double> elements(const Tensor& x) { return x.to(Dtype::f64).contiguous().to_vector<double>(); }
+
+/// Whether a program of f's last call makes a value in an input's memory.
+bool writes_straight(const Jitted& f) {
+  const ExecutionPlan plan = make_execution_plan(last_traces(f).back());
+  return std::ranges::any_of(plan.slots, [](const Slot& slot) { return slot.place == Place::input_memory; });
+}
 
 }  // namespace
 
@@ -36,6 +44,7 @@ TEST("a cache is written in place, wherever it lies") {
       expect(cache.data<float>() == memory);
     }
   }
+  expect(writes_straight(f));
   expect_equal(elements(whole.narrow(1, 3, 3).narrow(0, 0, 2)), std::vector<double>(6, 0.0));
 }
 
@@ -60,6 +69,7 @@ TEST("what is read of a cache before it is written stays what it was") {
   expect_equal(elements(cache), elements(expected));
   const Tensor places = tensor({1, 2});
   expect_equal(elements(g(cache, places)), elements(own_rows(expected, places)));
+  expect(!writes_straight(g), "rows that are read while others are written");
   expect_equal(elements(cache), elements(expected));
 }
 
@@ -84,6 +94,8 @@ TEST("sums at places, and single places, go into their input too") {
   expect_equal(elements(f(total, index, source)), std::vector<double>{0, 6, 0, 8});
   expect_equal(elements(f(total, index, source)), std::vector<double>{0, 12, 0, 16});
   expect_equal(elements(total), std::vector<double>{0, 6, 0, 8});
+  expect(writes_straight(f));
   g(total, index);
+  expect(writes_straight(g));
   expect_equal(elements(total), std::vector<double>{0, 7, 0, 7});
 }
