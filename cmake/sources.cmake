@@ -12,8 +12,9 @@ if(FULGURITE_SANITIZE)
   target_link_options(fulgurite_settings INTERFACE -fsanitize=${FULGURITE_SANITIZE})
 endif()
 
-# Half of what the compiler does for a short file is to read the standard library: it reads that once. Sanitized builds go without, so that a
-# file that lacks an include of its own is found, and with all warnings: from precompiled headers g++ 12 reports faults in std::string.
+# Half of what the compiler does for a short file is to read headers: the standard library's and those that most files of a target include
+# it reads once. Sanitized builds go without, so that a file that lacks an include of its own is found, and with all warnings: from precompiled
+# headers g++ 12 reports faults in std::string.
 set(fulgurite_standard_headers)
 if(NOT FULGURITE_SANITIZE)
   foreach(header algorithm array cstdint functional initializer_list map memory optional ostream set span string string_view tuple
@@ -21,9 +22,9 @@ if(NOT FULGURITE_SANITIZE)
     list(APPEND fulgurite_standard_headers <${header}>)
   endforeach()
 endif()
-function(precompile_standard_headers target)
+function(precompile_headers target)
   if(fulgurite_standard_headers)
-    target_precompile_headers(${target} PRIVATE ${fulgurite_standard_headers})
+    target_precompile_headers(${target} PRIVATE ${fulgurite_standard_headers} ${ARGN})
     target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>")
   endif()
 endfunction()
@@ -67,7 +68,8 @@ target_include_directories(fulgurite_objects
   PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
   PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(fulgurite_objects PRIVATE fulgurite_settings)
-precompile_standard_headers(fulgurite_objects)
+precompile_headers(fulgurite_objects <fulgurite/trace.h> <fulgurite/symbol.h> ${PROJECT_SOURCE_DIR}/src/support/text.h
+                   ${PROJECT_SOURCE_DIR}/src/tensor/tensor_impl.h ${PROJECT_SOURCE_DIR}/src/ops/rules.h)
 
 if(FULGURITE_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # At -O1 g++ contracts nothing to fused operations, and generated kernels give the bits of those that the library has.
@@ -88,7 +90,8 @@ function(add_kernel_variant name sources)
   # No fast-math: these two only say that nobody reads errno or the floating-point exception flags; values are the same.
   target_compile_options(fulgurite_kernels_${name} PRIVATE -fno-math-errno -fno-trapping-math -Wno-psabi ${ARGN})
   target_link_libraries(fulgurite_kernels_${name} PRIVATE fulgurite_settings)
-  precompile_standard_headers(fulgurite_kernels_${name})
+  precompile_headers(fulgurite_kernels_${name} ${PROJECT_SOURCE_DIR}/src/executors/eager/kernels.h
+                     ${PROJECT_SOURCE_DIR}/src/executors/eager/kernels/elements.h)
   list(APPEND fulgurite_kernel_objects $<TARGET_OBJECTS:fulgurite_kernels_${name}>)
   set(fulgurite_kernel_objects ${fulgurite_kernel_objects} PARENT_SCOPE)
 endfunction()

@@ -17,7 +17,9 @@ namespace fulgurite {
 /// Members are given in this order.
 struct BackwardOptions {
   std::optional<bool> retain_graph = {};  // as create_graph when not given
-  bool create_graph = false;              // the gradients can be differentiated again
+  /// The gradients can be differentiated again. One that is kept in a tensor (a leaf's, or with retain_grad) then refers to that tensor by its
+  /// graph, as in PyTorch: give the tensor another, `set_grad({})` or `zero_grad()`, or neither is freed.
+  bool create_graph = false;
   std::vector<Tensor> inputs = {};        // accumulate into these only; empty: into every leaf
 };
 

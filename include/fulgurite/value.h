@@ -94,9 +94,10 @@ class SharedShape {
   friend void release(const Record* record) {
     if (record->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete record;
   }
-  const Shape& sizes() const { return record_ ? record_->sizes : none; }
+  const Shape& sizes() const { return record_ ? record_->sizes : of_number(); }
 
-  static const Shape none;
+  // A function: what is data would be there twice in a program that has the library and loads another that is linked with it.
+  static const Shape& of_number();
   detail::Ref<const Record> record_;
 };
 

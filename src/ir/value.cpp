@@ -11,7 +11,10 @@
 
 namespace fulgurite {
 
-const Shape SharedShape::none;
+const Shape& SharedShape::of_number() {
+  static const Shape none;
+  return none;
+}
 
 /// What does not fit into a Value itself. A slice keeps its ends as three items.
 struct ValueObject : detail::Counted {

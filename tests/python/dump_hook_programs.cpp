@@ -53,6 +53,11 @@ class HookProgram {
     grow();
   }
 
+  // A retained gradient with a graph of its own refers to the tensor that has it.
+  ~HookProgram() {
+    for (const Tensor& value : values_) value.set_grad({});
+  }
+
   std::string run() {
     const int count = 6 + below(14);
     try {
