@@ -32,7 +32,8 @@ class LinesBefore {
     const auto& [described, tensors, others] = conditions;
     for (size_t i = 0; i < tensors.size(); ++i) {
       if (described[i].moved_since >= 0) touched_.push_back({tensors[i], described[i].moved_since});
-      const auto is_over_it = [&](const FusionInput& other) { return other.is_made && other.shares_with == described[i].name; };
+      const std::string& name = described[i].name;
+      const auto is_over_it = [&name](const FusionInput& other) { return other.is_made && other.shares_with == name; };
       if (std::ranges::any_of(described, is_over_it)) overwritten_.emplace_back(tensors[i], tensors[i].clone());
     }
     std::ranges::stable_sort(touched_, std::ranges::greater(), &Touched::moved_since);
