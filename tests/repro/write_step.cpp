@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <vector>
 
 #include "calls/training_step.h"
 #include "examine/find_fusion.h"
@@ -51,7 +52,7 @@ bool is_product(const BoundSymbol& bound) {
   return std::ranges::any_of(names, [&](const char* name) { return bound.name() == name; });
 }
 
-/// Least times of the lines of what a function's last call ran, in its programs, over some steps.
+/// Median times of the lines of what a function's last call ran, in its programs, over some steps.
 class LineTimes {
  public:
   explicit LineTimes(const Jitted& f) : programs_(examine::programs_of_last_call(f, "write_step")) {
@@ -66,24 +67,27 @@ class LineTimes {
     }
   }
   /// Microseconds.
-  double of(const BoundSymbol& bound) const { return 1e-3 * static_cast<double>(least_.at(bound.outputs.read()[0].tensor().name)); }
+  double of(const BoundSymbol& bound) const {
+    std::vector<int64_t> times = times_.at(bound.outputs.read()[0].tensor().name);
+    const auto middle = times.begin() + static_cast<int64_t>(times.size() / 2);
+    std::nth_element(times.begin(), middle, times.end());
+    return 1e-3 * static_cast<double>(*middle);
+  }
 
  private:
   void take(const ExecutionPlan& plan, const StepClock::Run& run) {
     int64_t before = run.began;
     for (size_t i = 0; i < run.done.size(); ++i) {
       const BoundSymbol* const bound = plan.steps[i].bound;
-      if (bound && !bound->outputs.empty() && bound->outputs.read()[0].is_tensor()) {
-        auto [entry, is_new] = least_.emplace(bound->outputs.read()[0].tensor().name, run.done[i] - before);
-        entry->second = std::min(entry->second, run.done[i] - before);
-      }
+      if (bound && !bound->outputs.empty() && bound->outputs.read()[0].is_tensor())
+        times_[bound->outputs.read()[0].tensor().name].push_back(run.done[i] - before);
       before = run.done[i];
     }
   }
 
   std::vector<std::shared_ptr<const Program>> programs_;
   std::vector<std::shared_ptr<StepClock>> clocks_;
-  std::map<std::string, int64_t> least_;  // by the value that a line makes first
+  std::map<std::string, std::vector<int64_t>> times_;  // nanoseconds, by the value that a line makes first
 };
 
 class Writer {
