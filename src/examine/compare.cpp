@@ -7,6 +7,7 @@
 
 #include <fulgurite/repro.h>
 
+#include "examine/quantile.h"
 #include "executors/eager/copy.h"
 #include "ir/trace_values.h"
 #include "pipeline/compare_tensors.h"
@@ -92,13 +93,6 @@ class LinesBefore {
   std::atomic<int64_t> read_ = 0;
 };
 
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
-
 // Says how a result compares; whether it agrees.
 bool print_result(size_t number, const Tensor& actual, const Tensor& expected, const Tolerance& tolerance) {
   std::printf("  result %zu: ", number);
@@ -142,7 +136,8 @@ int compare(const std::string& title, const Side& subject, const Side& reference
   }
   if (runs > 0) {
     const double own = median(times), eager = median(reference_times);
-    std::printf("  %.1f us, at best %.1f; eager %.1f us (%.2f times as long)\n", own, *std::ranges::min_element(times), eager, eager / own);
+    std::printf("  %.1f us (a quarter of the runs within %.1f, the best %.1f); eager %.1f us (%.2f times as long)\n", own, quantile(times, 0.25),
+                quantile(times, 0), eager, eager / own);
   }
   std::printf("%s\n", agrees ? "agrees" : "differs");
   return agrees ? 0 : 1;

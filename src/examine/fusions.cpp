@@ -7,22 +7,13 @@
 
 #include "examine/find_fusion.h"
 #include "examine/profile_lines.h"
+#include "examine/quantile.h"
 #include "ir/print_common.h"
 #include "pipeline/slice.h"
 #include "runtime/execution_plan.h"
 #include "support/text.h"
 
 namespace fulgurite::examine {
-
-namespace {
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
-
-}  // namespace
 
 std::vector<BoundSymbol> get_fusion_symbols(const Trace& trace) {
   std::vector<BoundSymbol> out;

@@ -6,6 +6,7 @@
 
 #include "examine/find_fusion.h"
 #include "examine/profile_lines.h"
+#include "examine/quantile.h"
 #include "ir/source_lines.h"
 #include "ir/trace_values.h"
 #include "jit/jit_state.h"
@@ -48,12 +49,6 @@ struct TimedStep {
   std::vector<std::deque<StepClock::Run>> runs;  // of each program
   int64_t nanoseconds() const { return end - begin; }
 };
-
-double median_microseconds(std::vector<int64_t> nanoseconds) {
-  const auto middle = nanoseconds.begin() + static_cast<std::ptrdiff_t>(nanoseconds.size() / 2);
-  std::ranges::nth_element(nanoseconds, middle);
-  return 1e-3 * static_cast<double>(*middle);
-}
 
 void add_step(const TimedStep& step, const std::vector<DescribedProgram>& described, Report& report) {
   for (size_t p = 0; p < described.size(); ++p) {
@@ -177,7 +172,7 @@ Report profile_step(const Jitted& f, const std::function<void()>& step, const Pr
     report.parts.push_back(described.back().part);
   }
   report.step = 1e-3 * static_cast<double>(middle->nanoseconds());
-  report.plain_step = median_microseconds(plain_totals);
+  report.plain_step = 1e-3 * median({plain_totals.begin(), plain_totals.end()});
   report.least_step = 1e-3 * static_cast<double>(*std::ranges::min_element(timed_totals));
   report.least_plain_step = 1e-3 * static_cast<double>(*std::ranges::min_element(plain_totals));
   report.steps = static_cast<int>(timed.size());

@@ -11,6 +11,7 @@
 
 #include "calls/training_step.h"
 #include "examine/find_fusion.h"
+#include "examine/quantile.h"
 #include "runtime/execution_plan.h"
 #include "runtime/step_clock.h"
 
@@ -52,7 +53,7 @@ bool is_product(const BoundSymbol& bound) {
   return std::ranges::any_of(names, [&](const char* name) { return bound.name() == name; });
 }
 
-/// Median times of the lines of what a function's last call ran, in its programs, over some steps.
+/// How long a quarter of the runs takes at most, for the lines of what a function's last call ran, in its programs, over some steps.
 class LineTimes {
  public:
   explicit LineTimes(const Jitted& f) : programs_(examine::programs_of_last_call(f, "write_step")) {
@@ -68,10 +69,7 @@ class LineTimes {
   }
   /// Microseconds.
   double of(const BoundSymbol& bound) const {
-    std::vector<int64_t> times = times_.at(bound.outputs.read()[0].tensor().name);
-    const auto middle = times.begin() + static_cast<int64_t>(times.size() / 2);
-    std::nth_element(times.begin(), middle, times.end());
-    return 1e-3 * static_cast<double>(*middle);
+    return examine::quantile(times_.at(bound.outputs.read()[0].tensor().name), 0.25);
   }
 
  private:
@@ -80,14 +78,14 @@ class LineTimes {
     for (size_t i = 0; i < run.done.size(); ++i) {
       const BoundSymbol* const bound = plan.steps[i].bound;
       if (bound && !bound->outputs.empty() && bound->outputs.read()[0].is_tensor())
-        times_[bound->outputs.read()[0].tensor().name].push_back(run.done[i] - before);
+        times_[bound->outputs.read()[0].tensor().name].push_back(1e-3 * static_cast<double>(run.done[i] - before));
       before = run.done[i];
     }
   }
 
   std::vector<std::shared_ptr<const Program>> programs_;
   std::vector<std::shared_ptr<StepClock>> clocks_;
-  std::map<std::string, std::vector<int64_t>> times_;  // nanoseconds, by the value that a line makes first
+  std::map<std::string, std::vector<double>> times_;  // microseconds, by the value that a line makes first
 };
 
 class Writer {
