@@ -49,41 +49,91 @@ class BackwardWorker {
     pack_pairs(key, call_.key.row, call_.key.column, s_.keys, s_.features, keys_.data());
     std::fill_n(dkey_.data(), s_.keys * width_, 0.f);
     std::fill_n(dvalue_.data(), s_.keys * value_width_, 0.f);
+    const ResultRows<BFloat16> key_slopes(results_[1], key_matrix, s_.key_heads, s_.keys, s_.features);
+    const ResultRows<BFloat16> value_slopes(results_[2], key_matrix, s_.key_heads, s_.keys, s_.value_features);
     for (int64_t member = 0; member < s_.group; ++member) {
       matrix_ = key_matrix * s_.group + member;
-      for (int64_t i = 0; i < s_.queries; i += query_block_) block_of_queries(i, std::min(query_block_, s_.queries - i));
+      for (int64_t i = 0; i < s_.queries; i += query_block_) block_of_queries(i, std::min(query_block_, s_.queries - i), key_slopes, value_slopes);
     }
-    write({results_[1], key_matrix, s_.key_heads, s_.keys, s_.features}, dkey_.data(), width_, 0, s_.keys, s_.features);
-    write({results_[2], key_matrix, s_.key_heads, s_.keys, s_.value_features}, dvalue_.data(), value_width_, 0, s_.keys,
-          s_.value_features);
+    write(key_slopes, dkey_.data(), width_, 0, s_.keys, s_.features);
+    write(value_slopes, dvalue_.data(), value_width_, 0, s_.keys, s_.value_features);
   }
 
  private:
   void write(const ResultRows<BFloat16>& to, const float* from, int64_t width, int64_t first, int64_t rows, int64_t columns) {
     for (int64_t r = 0; r < rows; ++r) narrow_row(from + r * width, to.first + (first + r) * to.stride, columns);
   }
+  // Bring rows into the cache that are written, or read, soon: they lie too far apart for the processor to guess the next.
+  static constexpr int64_t line = 64 / sizeof(BFloat16);
+  static void ask_for(const ResultRows<BFloat16>& to, int64_t first, int64_t rows, int64_t columns) {
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t j = 0; j < columns; j += line) __builtin_prefetch(to.first + (first + r) * to.stride + j, 1);
+  }
+  static void ask_for(const AttentionOperand& operand, const BFloat16* matrix, int64_t first, int64_t rows, int64_t columns) {
+    for (int64_t r = first; r < first + rows; ++r)
+      for (int64_t j = 0; j < columns; j += line) __builtin_prefetch(matrix + r * operand.row + j * operand.column);
+  }
+  // The rows that come after a block: of its queries' matrix, or of the next one, with the keys that this one has.
+  struct NextRows {
+    const BFloat16 *query, *grad, *key = nullptr, *value = nullptr;
+    int64_t queries, keys_for_two = 0;
+  };
+  NextRows after(int64_t first, int64_t rows) const {
+    const int64_t next = first + rows;
+    if (next < s_.queries)
+      return {call_.query.matrix<BFloat16>(matrix_, s_.batch) + next * call_.query.row,
+              call_.grad.matrix<BFloat16>(matrix_, s_.batch) + next * call_.grad.row, nullptr, nullptr, s_.queries - next};
+    const int64_t matrix = std::min(matrix_ + 1, s_.matrices - 1), keys = matrix / s_.group;
+    NextRows found{call_.query.matrix<BFloat16>(matrix, s_.batch), call_.grad.matrix<BFloat16>(matrix, s_.batch), nullptr, nullptr, s_.queries};
+    if (matrix % s_.group != 0) return found;
+    found.key = call_.key.matrix<BFloat16>(keys, s_.key_batch);
+    found.value = call_.value.matrix<BFloat16>(keys, s_.key_batch);
+    found.keys_for_two = (s_.keys * 2 + rows - 1) / rows;
+    return found;
+  }
+  void ask_for(const NextRows& next, int64_t r) const {
+    const int64_t count = std::clamp<int64_t>(next.queries - r, 0, 2);
+    ask_for(call_.query, next.query, r, count, s_.features);
+    ask_for(call_.grad, next.grad, r, count, s_.value_features);
+    const int64_t key = r / 2 * next.keys_for_two, keys = std::clamp<int64_t>(s_.keys - key, 0, next.keys_for_two);
+    ask_for(call_.key, next.key, key, keys, s_.features);
+    ask_for(call_.value, next.value, key, keys, s_.value_features);
+  }
 
-  void block_of_queries(int64_t first, int64_t rows) {
+  void block_of_queries(int64_t first, int64_t rows, const ResultRows<BFloat16>& key_slopes, const ResultRows<BFloat16>& value_slopes) {
     const BFloat16* query = call_.query.matrix<BFloat16>(matrix_, s_.batch) + first * call_.query.row;
     const BFloat16* grad = call_.grad.matrix<BFloat16>(matrix_, s_.batch) + first * call_.grad.row;
+    logarithms_ = call_.logsumexp.matrix<float>(matrix_, s_.batch);
     const PairRows query_rows(query, call_.query.row, call_.query.column, rows, s_.features, query_rows_.data());
     const PairRows grad_rows(grad, call_.grad.row, call_.grad.column, rows, s_.value_features, grad_rows_.data());
     pack_pairs(query, call_.query.row, call_.query.column, rows, s_.features, queries_.data());
     pack_pairs(grad, call_.grad.row, call_.grad.column, rows, s_.value_features, grads_.data());
 
+    const ResultRows<BFloat16> query_slopes(results_[0], matrix_, s_.heads, s_.queries, s_.features);
+    ask_for(query_slopes, first, rows, s_.features);
     const int64_t key_count = call_.seen_by(first + rows - 1);
     multiply_by_keys(first, rows, pairs_of(s_.features), query_rows, keys_turned_, probabilities_);
     multiply_by_keys(first, rows, pairs_of(s_.value_features), grad_rows, values_turned_, slopes_);
-    for (int64_t r = 0; r < rows; r += 2) slopes_of_rows(first, r, rows - r, whole_lanes(tile_end(first, r, rows)));
+    const NextRows next = after(first, rows);
+    for (int64_t r = 0; r < rows; r += 2) {
+      ask_for(next, r);
+      slopes_of_rows(first, r, rows - r, whole_lanes(tile_end(first, r, rows)));
+    }
     for (int64_t r = 0; r < rows; r += tile_rows) {
       const int64_t count = std::min<int64_t>(tile_rows, rows - r);
       multiply_rows<float, false>(count, s_.features, pairs_of(tile_end(first, r, rows)), slope_rows_.data() + r * stride_ / 2,
                                   stride_ / 2, PanelOperand<Pair>{keys_.data(), panel, panel * pairs_of(s_.keys)},
                                   dquery_.data() + r * width_, width_, false);
     }
-    for (int64_t k = 0; k < key_count; k += tile_rows)
-      gather_keys(first, rows, k, std::min<int64_t>(tile_rows, key_count - k));
-    write({results_[0], matrix_, s_.heads, s_.queries, s_.features}, dquery_.data(), width_, first, rows, s_.features);
+    for (int64_t k = 0; k < key_count; k += tile_rows) {
+      const int64_t count = std::min<int64_t>(tile_rows, key_count - k);
+      if (first + rows == s_.queries) {
+        ask_for(key_slopes, k, count, s_.features);
+        ask_for(value_slopes, k, count, s_.value_features);
+      }
+      gather_keys(first, rows, k, count);
+    }
+    write(query_slopes, dquery_.data(), width_, first, rows, s_.features);
   }
 
   /// How many keys the last query of the tile sees that row r of the block is in.
@@ -109,7 +159,7 @@ class BackwardWorker {
     float* scores;
     const float* cotangents;
     int64_t seen;
-    Floats offset, along{0.f}, references{-infinite<float>}, reference{0.f}, mean{0.f};
+    Floats offset, along{0.f}, largest{0.f}, reference{0.f}, mean{0.f};
   };
   Row row_at(int64_t query, int64_t r, bool is_there) {
     Row row{probabilities_.data() + r * stride_, slopes_.data() + r * stride_, 0, Floats(0.f)};
@@ -117,36 +167,51 @@ class BackwardWorker {
     row.seen = call_.seen_by(query);
     if (call_.mask) mask_row(*call_.mask, matrix_, s_.batch, query, 0, row.seen, added_.data());
     form_.finish(row.scores, call_.mask ? added_.data() : nullptr, row.seen);
-    const float logarithm = call_.logsumexp.matrix<float>(matrix_, s_.batch)[query * call_.logsumexp.row];
+    const float logarithm = logarithms_[query * call_.logsumexp.row];
     if (logarithm != -infinite<float>) row.offset = Floats(logarithm * -1.44269504088896341f);
     return row;
   }
-  // Everything is relative to the key of the largest weight, where one has most of it: that one's difference is zero and not
-  // merely small.
+  /// What is seen of sixteen keys. `is_whole`: all of them.
+  template <bool is_whole>
+  FULGURITE_INLINE Floats seen_of(const Row& row, int64_t j, const Floats& x) {
+    if constexpr (is_whole) return x;
+    else return keep(first_of(row.seen - j), x);
+  }
+  template <bool is_whole>
   FULGURITE_INLINE Floats probabilities(Row& row, int64_t j, const Floats& factor) {
-    const __mmask16 mask = first_of(row.seen - j);
-    const Floats value = keep(mask, exp2_of_small(multiply_add(load(row.scores + j), factor, row.offset)));
-    const Floats cotangent = keep(mask, load(row.cotangents + j));
+    const Floats value = seen_of<is_whole>(row, j, exp2_of_small(multiply_add(load(row.scores + j), factor, row.offset)));
+    const Floats cotangent = seen_of<is_whole>(row, j, load(row.cotangents + j));
     row.along = multiply_add(value, cotangent, row.along);
-    row.references = greater_or_second(where_most(value, cotangent), row.references);
+    row.largest = greater_or_second(value, row.largest);
     store(row.scores + j, value);
     return value;
   }
-  void find_mean(Row& row) {
-    const float found = maximum_of_lanes(row.references);
-    if (found != -infinite<float>) {
-      row.reference = Floats(found);
-      row.along = Floats(0.f);
+  // Everything is relative to the key of the largest weight, where one has most of it: that one's difference is zero and not
+  // merely small.
+  static void find_mean(Row& row) {
+    if (any(row.largest > Floats(0.5f))) {
+      Floats references(-infinite<float>);
       for (int64_t j = 0; j < row.seen; j += lanes) {
-        const Floats difference = keep(first_of(row.seen - j), load(row.cotangents + j) - row.reference);
-        row.along = multiply_add(load(row.scores + j), difference, row.along);
+        const Floats cotangent = keep(first_of(row.seen - j), load(row.cotangents + j));
+        references = greater_or_second(where_most(load(row.scores + j), cotangent), references);
       }
+      const float found = maximum_of_lanes(references);
+      if (found != -infinite<float>) relate_to(row, Floats(found));
     }
     row.mean = Floats(sum_of_lanes(row.along));
   }
+  static void relate_to(Row& row, const Floats& reference) {
+    row.reference = reference;
+    row.along = Floats(0.f);
+    for (int64_t j = 0; j < row.seen; j += lanes) {
+      const Floats difference = keep(first_of(row.seen - j), load(row.cotangents + j) - reference);
+      row.along = multiply_add(load(row.scores + j), difference, row.along);
+    }
+  }
+  template <bool is_whole>
   FULGURITE_INLINE Floats slopes(const Row& row, int64_t j, const Floats& scale) {
     const Floats centered = (load(row.cotangents + j) - row.reference) - row.mean;
-    return keep(first_of(row.seen - j), load(row.scores + j) * centered * scale);
+    return seen_of<is_whole>(row, j, load(row.scores + j) * centered * scale);
   }
 
   // Makes two rows of scores into probabilities, and the probabilities' cotangents into those of the products.
@@ -156,18 +221,23 @@ class BackwardWorker {
     Pair* const probability_pairs = probability_pairs_.data() + r / 2 * stride_;
     Pair* const slope_pairs = slope_pairs_.data() + r / 2 * stride_;
     BFloat16* const rows = reinterpret_cast<BFloat16*>(slope_rows_.data()) + r * stride_;
-    for (int64_t j = 0; j < width; j += lanes) {
-      const Floats a = probabilities(upper, j, factor), b = probabilities(lower, j, factor);
+    const auto weigh = [&]<bool is_whole>(std::bool_constant<is_whole>, int64_t j) __attribute__((always_inline)) {
+      const Floats a = probabilities<is_whole>(upper, j, factor), b = probabilities<is_whole>(lower, j, factor);
       store_pairs(probability_pairs + j, narrow_rows(a, b));
-    }
-    find_mean(upper);
-    find_mean(lower);
-    for (int64_t j = 0; j < width; j += lanes) {
-      const __m512i both = narrow_rows(slopes(upper, j, scale), slopes(lower, j, scale));
+    };
+    const auto slope = [&]<bool is_whole>(std::bool_constant<is_whole>, int64_t j) __attribute__((always_inline)) {
+      const __m512i both = narrow_rows(slopes<is_whole>(upper, j, scale), slopes<is_whole>(lower, j, scale));
       store_pairs(slope_pairs + j, both);
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(rows + j), _mm512_castsi512_si256(both));
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(rows + stride_ + j), _mm512_extracti64x4_epi64(both, 1));
-    }
+    };
+    const int64_t whole = std::min(upper.seen, lower.seen) / lanes * lanes;
+    for (int64_t j = 0; j < whole; j += lanes) weigh(std::true_type(), j);
+    for (int64_t j = whole; j < width; j += lanes) weigh(std::false_type(), j);
+    find_mean(upper);
+    find_mean(lower);
+    for (int64_t j = 0; j < whole; j += lanes) slope(std::true_type(), j);
+    for (int64_t j = whole; j < width; j += lanes) slope(std::false_type(), j);
   }
 
   // What some keys and values get from a block of queries.
@@ -188,6 +258,7 @@ class BackwardWorker {
   const AttentionSizes& s_;
   std::span<const Tensor> results_;
   Scores<float> form_;
+  const float* logarithms_ = nullptr;
   int64_t matrix_ = 0, width_, value_width_, query_block_, stride_;
   Scratch<Pair> keys_turned_, values_turned_, keys_, queries_, grads_, query_rows_, grad_rows_, probability_pairs_,
       slope_pairs_, slope_rows_;
