@@ -105,7 +105,8 @@ class Pieces {
     const std::map<std::string, Tensor> whole = examine::run_lines(step_, inputs_, executors);
     results_ = same_ = rounded_ = conditioned_ = differ_ = 0;
     farthest_ = 0;
-    for (const auto& [first, last] : cuts_) {
+    for (const auto& cut : cuts_) {
+      const auto first = cut.first, last = cut.second;
       const Trace piece = examine::slice(step_, first, last);
       std::vector<Tensor> given, wanted;
       for (const Value& arg : piece.args) given.push_back(whole.at(arg.tensor().name));
