@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "examine/find_fusion.h"
 #include "runtime/slot_layouts.h"
 
 namespace fulgurite::examine {
@@ -45,6 +46,7 @@ ProgramMemory::ProgramMemory(const Program& program) {
       if (std::ranges::find(touched.slots, slot) == touched.slots.end()) touched.slots.push_back(slot);
     const bool writes_one = step.kind == Step::Kind::write || step.kind == Step::Kind::clone;
     for (int k = 0; k < (writes_one ? 1 : step.result_count); ++k) touched.slots.push_back(step.result + k);
+    if (step.bound) touched.operations = operation_count(*step.bound);
     for (const int slot : touched.slots) touched.bytes += places_[static_cast<size_t>(slot)].bytes;
   }
 }
@@ -54,16 +56,17 @@ bool ProgramMemory::overlap(int slot, int other) const {
   return a.memory == b.memory && a.memory != -1 && a.begin < b.end && b.begin < a.end;
 }
 
-int64_t ProgramMemory::moved_since(int slot, size_t step) const {
-  int64_t moved = 0;
+ProgramMemory::Between ProgramMemory::since_touched(int slot, size_t step) const {
+  int64_t moved = 0, operations = 0;
   for (size_t back = 1; back <= touched_.size(); ++back) {
     const Touched& before = touched_[(step + touched_.size() - back) % touched_.size()];
     moved += before.bytes;
+    operations += before.operations;
     if (std::ranges::any_of(before.slots, [&](int other) { return overlap(slot, other); }))
-      return std::max<int64_t>(0, moved - places_[static_cast<size_t>(slot)].bytes);
+      return {std::max<int64_t>(0, moved - places_[static_cast<size_t>(slot)].bytes), operations};
     if (moved > most_cache_bytes) break;
   }
-  return -1;
+  return {};
 }
 
 }  // namespace fulgurite::examine
