@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "examine/find_fusion.h"
 #include "runtime/slot_layouts.h"
@@ -47,7 +48,6 @@ ProgramMemory::ProgramMemory(const Program& program) {
     const bool writes_one = step.kind == Step::Kind::write || step.kind == Step::Kind::clone;
     for (int k = 0; k < (writes_one ? 1 : step.result_count); ++k) touched.slots.push_back(step.result + k);
     if (step.bound) touched.operations = operation_count(*step.bound);
-    for (const int slot : touched.slots) touched.bytes += places_[static_cast<size_t>(slot)].bytes;
   }
 }
 
@@ -56,15 +56,45 @@ bool ProgramMemory::overlap(int slot, int other) const {
   return a.memory == b.memory && a.memory != -1 && a.begin < b.end && b.begin < a.end;
 }
 
+// Memory that was touched, each byte once: what is touched again is in the caches already.
+class ProgramMemory::Distinct {
+ public:
+  void add(const MemoryPlace& place) {
+    if (place.memory != arena) {
+      int64_t& known = others_[place.memory];
+      bytes_ += std::max<int64_t>(0, place.bytes - known);
+      known = std::max(known, place.bytes);
+      return;
+    }
+    int64_t begin = place.begin, end = place.begin + place.bytes;
+    auto at = ranges_.lower_bound(begin);
+    if (at != ranges_.begin() && std::prev(at)->second >= begin) --at;
+    for (; at != ranges_.end() && at->first <= end; at = ranges_.erase(at)) {
+      begin = std::min(begin, at->first);
+      end = std::max(end, at->second);
+      bytes_ -= at->second - at->first;
+    }
+    ranges_[begin] = end;
+    bytes_ += end - begin;
+  }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  std::map<int64_t, int64_t> ranges_;  // of the arena: where they begin and end, none touching another
+  std::map<int, int64_t> others_;
+  int64_t bytes_ = 0;
+};
+
 ProgramMemory::Between ProgramMemory::since_touched(int slot, size_t step) const {
-  int64_t moved = 0, operations = 0;
+  Distinct moved;
+  int64_t operations = 0;
   for (size_t back = 1; back <= touched_.size(); ++back) {
     const Touched& before = touched_[(step + touched_.size() - back) % touched_.size()];
-    moved += before.bytes;
-    operations += before.operations;
+    for (const int other : before.slots) moved.add(places_[static_cast<size_t>(other)]);
     if (std::ranges::any_of(before.slots, [&](int other) { return overlap(slot, other); }))
-      return {std::max<int64_t>(0, moved - places_[static_cast<size_t>(slot)].bytes), operations};
-    if (moved > most_cache_bytes) break;
+      return {std::max<int64_t>(0, moved.bytes() - places_[static_cast<size_t>(slot)].bytes), operations + before.operations / 2};
+    operations += before.operations;
+    if (moved.bytes() > most_cache_bytes) break;
   }
   return {};
 }

@@ -18,8 +18,8 @@ class ProgramMemory {
   int64_t begin(int slot) const { return places_[static_cast<size_t>(slot)].begin; }
   /// What steps did between the last one before a step that touched some memory and that step.
   struct Between {
-    int64_t moved = -1;      // bytes, that memory not counted; -1 where it was more than any cache holds, or nobody knows
-    int64_t operations = 0;  // floating operations, with those of the one that touched it
+    int64_t moved = -1;      // bytes that they touched, each once, that memory not counted; -1 where it was more than any cache holds, or nobody knows
+    int64_t operations = 0;  // floating operations, with half of those of the one that touched it bit by bit
   };
   /// For a slot's memory; the steps before the first are the last of the run before.
   Between since_touched(int slot, size_t step) const;
@@ -32,8 +32,9 @@ class ProgramMemory {
   };
   struct Touched {
     std::vector<int> slots;
-    int64_t bytes = 0, operations = 0;
+    int64_t operations = 0;
   };
+  class Distinct;
   std::vector<MemoryPlace> places_;  // by slot
   std::vector<Touched> touched_;     // by step
 };
