@@ -69,7 +69,6 @@ struct FusionInput {
   // In a repro program:
   bool is_made = false;            // a result, whose elements nobody gives
   int64_t moved_since = -1;        // bytes that lines moved between the last that touched its memory and the program's; -1: nobody knows
-  int64_t operations_since = 0;    // floating operations of the lines in between, and half of that last one's
 };
 /// The names of the fusions that the last call ran, of its forward and then of its backward.
 std::vector<std::string> fusion_names(const Jitted&);

@@ -26,13 +26,13 @@ double microseconds_of(const Side& run, const std::vector<Tensor>& tensors) {
 }
 
 /// Leaves the caches as the lines before a line of a program leave them: what was touched long ago is not in them, and since each tensor was
-/// touched other lines have moved as much, and computed as long, as is described: a cache that cores share is taken by the others in the time.
+/// touched other lines have moved as much as is described.
 class LinesBefore {
  public:
   explicit LinesBefore(const Conditions& conditions) : memory_(cache_bytes(), 0) {
     const auto& [described, tensors, others] = conditions;
     for (size_t i = 0; i < tensors.size(); ++i) {
-      if (described[i].moved_since >= 0) touched_.push_back({tensors[i], described[i].moved_since, described[i].operations_since});
+      if (described[i].moved_since >= 0) touched_.push_back({tensors[i], described[i].moved_since});
       const std::string& name = described[i].name;
       const auto is_over_it = [&name](const FusionInput& other) { return other.is_made && other.shares_with == name; };
       if (std::ranges::any_of(described, is_over_it)) overwritten_.emplace_back(tensors[i], tensors[i].clone());
@@ -51,7 +51,6 @@ class LinesBefore {
       touch(static_cast<char*>(storage.data), storage.bytes, false);
       const bool is_last = i + 1 == touched_.size();
       const int64_t next = is_last ? 0 : touched_[i + 1].moved_since + touched_[i + 1].tensor.impl()->storage->bytes;
-      compute_other(touched_[i].operations_since - (is_last ? 0 : touched_[i + 1].operations_since));
       move_other(touched_[i].moved_since - next);
     }
   }
@@ -59,7 +58,7 @@ class LinesBefore {
  private:
   struct Touched {
     Tensor tensor;
-    int64_t moved_since, operations_since;
+    int64_t moved_since;
   };
   static constexpr int64_t line = 64;
 
@@ -85,13 +84,6 @@ class LinesBefore {
       at_ = (at_ + part) % static_cast<int64_t>(memory_.size());
       bytes -= part;
     }
-  }
-
-  // For about as long as products take a core; after some milliseconds the others have taken all that they will.
-  static void compute_other(int64_t operations) {
-    constexpr int64_t in_a_nanosecond = 200, most_nanoseconds = 8'000'000;
-    const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(std::min(operations / in_a_nanosecond, most_nanoseconds));
-    while (std::chrono::steady_clock::now() < end) {}
   }
 
   std::vector<Touched> touched_;

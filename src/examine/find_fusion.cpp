@@ -104,12 +104,12 @@ FusionTensors tensors_of(const FoundFusion& found) {
   });
   const ProgramMemory lies(*found.program);
   const auto place = static_cast<size_t>(step - plan.steps.begin());
-  for (size_t i = 0; i < out.inputs.size(); ++i) take(out.inputs[i], lies.since_touched(step->operands[i], place));
+  for (size_t i = 0; i < out.inputs.size(); ++i) out.inputs[i].moved_since = lies.moved_since(step->operands[i], place);
   for (int k = 0; k < step->result_count; ++k) {
     const int slot = step->result + k;
     FusionInput& output = out.outputs.emplace_back(described(found.bound->outputs.read()[static_cast<size_t>(k)].tensor(), layout_of(layouts, slot)));
     output.is_made = true;
-    take(output, lies.since_touched(slot, place));
+    output.moved_since = lies.moved_since(slot, place);
     // Written over an input.
     for (size_t i = 0; i < out.inputs.size(); ++i) {
       if (!lies.overlap(slot, step->operands[i])) continue;

@@ -4,7 +4,6 @@
 #include <limits>
 #include <map>
 
-#include "examine/find_fusion.h"
 #include "runtime/slot_layouts.h"
 
 namespace fulgurite::examine {
@@ -41,13 +40,12 @@ ProgramMemory::ProgramMemory(const Program& program) {
     }
   }
   for (const Step& step : plan.steps) {
-    Touched& touched = touched_.emplace_back();
+    std::vector<int>& touched = touched_.emplace_back();
     if (step.kind == Step::Kind::view || step.kind == Step::Kind::input_view) continue;
     for (const int slot : step.operands)
-      if (std::ranges::find(touched.slots, slot) == touched.slots.end()) touched.slots.push_back(slot);
+      if (std::ranges::find(touched, slot) == touched.end()) touched.push_back(slot);
     const bool writes_one = step.kind == Step::Kind::write || step.kind == Step::Kind::clone;
-    for (int k = 0; k < (writes_one ? 1 : step.result_count); ++k) touched.slots.push_back(step.result + k);
-    if (step.bound) touched.operations = operation_count(*step.bound);
+    for (int k = 0; k < (writes_one ? 1 : step.result_count); ++k) touched.push_back(step.result + k);
   }
 }
 
@@ -85,18 +83,16 @@ class ProgramMemory::Distinct {
   int64_t bytes_ = 0;
 };
 
-ProgramMemory::Between ProgramMemory::since_touched(int slot, size_t step) const {
+int64_t ProgramMemory::moved_since(int slot, size_t step) const {
   Distinct moved;
-  int64_t operations = 0;
   for (size_t back = 1; back <= touched_.size(); ++back) {
-    const Touched& before = touched_[(step + touched_.size() - back) % touched_.size()];
-    for (const int other : before.slots) moved.add(places_[static_cast<size_t>(other)]);
-    if (std::ranges::any_of(before.slots, [&](int other) { return overlap(slot, other); }))
-      return {std::max<int64_t>(0, moved.bytes() - places_[static_cast<size_t>(slot)].bytes), operations + before.operations / 2};
-    operations += before.operations;
+    const std::vector<int>& before = touched_[(step + touched_.size() - back) % touched_.size()];
+    for (const int other : before) moved.add(places_[static_cast<size_t>(other)]);
+    if (std::ranges::any_of(before, [&](int other) { return overlap(slot, other); }))
+      return std::max<int64_t>(0, moved.bytes() - places_[static_cast<size_t>(slot)].bytes);
     if (moved.bytes() > most_cache_bytes) break;
   }
-  return {};
+  return -1;
 }
 
 }  // namespace fulgurite::examine

@@ -142,7 +142,7 @@ void take_layouts(ReproProgram& program, const Trace& slice, int first_line, con
     input.strides = {};
     for (const int64_t stride : layout.strides) input.strides.push_back(stride);
     input.offset = layout.offset;
-    take(input, lies.since_touched(slot, step));
+    input.moved_since = lies.moved_since(slot, step);
     const auto first = std::ranges::find(memory, layout.memory);
     if (first != memory.end()) input.shares_with = program.inputs[static_cast<size_t>(first - memory.begin())].name;
     memory.back() = layout.memory;

@@ -34,7 +34,6 @@ std::string input_text(const FusionInput& input) {
   if (!input.shares_with.empty()) out += text::cat(", .shares_with = ", quoted(input.shares_with, '"'));
   if (input.is_made) out += ", .is_made = true";
   if (input.moved_since >= 0) out += text::cat(", .moved_since = ", input.moved_since);
-  if (input.operations_since > 0) out += text::cat(", .operations_since = ", input.operations_since);
   return out + "}";
 }
 

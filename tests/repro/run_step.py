@@ -29,7 +29,7 @@ def nameless(path):
     numbers = {}
     text = path.read_text().replace(path.stem, "program")
     text = re.sub(r"\b(lines \[\d+, \d+\)|fusion\d+)", "program", text)
-    text = re.sub(r"(moved|operations)_since = (\d+)", lambda match: f"{match[1]}_since = {int(match[2]).bit_length()} bits", text)
+    text = re.sub(r"moved_since = (\d+)", lambda match: f"moved_since = {int(match[1]).bit_length()} bits", text)
     return re.sub(r"\bt_?\w*\d\w*\b", lambda match: f"value{numbers.setdefault(match[0], len(numbers))}", text)
 
 
