@@ -4,6 +4,8 @@
 #include <limits>
 #include <map>
 
+#include "examine/find_fusion.h"
+#include "executors/products/product_kernel.h"
 #include "runtime/slot_layouts.h"
 
 namespace fulgurite::examine {
@@ -12,12 +14,21 @@ namespace {
 
 constexpr int64_t most_cache_bytes = int64_t{256} << 20;
 constexpr int arena = -2;
+constexpr int64_t panel_rows = 48;  // as codegen/vector_product.h has them
 
 int64_t bytes_of(const SlotLayout& layout) {
   int64_t bytes = size_of(layout.dtype);
   for (size_t d = 0; d < layout.sizes.size(); ++d)
     if (layout.strides[d] != 0 || layout.sizes[d] == 0) bytes *= layout.sizes[d];
   return bytes;
+}
+
+// A generated product reads what it has packed once for each panel of the other operand, more than fits the cache beside its core: each time
+// that goes through the cache that is shared, where nothing else survives it.
+int64_t reread_bytes(const Step& step) {
+  const bool is_product = step.bound != nullptr && step.bound->is_fusion() && step.bound->implementation != nullptr &&
+                          dynamic_cast<const products::ProductKernel*>(step.bound->implementation->fusion) != nullptr;
+  return is_product ? operation_count(*step.bound) / panel_rows : 0;
 }
 
 }  // namespace
@@ -40,12 +51,13 @@ ProgramMemory::ProgramMemory(const Program& program) {
     }
   }
   for (const Step& step : plan.steps) {
-    std::vector<int>& touched = touched_.emplace_back();
+    Touched& touched = touched_.emplace_back();
+    touched.reread = reread_bytes(step);
     if (step.kind == Step::Kind::view || step.kind == Step::Kind::input_view) continue;
     for (const int slot : step.operands)
-      if (std::ranges::find(touched, slot) == touched.end()) touched.push_back(slot);
+      if (std::ranges::find(touched.slots, slot) == touched.slots.end()) touched.slots.push_back(slot);
     const bool writes_one = step.kind == Step::Kind::write || step.kind == Step::Kind::clone;
-    for (int k = 0; k < (writes_one ? 1 : step.result_count); ++k) touched.push_back(step.result + k);
+    for (int k = 0; k < (writes_one ? 1 : step.result_count); ++k) touched.slots.push_back(step.result + k);
   }
 }
 
@@ -85,12 +97,14 @@ class ProgramMemory::Distinct {
 
 int64_t ProgramMemory::moved_since(int slot, size_t step) const {
   Distinct moved;
+  int64_t reread = 0;
   for (size_t back = 1; back <= touched_.size(); ++back) {
-    const std::vector<int>& before = touched_[(step + touched_.size() - back) % touched_.size()];
-    for (const int other : before) moved.add(places_[static_cast<size_t>(other)]);
-    if (std::ranges::any_of(before, [&](int other) { return overlap(slot, other); }))
-      return std::max<int64_t>(0, moved.bytes() - places_[static_cast<size_t>(slot)].bytes);
-    if (moved.bytes() > most_cache_bytes) break;
+    const Touched& before = touched_[(step + touched_.size() - back) % touched_.size()];
+    for (const int other : before.slots) moved.add(places_[static_cast<size_t>(other)]);
+    reread += before.reread;
+    if (std::ranges::any_of(before.slots, [&](int other) { return overlap(slot, other); }))
+      return std::max<int64_t>(0, moved.bytes() + reread - places_[static_cast<size_t>(slot)].bytes);
+    if (moved.bytes() + reread > most_cache_bytes) break;
   }
   return -1;
 }

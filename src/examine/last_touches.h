@@ -16,7 +16,7 @@ class ProgramMemory {
   bool overlap(int slot, int other) const;
   /// Where what a slot is a view of begins, in bytes of the program's arena; 0 outside of it.
   int64_t begin(int slot) const { return places_[static_cast<size_t>(slot)].begin; }
-  /// Bytes that steps touched, each once, between the last one before `step` that touched the slot's memory and `step`, itself and that memory not
+  /// Bytes that steps touched, each once but what products pack, between the last one before `step` that touched the slot's memory and `step`, itself and that memory not
   /// counted; the steps before the first are the last of the run before. -1 where it was more than any cache holds, or nobody knows.
   int64_t moved_since(int slot, size_t step) const;
 
@@ -27,8 +27,12 @@ class ProgramMemory {
     int64_t bytes = 0;  // of the slot's own elements
   };
   class Distinct;
-  std::vector<MemoryPlace> places_;        // by slot
-  std::vector<std::vector<int>> touched_;  // slots, by step
+  std::vector<MemoryPlace> places_;  // by slot
+  struct Touched {
+    std::vector<int> slots;
+    int64_t reread = 0;  // bytes of its own memory that a step reads again and again
+  };
+  std::vector<Touched> touched_;  // by step
 };
 
 }  // namespace fulgurite::examine
