@@ -6,6 +6,7 @@
 
 #include "examine/find_fusion.h"
 #include "executors/products/product_kernel.h"
+#include "executors/products/run_product.h"
 #include "runtime/slot_layouts.h"
 
 namespace fulgurite::examine {
@@ -14,7 +15,6 @@ namespace {
 
 constexpr int64_t most_cache_bytes = int64_t{256} << 20;
 constexpr int arena = -2;
-constexpr int64_t panel_rows = 48;  // as codegen/vector_product.h has them
 
 int64_t bytes_of(const SlotLayout& layout) {
   int64_t bytes = size_of(layout.dtype);
@@ -23,12 +23,12 @@ int64_t bytes_of(const SlotLayout& layout) {
   return bytes;
 }
 
-// A generated product reads what it has packed once for each panel of the other operand, more than fits the cache beside its core: each time
-// that goes through the cache that is shared, where nothing else survives it.
+// A generated product reads what it has packed once for each panel of the other operand, mostly more than fits the cache beside its core: that
+// goes through the shared cache each time, and takes the place of what lay there.
 int64_t reread_bytes(const Step& step) {
   const bool is_product = step.bound != nullptr && step.bound->is_fusion() && step.bound->implementation != nullptr &&
                           dynamic_cast<const products::ProductKernel*>(step.bound->implementation->fusion) != nullptr;
-  return is_product ? operation_count(*step.bound) / panel_rows : 0;
+  return is_product ? operation_count(*step.bound) / products::panel_rows : 0;
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #pragma once
 #include <algorithm>
+#include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace fulgurite::examine {

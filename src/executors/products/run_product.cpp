@@ -12,7 +12,7 @@ namespace {
 using kernels::ProductLaunch;
 using kernels::slice_depth;
 
-constexpr int64_t panel_rows = 48, packed_panels = 4, unit_depth = 32;  // as codegen/vector_product.h has them
+constexpr int64_t packed_panels = 4, unit_depth = 32;  // as codegen/vector_product.h has them
 constexpr int64_t packed_bytes = 6 << 20;  // of the right operand at a time, so that packing and multiplying it share a cache
 constexpr int64_t block_panels = 8;        // what a block's unrounded sums may take of the second cache
 constexpr int64_t most_slices = packed_bytes / (block_panels * panel_rows * slice_depth * 2);  // of the depth at a time
