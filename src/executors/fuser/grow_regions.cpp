@@ -11,7 +11,6 @@ namespace fulgurite::fuser {
 
 namespace {
 
-constexpr size_t most_lines = 64;
 constexpr int not_plain = -1;
 constexpr int most_apart = 16;  // lines between readers of one value that are brought together: their results live as much longer
 
@@ -224,7 +223,9 @@ class Growing {
       if (lines.empty() || !is_candidate_[lines[0]]) continue;
       if (lines.size() == 1 && !rules_.is_worth_alone(trace_.bound_symbols[lines[0]])) continue;
       GrownRegion grown = region_of(lines, static_cast<int>(group));
-      if (grown.results.empty() || !rules_.refusal(region_lines(trace_, grown)).empty()) continue;
+      if (grown.results.empty()) continue;
+      const bool is_kernel = shapes_[group] != not_plain && is_plain(grown);
+      if (!is_kernel && !rules_.refusal(region_lines(trace_, grown)).empty()) continue;
       find_inputs(grown);
       for (const int line : lines) out_.region_of[line] = static_cast<int>(out_.regions.size());
       out_.regions.push_back(std::move(grown));

@@ -15,6 +15,9 @@ struct GrownRegion {
   std::vector<Value> results;  // which others use
 };
 
+/// Lines of a region, without views that are looked through: no more than a reader takes in.
+constexpr size_t most_lines = 64;
+
 struct GrownRegions {
   std::vector<GrownRegion> regions;
   std::vector<int> region_of;        // by line; -1: none

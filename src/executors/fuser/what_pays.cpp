@@ -1,5 +1,9 @@
 #include "executors/fuser/what_pays.h"
 
+#include <functional>
+#include <queue>
+#include <vector>
+
 #include <fulgurite/symbol.h>
 
 #include "executors/executor.h"
@@ -22,9 +26,9 @@ int64_t bytes_of(const Value& value) {
   return count;
 }
 
-// What a line moves where it runs alone. Views and what they are made of are read by others.
+// What a line moves where it runs alone. Views and what they are made of are read by others; what is returned is only named.
 int64_t moved_by(const BoundSymbol& bound) {
-  if (bound.symbol->traits.view) return 0;
+  if (bound.symbol->traits.view || bound.symbol->traits.structural) return 0;
   int64_t bytes = 0;
   if (!bound.subsymbols.empty() && find_eager_implementation(*bound.symbol) == nullptr) {
     for (const BoundSymbol& subsymbol : bound.subsymbols) bytes += moved_by(subsymbol);
@@ -48,9 +52,17 @@ bool pays(const Trace& trace, const GrownRegion& region) {
 bool may_pay(const Trace& trace) {
   // What symbols stand for may grow, and whether kernels are used is decided only once.
   const int64_t least = has_numbers(trace) ? least_moved / 4 : least_moved;
+  // No region moves more than as many lines as it may have, were they those that move most.
+  std::priority_queue<int64_t, std::vector<int64_t>, std::greater<>> most;
   int64_t bytes = 0;
   for (const BoundSymbol& bound : trace.bound_symbols) {
-    bytes += moved_by(bound);
+    const int64_t moved = moved_by(bound);
+    bytes += moved;
+    most.push(moved);
+    if (most.size() > most_lines) {
+      bytes -= most.top();
+      most.pop();
+    }
     if (bytes >= least) return true;
   }
   return false;
