@@ -172,32 +172,39 @@ void RegionLowering::choose_rows() {
   }
 }
 
+// Another of a value's kind that the result alone is.
+void RegionLowering::copy_for(const Value& result, Node& n, int dimensions, Extent extent) {
+  KernelValue copy = kernel_.values[n.value];
+  copy.kind = Kind::computed;
+  copy.expression = "{0}";
+  copy.operands = {n.value};
+  copy.output = -1;
+  copy.name = result.tensor().name;
+  copy.dimensions = dimensions;
+  copy.extent = extent;
+  if (extent == Extent::row) kernel_.has_row_values = true;
+  kernel_.values.push_back(std::move(copy));
+  n.value = static_cast<int>(kernel_.values.size()) - 1;
+}
+
 void RegionLowering::add_output(const Value& result) {
   Node& n = node(result);
   if (n.value < 0 || kernel_.values[n.value].kind == Kind::input) throw Refusal{"a result is only a view of an input"};
-  if (kernel_.values[n.value].output >= 0) {
-    if (kernel_.values[n.value].kind == Kind::column_sum) throw Refusal{"two results are one sum over all rows"};
-    // Two results are one value: the second is a copy.
-    KernelValue copy = kernel_.values[n.value];
-    copy.kind = Kind::computed;
-    copy.expression = "{0}";
-    copy.operands = {n.value};
-    copy.output = -1;
-    copy.name = result.tensor().name;
-    kernel_.values.push_back(std::move(copy));
-    n.value = static_cast<int>(kernel_.values.size()) - 1;
-  }
-  KernelValue& value = kernel_.values[n.value];
-  const int columns = every_dimension() & ~((1 << kernel_.first_column_dimension) - 1);
+  const int columns = every_dimension() & ~((1 << kernel_.first_column_dimension) - 1), rows = every_dimension() & ~columns;
   int own = 0;
   for (const int bits : n.dimensions) {
     if (bits != 0 && bits <= own) throw Refusal{"a result has its dimensions in another order"};
     own |= bits;
   }
-  const int wanted = value.kind == Kind::column_sum ? columns
-                     : value.extent == Extent::full ? every_dimension()
-                     : value.extent == Extent::row  ? every_dimension() & ~columns
-                                                    : -1;
+  const KernelValue& made = kernel_.values[n.value];
+  const bool is_column_sum = made.kind == Kind::column_sum;
+  if (made.output >= 0 && is_column_sum) throw Refusal{"two results are one sum over all rows"};
+  // What varies along less than its dimensions is stored once for each place; two results that are one value are two copies of it.
+  const bool is_repeated = !is_column_sum && made.dimensions != own && (own == every_dimension() || own == rows) && (made.dimensions & ~own) == 0;
+  if (is_repeated) copy_for(result, n, own, own == every_dimension() ? Extent::full : Extent::row);
+  else if (made.output >= 0) copy_for(result, n, made.dimensions, made.extent);
+  KernelValue& value = kernel_.values[n.value];
+  const int wanted = value.kind == Kind::column_sum ? columns : value.extent == Extent::full ? every_dimension() : value.extent == Extent::row ? rows : -1;
   if (value.dimensions != wanted || own != wanted) throw Refusal{text::cat("result ", result.tensor().name, " is smaller than the rest")};
   value.output = static_cast<int>(kernel_.outputs.size());
   kernel_.outputs.push_back({result.tensor().id, result.tensor().dtype, value.extent, value.kind == Kind::column_sum, n.dimensions});

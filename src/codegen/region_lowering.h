@@ -68,6 +68,7 @@ class RegionLowering {
   void lower_reduction(const BoundSymbol&);
   void choose_rows();
   void add_output(const Value&);
+  void copy_for(const Value& result, Node&, int dimensions, Extent);
   void drop_rounding_before_stores();
   void check_sizes_show() const;
 

@@ -1,5 +1,7 @@
 #include "pipeline/wrong_line.h"
 
+#include <unordered_map>
+
 #include "ir/trace_values.h"
 #include "ops/symbols.h"
 #include "pipeline/slice.h"
@@ -16,9 +18,21 @@ class Prefixes {
       : trace_(trace), lines_(fusion.subsymbols.read()), executors_(executors), reference_(reference), difference_(difference) {
     const Trace slice = slice_of_line(trace, fusion);
     for (size_t i = 0; i < slice.args.size(); ++i) given_.emplace_back(slice.args[i].tensor().id, inputs[i]);
+    for (size_t i = 0; i < lines_.size(); ++i) {
+      for_each_argument(lines_[i], [&](const Value& value) {
+        if (value.is_tensor()) last_read_[value.tensor().id] = i;
+      });
+      for_each_output(lines_[i], [&](const Value& value) {
+        if (value.is_tensor()) last_read_[value.tensor().id] = made_by_[value.tensor().id] = i;
+      });
+    }
+    for_each_output(fusion, [&](const Value& value) {
+      if (value.is_tensor()) last_read_[value.tensor().id] = lines_.size();
+    });
   }
 
-  // What goes wrong stays wrong when more lines are added, so the fewest are found by halving.
+  // What goes wrong shows in what later lines read, or in the results, however many lines are added: the fewest are found by halving. A
+  // line that is run alone where it is the last may have been made wrong with the one that reads it.
   std::optional<WrongLine> run() const {
     std::optional<WrongLine> found = wrong_of(lines_.size());
     size_t right = 0, wrong = lines_.size();  // how many lines give what they should, and how many do not
@@ -28,13 +42,18 @@ class Prefixes {
       (earlier ? wrong : right) = middle;
       if (earlier) found = std::move(earlier);
     }
-    if (found) found->line = wrong - 1;
+    while (found) {
+      std::optional<WrongLine> earlier = wrong_of(wrong, &lines_[found->line]);
+      if (!earlier || earlier->line >= found->line) break;
+      found = std::move(earlier);
+    }
     return found;
   }
 
  private:
-  // The first value of so many lines that differs.
-  std::optional<WrongLine> wrong_of(size_t count) const {
+  // Of so many lines, the first value that differs and that is read after them, or by one of them that is named: others would have to be
+  // stored where the fusion does not.
+  std::optional<WrongLine> wrong_of(size_t count, const BoundSymbol* reader = nullptr) const {
     Trace part = without_symbols(trace_);
     part.tags = {};
     BoundSymbol result;
@@ -42,7 +61,7 @@ class Prefixes {
     for (const BoundSymbol& line : lines_.first(count)) {
       part.bound_symbols.push_back(line);
       for_each_output(line, [&](const Value& value) {
-        if (value.is_tensor()) result.args.push_back(value);
+        if (value.is_tensor() && (last_read_.at(value.tensor().id) >= count || is_read_by(reader, value))) result.args.push_back(value);
       });
     }
     part.bound_symbols.push_back(std::move(result));
@@ -56,8 +75,16 @@ class Prefixes {
     Program(executable_slice(slice, executors_)).run(inputs, actual);
     const std::vector<Value> made = returned_values(slice);
     for (size_t i = 0; i < made.size(); ++i)
-      if (std::string detail = difference_(actual[i], expected[i]); !detail.empty()) return WrongLine{count - 1, made[i], std::move(detail)};
+      if (std::string detail = difference_(actual[i], expected[i]); !detail.empty())
+        return WrongLine{made_by_.at(made[i].tensor().id), made[i], std::move(detail)};
     return {};
+  }
+
+  static bool is_read_by(const BoundSymbol* reader, const Value& value) {
+    bool is_read = false;
+    if (reader)
+      for_each_argument(*reader, [&](const Value& argument) { is_read = is_read || (argument.is_tensor() && argument.tensor().id == value.tensor().id); });
+    return is_read;
   }
 
   const Trace& trace_;
@@ -66,6 +93,8 @@ class Prefixes {
   const std::vector<std::string>& reference_;
   const TensorDifference& difference_;
   std::vector<std::pair<int, Tensor>> given_;
+  std::unordered_map<int, size_t> made_by_;    // by a value's id: its line
+  std::unordered_map<int, size_t> last_read_;  // by a value's id: the last of the lines, or one past them for results
 };
 
 }  // namespace

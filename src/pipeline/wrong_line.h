@@ -16,9 +16,9 @@ struct WrongLine {
 };
 /// What is wrong with `actual`; empty where nothing is.
 using TensorDifference = std::function<std::string(const Tensor& actual, const Tensor& expected)>;
-/// The fewest of a fusion's lines that, compiled as one by `executors` with all that they make as results, give something else than
-/// `reference` does: the last of them is it. None where they agree when all of them are compiled so. `inputs` are what the fusion takes, in
-/// the order of slice_of_line.
+/// The fewest of a fusion's lines that, compiled by `executors` with what is read after them as results, give something else than `reference`
+/// does: the last of them is it, or one that it reads where that is wrong already. None where all of them agree. `inputs` are what the fusion
+/// takes, in the order of slice_of_line.
 std::optional<WrongLine> find_wrong_line(const Trace&, const BoundSymbol& fusion, const std::vector<Tensor>& inputs,
                                          const std::vector<std::string>& executors, const std::vector<std::string>& reference,
                                          const TensorDifference& difference);

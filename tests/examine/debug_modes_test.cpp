@@ -183,6 +183,29 @@ TEST("verify_against_eager names the line inside a fusion whose later lines show
   expect(has(error, "verify_against_eager: auto t1 = exp(t0); in fusion0 of computation: t1: element [0] is "), error);
 }
 
+TEST("a fusion's line that is run alone where it is the last is found all the same") {
+  FusionExecutor fusing("wrong_neg_inside");
+  for (const char* name : {"neg", "tanh", "exp", "mul"}) fusing.register_supported(*find_symbol(name));
+  fusing.fuse = [](const Region& region) {
+    return Fusion{.run = [trace = region.trace](const std::vector<Tensor>& inputs) {
+      Trace planted = trace;
+      for (BoundSymbol& bound : planted.bound_symbols.change())
+        if (bound.name() == "neg") bound.symbol = find_symbol("cos");
+      return evaluate(planted, inputs);
+    }};
+  };
+  register_executor(fusing);
+  const auto f = jit(
+      [](Tensor x, Tensor y) {
+        const Tensor grown = tanh(exp(y));
+        const Tensor other = neg(x);
+        return tanh(other * 2.0) * grown;
+      },
+      {.executors = {"wrong_neg_inside"}, .debug = {.verify_against_eager = true}});
+  const std::string error = error_of([&] { f(ones({2}), ones({2})); });
+  expect(has(error, "= neg(t_0); in fusion0 of computation: "), error);
+}
+
 TEST("what is written in place is written line by line too") {
   const auto update = [](Tensor x, Tensor y) {
     const Tensor old = x * 2.0;

@@ -66,3 +66,20 @@ TEST("calls give the same bits from the first on") {
   for (int call = 0; call < 3; ++call) expect_equal(f(x, y).to_vector<float>() == first, true);
   expect_equal(again(x, y).to_vector<float>() == first, true);
 }
+
+TEST("a long chain of lines none of which moves much is not looked through for regions") {
+  const auto chain = [](Tensor x) {
+    for (int i = 0; i < 300; ++i) x = sin(x) + 0.5;
+    return x;
+  };
+  const auto f = jit(chain);
+  const Tensor tiny = randn({8, 8}), larger = randn({32, 32});
+  const auto stages_of = [&](const Tensor& x) {
+    expect_close(f(x), chain(x));
+    return last_traces(f).size();
+  };
+  const size_t stages = stages_of(tiny);
+  expect_equal(fusions_in(last_traces(f).back()), 0);
+  expect(stages_of(larger) > stages, "64 lines of 8 KB are worth a kernel");
+  expect(fusions_in(last_traces(f).back()) > 0);
+}

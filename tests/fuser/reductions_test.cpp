@@ -187,6 +187,30 @@ TEST("what reduces everything to one element is one row, and goes on") {
   expect_equal(fusions_in(last_traces(large).back()), 0);
 }
 
+TEST("a result that repeats a row's number, or one number, is stored by the kernel that makes it") {
+  manual_seed(1);
+  const auto function = [](Tensor x) {
+    const Tensor rows = mean(x, {1}, true), all = sum(x);
+    const Tensor mean_of_row = expand(rows, x.shape()) * 3.0, part = expand(all, x.shape()) / 7.0;
+    return std::tuple(x - mean_of_row, mean_of_row, x * 2.0, part);
+  };
+  for (const bool is_row : {true, false}) {
+    const auto chosen = [&](Tensor x) {
+      const auto [difference, repeated, twice, part] = function(x);
+      return is_row ? std::pair(difference, repeated) : std::pair(twice, part);
+    };
+    auto f = jit(chosen, {.executors = {"fuser"}});
+    for (const Shape& shape : {Shape{6, 70}, Shape{1, 5}, Shape{33, 16}}) {
+      const Tensor x = randn(shape);
+      const auto [a, b] = f(x);
+      const auto [wanted_a, wanted_b] = chosen(x);
+      expect_close(a, wanted_a, 1e-5);
+      expect_close(b, wanted_b, 1e-5);
+      expect_equal(fusions_in(last_traces(f).back()), 1);
+    }
+  }
+}
+
 TEST("16-bit rows are computed in f32 and rounded once") {
   manual_seed(1);
   for (const Dtype dtype : {Dtype::bf16, Dtype::f16}) {
