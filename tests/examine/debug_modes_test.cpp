@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fulgurite/fulgurite.h>
 
 #include "support/test.h"
@@ -183,14 +185,16 @@ TEST("verify_against_eager names the line inside a fusion whose later lines show
   expect(has(error, "verify_against_eager: auto t1 = exp(t0); in fusion0 of computation: t1: element [0] is "), error);
 }
 
-TEST("a fusion's line that is run alone where it is the last is found all the same") {
+TEST("a fusion's line that is right where it is the last, and wrong with the one that reads it, is found") {
   FusionExecutor fusing("wrong_neg_inside");
   for (const char* name : {"neg", "tanh", "exp", "mul"}) fusing.register_supported(*find_symbol(name));
   fusing.fuse = [](const Region& region) {
     return Fusion{.run = [trace = region.trace](const std::vector<Tensor>& inputs) {
       Trace planted = trace;
+      const auto lines = trace.bound_symbols.read();
+      const bool is_wrong = std::ranges::any_of(lines, [](const BoundSymbol& bound) { return bound.name() == "mul"; });
       for (BoundSymbol& bound : planted.bound_symbols.change())
-        if (bound.name() == "neg") bound.symbol = find_symbol("cos");
+        if (is_wrong && bound.name() == "neg") bound.symbol = find_symbol("cos");
       return evaluate(planted, inputs);
     }};
   };
