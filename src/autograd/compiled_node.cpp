@@ -105,7 +105,7 @@ class CompiledNode final : public TracedNode {
     if (!symbolic_) return backward_;
     return std::make_shared<std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>>(backward_, symbolic_->trace);
   }
-  bool append_structure(std::vector<uint64_t>& words, std::vector<int64_t>& sizes) const override {
+  bool append_structure(KeyWords& words, std::vector<int64_t>& sizes) const override {
     if (!symbolic_) return TracedNode::append_structure(words, sizes);
     words.push_back(reinterpret_cast<uintptr_t>(symbolic_->trace.get()));
     sizes.insert(sizes.end(), symbolic_->sizes.begin(), symbolic_->sizes.end());

@@ -53,9 +53,9 @@ std::vector<Tensor> EagerNode::by_edge(std::vector<Tensor> results) const {
   return spread;
 }
 
-bool EagerNode::append_structure(std::vector<uint64_t>& words, std::vector<int64_t>& sizes) const {
+bool EagerNode::append_structure(KeyWords& words, std::vector<int64_t>& sizes) const {
   const CallStructure& structure = function_->structure();
-  words.insert(words.end(), structure.words.begin(), structure.words.end());
+  words.append(structure.words.begin(), structure.words.end());
   sizes.insert(sizes.end(), structure.sizes.begin(), structure.sizes.end());
   return true;
 }

@@ -20,7 +20,7 @@ class EagerNode final : public TracedNode {
   std::vector<Tensor> record(std::span<const Tensor> saved, std::vector<Tensor> gradients, const NodeRun&, std::span<const Int> sizes) override;
   const void* formula() const override { return function_.get(); }
   std::shared_ptr<const void> share_formula() const override { return function_; }
-  bool append_structure(std::vector<uint64_t>& words, std::vector<int64_t>& sizes) const override;
+  bool append_structure(KeyWords& words, std::vector<int64_t>& sizes) const override;
   bool gives_last_first() const override { return function_->gives_last_first(); }
   /// Of y.mul_(x): the node of y * x keeps y as it was before the write.
   void keep_elements_of(const Storage&);

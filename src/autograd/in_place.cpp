@@ -76,7 +76,7 @@ struct Region {
     const Tensor whole = reshape(outside, base_shape());
     return {whole, reshape(inside, shape())};
   }
-  void append_to(std::vector<uint64_t>& key) const {
+  void append_to(KeyWords& key) const {
     for (const Sizes* list : {&base_sizes, &sizes, &strides}) {
       key.push_back(list->size());
       for (const int64_t number : *list) key.push_back(static_cast<uint64_t>(number));
@@ -100,8 +100,8 @@ class CopyNode final : public TracedNode {
   std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, const NodeRun&, std::span<const Int>) override {
     return gradients;
   }
-  void append_key(std::vector<uint64_t>& key) const override { key.push_back(1); }
-  bool append_structure(std::vector<uint64_t>& words, std::vector<int64_t>&) const override {
+  void append_key(KeyWords& key) const override { key.push_back(1); }
+  bool append_structure(KeyWords& words, std::vector<int64_t>&) const override {
     append_key(words);
     return true;
   }
@@ -127,7 +127,7 @@ class RegionNode final : public TracedNode {
   std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, const NodeRun&, std::span<const Int>) override {
     return {region_.recorded_sum_up(gradients[0])};
   }
-  void append_key(std::vector<uint64_t>& key) const override {
+  void append_key(KeyWords& key) const override {
     key.push_back(2);
     region_.append_to(key);
   }
@@ -168,7 +168,7 @@ class WriteRegionNode final : public TracedNode {
     const auto [whole, of_source] = region_.recorded_parts(gradients[0]);
     return {whole, of_source};
   }
-  void append_key(std::vector<uint64_t>& key) const override {
+  void append_key(KeyWords& key) const override {
     key.push_back(3);
     region_.append_to(key);
   }

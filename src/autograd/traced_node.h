@@ -7,7 +7,12 @@
 #include <fulgurite/autograd.h>
 #include <fulgurite/trace.h>
 
+#include "support/small_vector.h"
+
 namespace fulgurite {
+
+/// What tells backwards apart, as words; those of a backward of some ten nodes lie in it.
+using KeyWords = SmallVector<uint64_t, 224>;
 
 /// A node whose backward is a trace, which can be recorded into another one.
 class TracedNode : public Node {
@@ -21,9 +26,9 @@ class TracedNode : public Node {
   /// Nodes of one formula and one key record the same.
   virtual const void* formula() const { return nullptr; }
   virtual std::shared_ptr<const void> share_formula() const { return nullptr; }
-  virtual void append_key(std::vector<uint64_t>&) const {}
+  virtual void append_key(KeyWords&) const {}
   /// Nodes of one structure record the same for the same sizes. False where its sizes are constants, in the structure.
-  virtual bool append_structure(std::vector<uint64_t>& words, std::vector<int64_t>&) const {
+  virtual bool append_structure(KeyWords& words, std::vector<int64_t>&) const {
     words.push_back(reinterpret_cast<uintptr_t>(formula()));
     append_key(words);
     return false;

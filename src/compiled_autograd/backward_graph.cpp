@@ -1,7 +1,6 @@
 #include "compiled_autograd/backward_graph.h"
 
 #include <algorithm>
-#include <queue>
 
 #include "support/pointer_map.h"
 
@@ -17,8 +16,6 @@ class Walk {
       least_topological_nr_ = ~uint64_t{0};
       for (const Edge& input : call.inputs) least_topological_nr_ = std::min(least_topological_nr_, input.node->topological_nr());
     }
-    found_.reserve(64);
-    edges_.reserve(128);
     for (const Edge& root : call.roots) find_or_add(*root.node);
     // Nodes are appended as they are found, so that the list is its own queue.
     for (size_t at = 0; at < found_.size(); ++at) {
@@ -70,15 +67,16 @@ class Walk {
     Found& one = found_[place];
     if (one.waits_for != 0 || one.is_queued) return;
     one.is_queued = true;
-    ready_.push({one.node->sequence_nr(), place});
+    ready_.push_back({one.node->sequence_nr(), place});
+    std::push_heap(ready_.begin(), ready_.end());
   }
 
   void put_in_order() {
-    order_.reserve(found_.size());
     for (const Edge& root : call_.roots) make_ready(static_cast<size_t>(places_.find(root.node.get())));
     while (!ready_.empty()) {
-      const size_t place = ready_.top().place;
-      ready_.pop();
+      std::pop_heap(ready_.begin(), ready_.end());
+      const size_t place = ready_.back().place;
+      ready_.pop_back();
       found_[place].turn = static_cast<int>(order_.size());
       order_.push_back(place);
       const size_t count = found_[place].node->next_edges().size();
@@ -94,20 +92,21 @@ class Walk {
 
   const BackwardCall& call_;
   uint64_t least_topological_nr_ = 0;  // nodes closer to the leaves than any input lead to none
-  std::vector<Found> found_;
-  std::vector<int> edges_;  // of all nodes, in the order found: where each leads; -1: nowhere that is reached
+  // Of the usual sizes on the stack: a backward of few nodes takes little longer than an allocation.
+  SmallVector<Found, 48> found_;
+  SmallVector<int, 96> edges_;  // of all nodes, in the order found: where each leads; -1: nowhere that is reached
   PointerMap places_;
-  std::priority_queue<Ready> ready_;
-  std::vector<size_t> order_;  // places by turn
+  SmallVector<Ready, 16> ready_;   // a heap
+  SmallVector<size_t, 48> order_;  // places by turn
 };
 
 }  // namespace
 
 BackwardGraph::BackwardGraph(const BackwardCall& call) {
   const Walk walk(call);
-  calls.resize(walk.size());
+  calls.reserve(walk.size());
   for (size_t turn = 0; turn < walk.size(); ++turn) {
-    NodeCall& one = calls[turn];
+    NodeCall& one = calls.emplace_back();
     one.node = &walk.node(turn);
     one.leaf = one.node->accumulates_into();
     if (one.leaf == nullptr) one.traced = dynamic_cast<TracedNode*>(one.node);

@@ -1,6 +1,4 @@
 #pragma once
-#include <vector>
-
 #include "autograd/engine.h"
 #include "autograd/traced_node.h"
 #include "support/small_vector.h"
@@ -32,8 +30,8 @@ struct NodeCall {
 /// The nodes that a backward reaches, in the order in which the eager engine runs them.
 struct BackwardGraph {
   explicit BackwardGraph(const BackwardCall&);
-  std::vector<NodeCall> calls;
-  std::vector<NodeCall::Target> roots;
+  SmallVector<NodeCall, 12> calls;
+  SmallVector<NodeCall::Target, 1> roots;
 };
 
 }  // namespace fulgurite

@@ -15,15 +15,29 @@ namespace fulgurite {
 
 namespace {
 
+// Four at a time, none of which waits for another.
+uint64_t hash_of(const KeyWords& words) {
+  constexpr uint64_t factor = 0x9e3779b97f4a7c15u;
+  uint64_t lanes[4] = {1, 2, 3, 4};
+  const auto add = [](uint64_t& lane, uint64_t word) {
+    lane = (lane ^ word) * factor;
+    lane ^= lane >> 29;
+  };
+  size_t i = 0;
+  for (; i + 4 <= words.size(); i += 4)
+    for (size_t lane = 0; lane < 4; ++lane) add(lanes[lane], words[i + lane]);
+  for (; i < words.size(); ++i) add(lanes[i % 4], words[i]);
+  for (size_t lane = 1; lane < 4; ++lane) add(lanes[0], lanes[lane]);
+  return lanes[0];
+}
+
 class KeyWriter {
  public:
   /// With a structure, sizes go there instead of into the key.
-  KeyWriter(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs, BackwardStructure* structure)
-      : call_(call), graph_(graph), inputs_(inputs), structure_(structure), storages_(inputs.size()) {}
+  KeyWriter(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs, BackwardKey& key, BackwardStructure* structure)
+      : call_(call), graph_(graph), inputs_(inputs), structure_(structure), storages_(inputs.size()), key_(key) {}
 
-  BackwardKey write(const compiled_autograd::Options& options) {
-    key_.words.reserve(20 * graph_.calls.size() + 32);
-    known_.reserve(inputs_.size());
+  void write(const compiled_autograd::Options& options) {
     add(executors_version(), KeyField::options);
     add(uint64_t{options.dynamic} | uint64_t{call_.create_graph} << 1, KeyField::options);
     for (const std::string& name : options.executors) add(std::hash<std::string>()(name), KeyField::options);
@@ -35,8 +49,7 @@ class KeyWriter {
     }
     end_part();
     for (const NodeCall& one : graph_.calls) add(one);
-    for (const uint64_t word : key_.words) key_.hash = (key_.hash ^ word) * 0x9e3779b97f4a7c15u, key_.hash ^= key_.hash >> 29;
-    return std::move(key_);
+    key_.hash = hash_of(key_.words);
   }
 
  private:
@@ -162,22 +175,24 @@ class KeyWriter {
   BackwardStructure* const structure_;
   int place_ = -1;
   size_t next_input_ = 0;
-  std::vector<Known> known_;
+  SmallVector<Known, 32> known_;
   PointerMap storages_;  // the newest of known_ in each
-  BackwardKey key_;
+  BackwardKey& key_;
 };
 
 }  // namespace
 
 bool BackwardStructure::same_part(const BackwardStructure& other, size_t part) const {
   if (part >= parts() || part >= other.parts()) return false;
-  const auto word = [](const BackwardStructure& one, size_t end) { return one.key.words.begin() + static_cast<std::ptrdiff_t>(end); };
+  const auto word = [](const BackwardStructure& one, size_t end) { return one.key.words.begin() + end; };
   return std::equal(word(*this, begin(part)), word(*this, ends[part]), word(other, other.begin(part)), word(other, other.ends[part]));
 }
 
 BackwardKey backward_key(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs,
                          const compiled_autograd::Options& options) {
-  return KeyWriter(call, graph, inputs, nullptr).write(options);
+  BackwardKey key;
+  KeyWriter(call, graph, inputs, key, nullptr).write(options);
+  return key;
 }
 
 void keep_formulas(const BackwardGraph& graph, BackwardKey& key) {
@@ -192,7 +207,7 @@ void keep_formulas(const BackwardGraph& graph, BackwardKey& key) {
 BackwardStructure backward_structure(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs,
                                      const compiled_autograd::Options& options) {
   BackwardStructure out;
-  out.key = KeyWriter(call, graph, inputs, &out).write(options);
+  KeyWriter(call, graph, inputs, out.key, &out).write(options);
   return out;
 }
 

@@ -13,7 +13,7 @@ namespace fulgurite {
 /// What a captured backward was made for. Equal keys are served by one program: node by node the formula, where its gradients go, which hooks
 /// there are, of each tensor dtype and sizes, which tensors are the same, what is asked for, which leaves have gradients, and who runs it.
 struct BackwardKey {
-  std::vector<uint64_t> words;
+  KeyWords words;
   uint64_t hash = 0;
   std::vector<std::shared_ptr<const void>> formulas;  // that the words name, kept alive; of a key that is only looked up none
 

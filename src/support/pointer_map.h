@@ -1,15 +1,16 @@
 #pragma once
 #include <cstdint>
 #include <utility>
-#include <vector>
+
+#include "support/small_vector.h"
 
 namespace fulgurite {
 
 /// A number for each pointer: one array, as few looks at memory as there can be.
 class PointerMap {
  public:
-  explicit PointerMap(size_t expected = 32) {
-    size_t size = 64;
+  explicit PointerMap(size_t expected = 16) {
+    size_t size = 32;
     while (size < 2 * expected) size *= 2;
     slots_.resize(size);
   }
@@ -36,6 +37,7 @@ class PointerMap {
     const void* pointer = nullptr;
     uint32_t number = 0;
   };
+  using Slots = SmallVector<Slot, 64>;
   Slot& slot_of(const void* pointer) {
     const size_t mask = slots_.size() - 1;
     size_t at = reinterpret_cast<uintptr_t>(pointer) * 0x9e3779b97f4a7c15u >> 32 & mask;
@@ -43,13 +45,13 @@ class PointerMap {
     return slots_[at];
   }
   void grow() {
-    std::vector<Slot> old(slots_.size() * 2);
-    old.swap(slots_);
+    const Slots old = std::move(slots_);
+    slots_ = Slots(old.size() * 2);
     for (const Slot& slot : old)
       if (slot.pointer != nullptr) slot_of(slot.pointer) = slot;
   }
 
-  std::vector<Slot> slots_;
+  Slots slots_;
   size_t count_ = 0;
 };
 

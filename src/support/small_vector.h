@@ -52,6 +52,11 @@ class SmallVector {
     reserve(size_ + 1);
     new (data_ + size_++) T(std::move(item));
   }
+  /// A new last element, default-constructed.
+  T& emplace_back() {
+    reserve(size_ + 1);
+    return *new (data_ + size_++) T();
+  }
   void pop_back() { data_[--size_].~T(); }
   void resize(size_t count, const T& fill = T()) {
     while (size_ > count) pop_back();
