@@ -68,9 +68,7 @@ class LineTimes {
     }
   }
   /// Microseconds.
-  double of(const BoundSymbol& bound) const {
-    return examine::quantile(times_.at(bound.outputs.read()[0].tensor().name), 0.25);
-  }
+  double of(const Trace& trace, const BoundSymbol& bound) const { return examine::quantile(times_.at(key_of(trace, bound)), 0.25); }
 
  private:
   void take(const ExecutionPlan& plan, const StepClock::Run& run) {
@@ -78,14 +76,17 @@ class LineTimes {
     for (size_t i = 0; i < run.done.size(); ++i) {
       const BoundSymbol* const bound = plan.steps[i].bound;
       if (bound && !bound->outputs.empty() && bound->outputs.read()[0].is_tensor())
-        times_[bound->outputs.read()[0].tensor().name].push_back(1e-3 * static_cast<double>(run.done[i] - before));
+        times_[key_of(plan.trace, *bound)].push_back(1e-3 * static_cast<double>(run.done[i] - before));
       before = run.done[i];
     }
   }
 
   std::vector<std::shared_ptr<const Program>> programs_;
   std::vector<std::shared_ptr<StepClock>> clocks_;
-  std::map<std::string, std::vector<double>> times_;  // microseconds, by the value that a line makes first
+  // What the backward makes again has the name that it has in the forward.
+  using Key = std::pair<std::string, std::string>;
+  static Key key_of(const Trace& trace, const BoundSymbol& bound) { return {trace.name, bound.outputs.read()[0].tensor().name}; }
+  std::map<Key, std::vector<double>> times_;  // microseconds, by the trace and the value that a line makes first
 };
 
 class Writer {
@@ -102,7 +103,7 @@ class Writer {
       const std::string name = bound.is_fusion() ? bound.name() : "lines_" + std::to_string(i) + "_" + std::to_string(i + 1);
       const std::filesystem::path file = folder / (name + ".cpp");
       std::ofstream(file) << (bound.is_fusion() ? examine::repro(f_, bound.name(), {.runs = 24}) : examine::repro(f_, i, i + 1, stage, {.runs = 24}));
-      std::printf("%s\t%s\t%.1f\n", file.c_str(), bound.is_fusion() ? "fusion" : bound.name().c_str(), times_.of(bound));
+      std::printf("%s\t%s\t%.1f\n", file.c_str(), bound.is_fusion() ? "fusion" : bound.name().c_str(), times_.of(trace, bound));
     }
   }
 
