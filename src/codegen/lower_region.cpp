@@ -25,14 +25,24 @@ std::string operand_text(KernelValue& value, int operand) {
   return text::cat("{", value.operands.size() - 1, "}");
 }
 
-std::string filled(std::string_view pattern, const std::vector<std::string>& texts) {
+// Symbols count as in the recorded call.
+Argument number_of(const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::integer: return Int(value.integer().hint());
+    case Value::Kind::floating: return Float(value.floating().hint());
+    case Value::Kind::boolean: return Bool(value.boolean().hint());
+    default: throw Refusal{"an argument is no number"};
+  }
+}
+
+std::string filled(std::string_view pattern, std::span<const std::string> texts) {
   std::string out;
   for (size_t i = 0; i < pattern.size(); ++i) {
     if (pattern[i] != '{') {
       out += pattern[i];
       continue;
     }
-    out += texts.at(static_cast<size_t>(pattern[i + 1] - '0'));
+    out += texts[static_cast<size_t>(pattern[i + 1] - '0')];
     i += 2;
   }
   return out;
@@ -85,10 +95,23 @@ bool is_part_of_class_loss(const BoundSymbol& bound) {
   return bound.symbol == &full_symbol || bound.symbol == &scatter_symbol || bound.symbol == &gather_symbol;
 }
 
-LoweredRegion lower(const Region& region) {
+LineExpressions::LineExpressions() : known_(std::make_unique<Known>()) {}
+LineExpressions::~LineExpressions() = default;
+
+const std::optional<Expression>& LineExpressions::Known::of(const BoundSymbol& bound) {
+  const auto [found, is_new] = lines.try_emplace(&bound);
+  if (is_new) {
+    Shapes shapes;
+    const ArgumentPack pack(bound, shapes);
+    found->second = expression_of(*bound.symbol, pack.arguments(), bound.outputs.read()[0].tensor().dtype);
+  }
+  return found->second;
+}
+
+LoweredRegion lower(const Region& region, LineExpressions& expressions) {
   LoweredRegion lowered;
   try {
-    lowered.kernel = RegionLowering(region).run();
+    lowered.kernel = RegionLowering(region, expressions).run();
     lowered.is_possible = true;
   } catch (const Refusal& refusal) {
     lowered.reason = refusal.reason;
@@ -164,12 +187,8 @@ void RegionLowering::lower(const BoundSymbol& bound) {
   if (&symbol == &full_symbol) return lower_constant(bound);
   if (&symbol == &scatter_symbol) return lower_scatter(bound);
   if (&symbol == &gather_symbol) return lower_gather(bound);
-  if (symbol.traits.pointwise) {
-    Shapes shapes;
-    const ArgumentPack pack(bound, shapes);
-    if (const auto expression = expression_of(symbol, pack.arguments(), bound.outputs.at(0).tensor().dtype))
-      return lower_expression(bound, *expression, pack.arguments());
-  }
+  if (symbol.traits.pointwise)
+    if (const auto& expression = expressions_.of(bound)) return lower_expression(bound, *expression);
   if (bound.subsymbols.empty()) throw Refusal{text::cat("kernels have no ", symbol.qualified_name())};
   for (const BoundSymbol& subsymbol : bound.subsymbols) lower(subsymbol);
 }
@@ -222,12 +241,15 @@ int RegionLowering::value_of(const Value& value) {
 
 // What is computed a second time, because a backward makes again what its forward had, is the first one's value.
 int RegionLowering::add(KernelValue value, const std::string& name) {
-  std::string key;
   if (value.kind != KernelValue::Kind::input && value.kind != KernelValue::Kind::column_sum) {
-    key = text::cat(static_cast<int>(value.kind), " ", value.dtype, " ", value.expression);
-    for (const int operand : value.operands) key += text::cat(" ", operand);
-    const auto [known, is_new] = made_.try_emplace(key, static_cast<int>(kernel_.values.size()));
-    if (!is_new && kernel_.values[known->second].dtype == value.dtype) return known->second;
+    size_t hash = std::hash<std::string_view>()(value.expression) ^ static_cast<size_t>(value.kind) << 8 ^ static_cast<size_t>(value.dtype);
+    for (const int operand : value.operands) hash = hash * 31 + static_cast<size_t>(operand);
+    const auto is_same = [&](const KernelValue& other) {
+      return other.kind == value.kind && other.dtype == value.dtype && other.operands == value.operands && other.expression == value.expression;
+    };
+    for (auto [known, end] = made_.equal_range(hash); known != end; ++known)
+      if (is_same(kernel_.values[known->second])) return known->second;
+    made_.emplace(hash, static_cast<int>(kernel_.values.size()));
   }
   if (kernel_.values.size() == most_values) throw Refusal{"it has too many values"};
   value.name = name;
@@ -281,29 +303,31 @@ Dimensions RegionLowering::broadcast_dimensions(const BoundSymbol& bound) {
   return dimensions;
 }
 
-void RegionLowering::lower_expression(const BoundSymbol& bound, const Expression& expression, Arguments arguments) {
+void RegionLowering::lower_expression(const BoundSymbol& bound, const Expression& expression) {
   const Dimensions dimensions = broadcast_dimensions(bound);
-  std::vector<Value> given(bound.args.begin(), bound.args.end());
-  for (const auto& [key, value] : bound.kwargs) given.push_back(value);
+  SmallVector<const Value*, 8> given;
+  for (const Value& value : bound.args) given.push_back(&value);
+  for (const auto& [key, value] : bound.kwargs) given.push_back(&value);
   KernelValue result;
   result.is_costly = expression.is_costly;
   result.dtype = bound.outputs.at(0).tensor().dtype;
-  std::vector<std::string> texts(given.size());
+  SmallVector<std::string, 8> texts(given.size());
   const bool is_select = expression.text.starts_with("select(");
   const int condition = !is_select ? -1 : bound.symbol == &where_symbol ? 0 : 1;
   for (const int i : expression.arguments) {
     const Dtype read = i == condition ? Dtype::boolean : expression.read;
-    if (!given.at(static_cast<size_t>(i)).is_tensor()) {
-      texts[static_cast<size_t>(i)] = number(arguments[static_cast<size_t>(i)], read, is_select);
+    const Value& argument = *given[static_cast<size_t>(i)];
+    if (!argument.is_tensor()) {
+      texts[static_cast<size_t>(i)] = number(number_of(argument), read, is_select);
       continue;
     }
-    const int operand = value_of(given[static_cast<size_t>(i)]);
+    const int operand = value_of(argument);
     std::string text = converted(operand_text(result, operand), kernel_.values[operand].dtype, read);
     if (text.ends_with(" != 0")) text = text::cat("(", text, ")");
     texts[static_cast<size_t>(i)] = std::move(text);
     result.dimensions |= kernel_.values[operand].dimensions;
   }
-  result.expression = filled(expression.text, texts);
+  result.expression = filled(expression.text, {texts.data(), texts.size()});
   // Intermediate values of 16 bits are not rounded.
   const bool stays = lanes_of(expression.computed) == Lanes::floats && lanes_of(result.dtype) == Lanes::floats;
   if (!stays && expression.computed != result.dtype)

@@ -1,4 +1,5 @@
 #pragma once
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +26,21 @@ bool is_transparent_view(const BoundSymbol&);
 /// Whether a line is one that a region may hold for a loss of classes: a constant, or elements put into rows, or taken out, at places.
 bool is_part_of_class_loss(const BoundSymbol&);
 
+/// What lines compute, found once for each: regions of a trace are lowered again whenever a line joins. To be used with one trace, which stays as
+/// it is.
+class LineExpressions {
+ public:
+  LineExpressions();
+  ~LineExpressions();
+  LineExpressions(const LineExpressions&) = delete;
+  LineExpressions& operator=(const LineExpressions&) = delete;
+
+ private:
+  friend class RegionLowering;
+  struct Known;
+  std::unique_ptr<Known> known_;
+};
+
 /// A region as a kernel; `reason` says why there is none.
 struct LoweredRegion {
   bool is_possible = false;
@@ -35,6 +51,6 @@ struct LoweredRegion {
 /// last dimensions): rows and columns of one loop.
 ///
 ///   t1 = softmax(t0, -1)     ->     largest, then a sum, then a quotient of each element of t0's rows
-LoweredRegion lower(const Region&);
+LoweredRegion lower(const Region&, LineExpressions&);
 
 }  // namespace fulgurite::codegen

@@ -33,6 +33,11 @@ class Shapes final : public ArgumentPack::Resolver {
 
 bool is_reduction(const Symbol&);
 
+struct LineExpressions::Known {
+  std::unordered_map<const BoundSymbol*, std::optional<Expression>> lines;
+  const std::optional<Expression>& of(const BoundSymbol&);
+};
+
 /// The dimensions of a view's result from those of what it views, and the other way; `aligned` are the result's counted from the last.
 /// None for views that a kernel cannot look through.
 std::optional<Dimensions> dimensions_after_view(const BoundSymbol&, const Dimensions& from, const std::optional<Dimensions>& aligned,
@@ -44,7 +49,7 @@ std::optional<Dimensions> grouped(const Sizes& sizes, const Dimensions& given, c
 /// Makes a kernel of a region, line by line. Throws a Refusal.
 class RegionLowering {
  public:
-  explicit RegionLowering(const Region& region) : region_(region) {}
+  RegionLowering(const Region& region, LineExpressions& expressions) : region_(region), expressions_(*expressions.known_) {}
   Kernel run();
 
  private:
@@ -58,7 +63,7 @@ class RegionLowering {
   void look_ahead(const BoundSymbol&);
   void look_at_sizes(const BoundSymbol&, int64_t& most);
   void lower(const BoundSymbol&);
-  void lower_expression(const BoundSymbol&, const Expression&, Arguments);
+  void lower_expression(const BoundSymbol&, const Expression&);
   void lower_conversion(const BoundSymbol&);
   void lower_view(const BoundSymbol&);
   void lower_constant(const BoundSymbol&);
@@ -95,6 +100,7 @@ class RegionLowering {
   int every_dimension() const { return (1 << kernel_.dimensions) - 1; }
 
   const Region& region_;
+  LineExpressions::Known& expressions_;
   Kernel kernel_;
   Sizes full_;                   // of the largest value
   Dimensions full_dimensions_;
@@ -102,7 +108,7 @@ class RegionLowering {
   int required_ = -1;            // what reductions say is the first column dimension
   std::unordered_map<int, Dimensions> expected_;  // by proxy id: what later views say that a value's dimensions are
   std::unordered_map<int, Node> nodes_;
-  std::unordered_map<std::string, int> made_;     // the values by what they are computed from
+  std::unordered_multimap<size_t, int> made_;     // the values by a hash of what they are computed from
 };
 
 }  // namespace fulgurite::codegen

@@ -99,7 +99,7 @@ class Fuser {
     std::vector<char> is_candidate(static_cast<size_t>(graph_.size()));
     for (int i = 0; i < graph_.size(); ++i) is_candidate[i] = trace_.bound_symbols[i].implementation == &candidate_;
     const bool explains = logs(LogChannel::fusions);
-    const GrowingRules rules{[](const codegen::Region& region) { return codegen::lower(region).reason; }, is_worth_alone, codegen::is_plain, makes_one_of_many};
+    const GrowingRules rules{[&](const codegen::Region& region) { return codegen::lower(region, expressions_).reason; }, is_worth_alone, codegen::is_plain, makes_one_of_many};
     grown_ = grow_regions(trace_, graph_, is_candidate, rules, explains);
     if (!everything_) keep_what_pays(trace_, grown_);
     if (!compile()) grown_.clear();
@@ -116,7 +116,7 @@ class Fuser {
     std::vector<codegen::Schedule> schedules;
     std::vector<codegen::KernelSource> sources;
     for (const GrownRegion& region : grown_.regions) {
-      const codegen::Kernel& kernel = lowered.emplace_back(codegen::lower(region_lines(trace_, region)).kernel);
+      const codegen::Kernel& kernel = lowered.emplace_back(codegen::lower(region_lines(trace_, region), expressions_).kernel);
       const codegen::Schedule& schedule = schedules.emplace_back(codegen::schedule(kernel));
       codegen::KernelSource& source = sources.emplace_back();
       source.name = names_.next();
@@ -165,6 +165,7 @@ class Fuser {
 
   const Trace trace_;
   const LineGraph graph_;
+  codegen::LineExpressions expressions_;
   const Implementation& candidate_;
   FusionNames& names_;
   const bool everything_;
