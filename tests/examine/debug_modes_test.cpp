@@ -34,7 +34,7 @@ TEST("check_nan names the first line that makes a NaN of clean arguments, and th
   f(full({3}, 2.0));
   const std::string error = error_of([&] { f(zeros({3})); });
   expect(has(error, "check_nan: auto t1 = sqrt(t0); on eager of computation made nan at element [0] of t1 from finite arguments"), error);
-  expect(has(error, "debug_modes_test.cpp:28"), error);
+  expect(has(error, "debug_modes_test.cpp:30"), error);
 }
 
 TEST("check_nan names an infinity, but none that a number brought") {
@@ -56,7 +56,7 @@ TEST("check_nan looks inside fusions") {
       {.executors = {"fuser"}, .debug = {.check_nan = true}});
   const std::string error = error_of([&] { f(zeros({4, 8})); });
   expect(has(error, "check_nan: auto t1 = log(t0); in fusion0 of computation made nan at element [0, 0] of t1 from finite arguments"), error);
-  expect(has(error, "debug_modes_test.cpp:51"), error);
+  expect(has(error, "debug_modes_test.cpp:53"), error);
 }
 
 TEST("check_nan watches the backward") {
