@@ -184,8 +184,8 @@ def main():
                 more, differ = measure(options, case, dtype, folder)
                 rows += more
                 wrong += differ
-    if options.write:
-        write(options.write, table(rows, options.threads, options.peers.split(",")), options.threads)
+                if options.write:  # what an interrupted run has measured is kept
+                    write(options.write, table(rows, options.threads, options.peers.split(",")), options.threads)
     for text in wrong:
         print("FAILED:", text)
     sys.exit(1 if wrong else 0)
