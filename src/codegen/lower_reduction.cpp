@@ -172,7 +172,7 @@ void RegionLowering::choose_rows() {
   }
 }
 
-// Another of a value's kind that the result alone is.
+// Makes a copy of a value the result, along dimensions that may be more than the value has.
 void RegionLowering::copy_for(const Value& result, Node& n, int dimensions, Extent extent) {
   KernelValue copy = kernel_.values[n.value];
   copy.kind = Kind::computed;

@@ -66,15 +66,21 @@ bool is_reduction(const Symbol& symbol) {
          &symbol == &var_symbol;
 }
 
+namespace {
+
+std::optional<Expression> expression_of_line(const BoundSymbol& bound) {
+  Shapes shapes;
+  const ArgumentPack pack(bound, shapes);
+  return expression_of(*bound.symbol, pack.arguments(), bound.outputs.read()[0].tensor().dtype);
+}
+
+}  // namespace
+
 bool has_expression(const BoundSymbol& bound) {
   const Symbol& symbol = *bound.symbol;
   if (is_reduction(symbol) || &symbol == &prims_convert_element_type_symbol || is_transparent_view(bound)) return true;
   if (symbol.traits.view || symbol.traits.structural || bound.outputs.empty() || !bound.outputs.read()[0].is_tensor()) return false;
-  if (symbol.traits.pointwise) {
-    Shapes shapes;
-    const ArgumentPack pack(bound, shapes);
-    if (expression_of(symbol, pack.arguments(), bound.outputs.read()[0].tensor().dtype)) return true;
-  }
+  if (symbol.traits.pointwise && expression_of_line(bound)) return true;
   return !bound.subsymbols.empty() && std::ranges::all_of(bound.subsymbols, has_expression);
 }
 
@@ -85,10 +91,7 @@ bool is_plain(const BoundSymbol& bound) {
   const auto long_ones = std::ranges::count_if(shape, [](const Int& size) { return size.hint() != 1; });
   if (long_ones == 0 || long_ones > most_dimensions) return false;
   if (&symbol == &prims_convert_element_type_symbol) return true;
-  if (!symbol.traits.pointwise) return false;
-  Shapes shapes;
-  const ArgumentPack pack(bound, shapes);
-  return expression_of(symbol, pack.arguments(), bound.outputs.read()[0].tensor().dtype).has_value();
+  return symbol.traits.pointwise && expression_of_line(bound);
 }
 
 bool is_part_of_class_loss(const BoundSymbol& bound) {
@@ -100,11 +103,7 @@ LineExpressions::~LineExpressions() = default;
 
 const std::optional<Expression>& LineExpressions::Known::of(const BoundSymbol& bound) {
   const auto [found, is_new] = lines.try_emplace(&bound);
-  if (is_new) {
-    Shapes shapes;
-    const ArgumentPack pack(bound, shapes);
-    found->second = expression_of(*bound.symbol, pack.arguments(), bound.outputs.read()[0].tensor().dtype);
-  }
+  if (is_new) found->second = expression_of_line(bound);
   return found->second;
 }
 

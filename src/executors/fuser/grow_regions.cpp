@@ -92,7 +92,7 @@ class Growing {
     for (const int line : members_[from]) group_of_[line] = into;
     const GrownRegion region = region_of(both, into);
     const int shape = shapes_[a] == shapes_[b] ? shapes_[a] : not_plain;
-    const std::string refusal = shape != not_plain && is_plain(region) ? std::string() : rules_.refusal(region_lines(trace_, region));
+    const std::string refusal = refusal_of(region, shape);
     if (refusal.empty()) {
       members_[into] = std::move(both);
       members_[from].clear();
@@ -126,6 +126,10 @@ class Growing {
     std::sort(read_.begin(), read_.end());
     read_.erase(std::unique(read_.begin(), read_.end()), read_.end());
     return read_.size() + region.results.size() <= codegen::most_plain_operands;
+  }
+
+  std::string refusal_of(const GrownRegion& region, int shape) {
+    return shape != not_plain && is_plain(region) ? std::string() : rules_.refusal(region_lines(trace_, region));
   }
 
   void refuse(int a, int b, std::string_view why) {
@@ -224,8 +228,7 @@ class Growing {
       if (lines.size() == 1 && !rules_.is_worth_alone(trace_.bound_symbols[lines[0]])) continue;
       GrownRegion grown = region_of(lines, static_cast<int>(group));
       if (grown.results.empty()) continue;
-      const bool is_kernel = shapes_[group] != not_plain && is_plain(grown);
-      if (!is_kernel && !rules_.refusal(region_lines(trace_, grown)).empty()) continue;
+      if (!refusal_of(grown, shapes_[group]).empty()) continue;
       find_inputs(grown);
       for (const int line : lines) out_.region_of[line] = static_cast<int>(out_.regions.size());
       out_.regions.push_back(std::move(grown));
