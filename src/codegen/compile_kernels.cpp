@@ -21,6 +21,7 @@
 #include "codegen/library_cache.h"
 #include "support/environment.h"
 #include "support/log.h"
+#include "support/sanitizers.h"
 #include "support/sha256.h"
 #include "support/text.h"
 
@@ -202,7 +203,8 @@ class Kernels {
     arguments.insert(arguments.end(), flags.begin(), flags.end());
     for (const char* more : {"-x", "c++", source.c_str(), "-o", library.c_str()}) arguments.emplace_back(more);
     arguments.emplace_back("-lm");
-    const auto seconds = static_cast<double>(environment_number("FULGURITE_COMPILE_SECONDS").value_or(60));
+    // Kernels with the sanitizer in them take a hundred times as long to optimise.
+    const auto seconds = static_cast<double>(environment_number("FULGURITE_COMPILE_SECONDS").value_or(address_is_sanitized ? 600 : 60));
     const ProcessResult result = run_process(arguments, seconds);
     using End = ProcessResult::End;
     if (result.end == End::exited && result.status == 0) return true;
