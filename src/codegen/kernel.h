@@ -17,7 +17,8 @@ enum class Extent : uint8_t { uniform, row, full };
 
 /// A value of a kernel, in the order in which they are computed.
 struct KernelValue {
-  enum class Kind : uint8_t { input, computed, sum, largest, smallest, column_sum };
+  /// Taken: an input's element at a place of its row, the place being its operand.
+  enum class Kind : uint8_t { input, taken, computed, sum, largest, smallest, column_sum };
   Kind kind = Kind::computed;
   std::string name;             // of the trace's value
   Dtype dtype = Dtype::f32;
@@ -26,7 +27,7 @@ struct KernelValue {
   std::string expression;       // of a computed one: {0}, {1}, … stand for its operands
   SmallVector<int, 4> operands; // of a reduction: what is reduced
   bool is_costly = false;       // a series or a division: rather kept than repeated
-  int input = -1, output = -1;  // among the kernel's operands
+  int input = -1, output = -1;  // among the kernel's operands; `input` of what is taken from one too
   int dimensions = 0;           // a bit for each of the region's dimensions along which it varies
 };
 

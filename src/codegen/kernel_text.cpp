@@ -115,13 +115,15 @@ class KernelPrinter {
 
   void row_value(int i, std::string_view row) {
     const KernelValue& v = value(i);
-    if (v.kind == Kind::input) define(i, text::cat("load_one(", row, ".of<const ", element_text(v.dtype), ">(", v.input, "))"));
+    const auto first_of = [&](const KernelValue& input) { return text::cat(row, ".of<const ", element_text(input.dtype), ">(", input.input, ")"); };
+    if (v.kind == Kind::input) define(i, text::cat("load_one(", first_of(v), ")"));
+    else if (v.kind == Kind::taken) define(i, text::cat("load_one(", first_of(v), " + *", first_of(value(v.operands[0])), ")"));
     else define(i, expression(v));
     if (v.output >= 0) line("store_one(", name(i), "_row, ", name(i), ");");
   }
 
   void print(const Sweep& sweep) {
-    static constexpr std::string_view reducers[] = {"", "", "Sum", "Largest", "Smallest"};
+    static constexpr std::string_view reducers[] = {"", "", "", "Sum", "Largest", "Smallest"};
     for (const int i : sweep.reduced)
       if (value(i).kind != Kind::column_sum)
         line(reducers[static_cast<int>(value(i).kind)], "<", lanes_text(value(i).lanes), "> ", name(i), "_lanes;");

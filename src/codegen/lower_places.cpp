@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fulgurite/symbol.h>
 
 #include "codegen/region_lowering.h"
@@ -28,7 +30,14 @@ void RegionLowering::lower_constant(const BoundSymbol& bound) {
   if (result.dtype == Dtype::boolean) throw Refusal{"a constant is boolean"};
   const std::string value = text::cat(lanes_text(result.dtype), "(", literal(pack.arguments()[1], result.dtype), ")");
   const Dimensions dimensions = aligned(hinted_sizes(result));
-  set_result(bound, compute(value, {}, result.dtype, result.name), dimensions);
+  const int constant = compute(value, {}, result.dtype, result.name);
+  if (pack.arguments()[1].floating().hint() == 0) zeros_.insert(constant);
+  set_result(bound, constant, dimensions);
+}
+
+void RegionLowering::require_one_of_each_row(const Value& value, Dimensions dimensions, size_t dim) {
+  dimensions[dim] = 0;
+  if (node(value).dimensions != dimensions) throw Refusal{"dimensions are arranged in two ways"};
 }
 
 // Whether a column is its row's place, which is read from memory: only such places can be checked.
@@ -40,6 +49,7 @@ std::string RegionLowering::at_place(const Value& index, const Dimensions& dimen
     throw Refusal{"places are not one of each row"};
   require_rows(kernel_.dimensions - 1);
   place = value_of(index);
+  require_one_of_each_row(index, dimensions, at);
   if (kernel_.values[place].input < 0) throw Refusal{"places are computed in it"};
   kernel_.inputs[static_cast<size_t>(kernel_.values[place].input)].is_place = true;
   kernel_.has_row_sums = true;  // a row is not divided: its columns are counted
@@ -57,12 +67,49 @@ void RegionLowering::lower_scatter(const BoundSymbol& bound) {
   int place = -1;
   const std::string is_there = at_place(index, dimensions, dim, hinted_sizes(result), place);
   const int from = value_of(source);
+  require_one_of_each_row(source, dimensions, static_cast<size_t>(dim));
   const int value = compute(text::cat("select(", is_there, ", {1}, {2})"), {place, from, into}, result.dtype, result.name);
   kernel_.values[value].dimensions |= dimensions[static_cast<size_t>(dim)];
+  if (zeros_.contains(into)) put_into_zeros_.emplace(value, from);
   set_result(bound, value, dimensions);
 }
 
-// A sum of which one term is not zero.
+// What a value that varies along the columns is made of: inputs, and few operations on them.
+bool RegionLowering::can_be_taken(int value, int columns, std::vector<int>& seen) const {
+  const KernelValue& v = kernel_.values[value];
+  if ((v.dimensions & columns) == 0 || std::ranges::find(seen, value) != seen.end()) return true;
+  constexpr size_t most = 16;
+  seen.push_back(value);
+  if (v.kind == KernelValue::Kind::input) return true;
+  if (v.kind != KernelValue::Kind::computed || v.expression.find("c.") != std::string::npos || seen.size() > most) return false;
+  return std::ranges::all_of(v.operands, [&](int operand) { return can_be_taken(operand, columns, seen); });
+}
+
+// A value at the row's place, computed there alone; none where that is too much.
+std::optional<int> RegionLowering::taken_at(int value, int place, int columns) {
+  std::vector<int> parts;
+  if (!can_be_taken(value, columns, parts)) return std::nullopt;
+  std::ranges::sort(parts);
+  std::unordered_map<int, int> taken;
+  for (const int part : parts) {
+    KernelValue there = kernel_.values[part];
+    there.output = -1;
+    if (there.kind == KernelValue::Kind::input) {
+      there.kind = KernelValue::Kind::taken;
+      there.operands = {place};
+    }
+    there.dimensions = there.dimensions & ~columns;
+    for (int& operand : there.operands) {
+      if (const auto found = taken.find(operand); found != taken.end()) operand = found->second;
+      there.dimensions |= kernel_.values[operand].dimensions;
+    }
+    const std::string name = there.name + "_taken";
+    taken[part] = add(std::move(there), name);
+  }
+  return taken.at(value);
+}
+
+// The value there; or a sum of which one term is not zero.
 void RegionLowering::lower_gather(const BoundSymbol& bound) {
   const Value &input = bound.args.at(0), &index = bound.args.at(2);
   const TensorProxy& result = bound.outputs.at(0).tensor();
@@ -74,8 +121,9 @@ void RegionLowering::lower_gather(const BoundSymbol& bound) {
   const std::string is_there = at_place(index, dimensions, dim, hinted_sizes(input.tensor()), place);
   const int columns = dimensions[static_cast<size_t>(dim)];
   if (kernel_.values[from].dimensions != every_dimension()) throw Refusal{"what elements are taken from does not vary along all of a row"};
-  const int chosen = compute(text::cat("select(", is_there, ", {1}, ", lanes_text(result.dtype), "(0))"), {place, from}, result.dtype, result.name + "_chosen");
   dimensions[static_cast<size_t>(dim)] = 0;
+  if (const auto taken = taken_at(from, place, columns)) return set_result(bound, *taken, dimensions);
+  const int chosen = compute(text::cat("select(", is_there, ", {1}, ", lanes_text(result.dtype), "(0))"), {place, from}, result.dtype, result.name + "_chosen");
   set_result(bound, reduce(KernelValue::Kind::sum, chosen, every_dimension() & ~columns, result.name), dimensions);
 }
 

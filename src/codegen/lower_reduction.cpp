@@ -119,6 +119,7 @@ int RegionLowering::row_reduction(const Symbol& symbol, Arguments arguments, int
   if (&symbol == &var_symbol) return variance(arguments, accumulated(operand, result), result, name, kept);
   const int input = accumulated(operand, result);
   if (&symbol == &sum_symbol) {
+    if (const auto put = put_into_zeros_.find(input); put != put_into_zeros_.end()) return in_dtype(put->second, result);
     const int total = reduce(Kind::sum, input, kept, name);
     if (is_floating(result)) kernel_.values[total].dtype = result;
     else if (result != Dtype::i64) return compute(converted("{0}", Dtype::i64, result), {total}, result, name + "_sum");
@@ -168,7 +169,7 @@ void RegionLowering::choose_rows() {
     if (value.extent == Extent::uniform && std::ranges::any_of(value.operands, is_of_row)) value.extent = Extent::row;
     if (value.kind == Kind::sum || value.kind == Kind::largest || value.kind == Kind::smallest) value.extent = Extent::row;
     if (value.extent == Extent::row) kernel_.has_row_values = true;
-    if (value.input >= 0) kernel_.inputs[value.input].extent = value.extent;
+    if (value.kind == Kind::input) kernel_.inputs[value.input].extent = value.extent;
   }
 }
 

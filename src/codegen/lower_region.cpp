@@ -199,7 +199,7 @@ RegionLowering::Node& RegionLowering::node(const Value& value) {
   return nodes_[value.tensor().id] = {-1, expected != expected_.end() ? expected->second : aligned(hinted_sizes(value.tensor()))};
 }
 
-// A shape's dimensions counted from the last, as broadcasting does; or all of the region's, some of them joined.
+// A shape's dimensions counted from the last, as broadcasting does; or all of the region's, some of them joined; or the only ones that fit.
 Dimensions RegionLowering::aligned(const Sizes& sizes) const {
   Dimensions dimensions;
   bool fits = true;
@@ -210,6 +210,7 @@ Dimensions RegionLowering::aligned(const Sizes& sizes) const {
   }
   if (fits) return dimensions;
   if (const auto joined = grouped(sizes, full_dimensions_, region_sizes_)) return *joined;
+  if (const auto only = only_grouping(sizes, region_sizes_)) return *only;
   throw Refusal{text::cat("sizes ", Shape(std::vector<int64_t>(sizes.begin(), sizes.end())), " and ",
                           Shape(std::vector<int64_t>(full_.begin(), full_.end())), " do not broadcast")};
 }
@@ -244,7 +245,8 @@ int RegionLowering::add(KernelValue value, const std::string& name) {
     size_t hash = std::hash<std::string_view>()(value.expression) ^ static_cast<size_t>(value.kind) << 8 ^ static_cast<size_t>(value.dtype);
     for (const int operand : value.operands) hash = hash * 31 + static_cast<size_t>(operand);
     const auto is_same = [&](const KernelValue& other) {
-      return other.kind == value.kind && other.dtype == value.dtype && other.operands == value.operands && other.expression == value.expression;
+      return other.kind == value.kind && other.dtype == value.dtype && other.input == value.input && other.operands == value.operands &&
+             other.expression == value.expression;
     };
     for (auto [known, end] = made_.equal_range(hash); known != end; ++known)
       if (is_same(kernel_.values[known->second])) return known->second;
@@ -327,6 +329,7 @@ void RegionLowering::lower_expression(const BoundSymbol& bound, const Expression
     result.dimensions |= kernel_.values[operand].dimensions;
   }
   result.expression = filled(expression.text, {texts.data(), texts.size()});
+  if (const auto share = share_of_row(result)) result = *share;
   // Intermediate values of 16 bits are not rounded.
   const bool stays = lanes_of(expression.computed) == Lanes::floats && lanes_of(result.dtype) == Lanes::floats;
   if (!stays && expression.computed != result.dtype)

@@ -2,6 +2,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "codegen/expressions.h"
@@ -45,6 +46,8 @@ std::optional<Dimensions> dimensions_after_view(const BoundSymbol&, const Dimens
 std::optional<Dimensions> dimensions_before_view(const BoundSymbol&, const Dimensions& to, const Sizes& region_sizes);
 /// Sizes as joined dimensions of the given ones, each of which must be used up; none where they do not fit.
 std::optional<Dimensions> grouped(const Sizes& sizes, const Dimensions& given, const Sizes& region_sizes);
+/// Sizes as joined neighbours among the region's dimensions, of which some may be left out; none where that can be done in several ways.
+std::optional<Dimensions> only_grouping(const Sizes& sizes, const Sizes& region_sizes);
 
 /// Makes a kernel of a region, line by line. Throws a Refusal.
 class RegionLowering {
@@ -69,7 +72,11 @@ class RegionLowering {
   void lower_constant(const BoundSymbol&);
   void lower_scatter(const BoundSymbol&);
   void lower_gather(const BoundSymbol&);
+  void require_one_of_each_row(const Value&, Dimensions, size_t dim);
   std::string at_place(const Value& index, const Dimensions&, int64_t dim, const Sizes&, int& place);
+  std::optional<int> taken_at(int value, int place, int columns);
+  bool can_be_taken(int value, int columns, std::vector<int>& seen) const;
+  std::optional<KernelValue> share_of_row(const KernelValue& exponential);
   void lower_reduction(const BoundSymbol&);
   void choose_rows();
   void add_output(const Value&);
@@ -108,6 +115,8 @@ class RegionLowering {
   int required_ = -1;            // what reductions say is the first column dimension
   std::unordered_map<int, Dimensions> expected_;  // by proxy id: what later views say that a value's dimensions are
   std::unordered_map<int, Node> nodes_;
+  std::unordered_set<int> zeros_;                 // constants that are
+  std::unordered_map<int, int> put_into_zeros_;   // values that are zero but at one place of each row, and what is there
   std::unordered_multimap<size_t, int> made_;     // the values by a hash of what they are computed from
 };
 

@@ -20,6 +20,7 @@ class Scheduling {
   explicit Scheduling(const Kernel& kernel) : kernel_(kernel), count_(static_cast<int>(kernel.values.size())) {}
 
   Schedule run() {
+    find_used();
     find_levels();
     schedule_.kept.assign(kernel_.values.size(), -1);
     schedule_.sweeps.resize(static_cast<size_t>(sweeps_));
@@ -33,11 +34,23 @@ class Scheduling {
   const KernelValue& value(int i) const { return kernel_.values[static_cast<size_t>(i)]; }
   bool is_computed(int i) const { return value(i).kind == Kind::computed; }
 
+  // What nothing that is stored is made of is left out.
+  void find_used() {
+    is_used_.assign(kernel_.values.size(), false);
+    for (int i = count_; i-- > 0;) {
+      is_used_[i] = is_used_[i] || value(i).output >= 0;
+      // What is taken at a place reads the place by itself.
+      if (is_used_[i] && value(i).kind != Kind::taken)
+        for (const int operand : value(i).operands) is_used_[operand] = true;
+    }
+  }
+
   // A value's level is the number of sweeps that must have ended before it can be computed.
   void find_levels() {
     level_.assign(kernel_.values.size(), 0);
     for (int i = 0; i < count_; ++i) {
       for (const int operand : value(i).operands) level_[i] = std::max(level_[i], level_[operand]);
+      if (!is_used_[i]) continue;
       if (is_row_reduction(value(i))) sweeps_ = std::max(sweeps_, ++level_[i]);
       else if (value(i).kind == Kind::column_sum || (value(i).output >= 0 && value(i).extent == Extent::full))
         sweeps_ = std::max(sweeps_, level_[i] + 1);
@@ -86,6 +99,7 @@ class Scheduling {
     Sweep& s = schedule_.sweeps[static_cast<size_t>(sweep)];
     for (int i = 0; i < count_; ++i) {
       const KernelValue& v = value(i);
+      if (!is_used_[i]) continue;
       if ((is_row_reduction(v) && level_[i] == sweep + 1) || (v.kind == Kind::column_sum && v.output >= 0 && level_[i] == sweep)) {
         need(v.operands[0], sweep);
         s.reduced.push_back(i);
@@ -101,7 +115,7 @@ class Scheduling {
 
   void place_row_value(int i) {
     const KernelValue& v = value(i);
-    if (v.extent == Extent::full || is_row_reduction(v) || v.kind == Kind::column_sum) return;
+    if (!is_used_[i] || v.extent == Extent::full || is_row_reduction(v) || v.kind == Kind::column_sum) return;
     if (v.extent == Extent::uniform) schedule_.uniform_values.push_back(i);
     else if (level_[i] == 0) schedule_.row_values.push_back(i);
     else schedule_.sweeps[static_cast<size_t>(level_[i]) - 1].row_values.push_back(i);
@@ -111,7 +125,7 @@ class Scheduling {
   const int count_;
   int sweeps_ = 0;
   std::vector<int> level_;
-  std::vector<char> needed_;
+  std::vector<char> needed_, is_used_;
   Schedule schedule_;
 };
 

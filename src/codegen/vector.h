@@ -252,17 +252,17 @@ FULGURITE_INLINE Floats sqrt(const Floats& x) {
 FULGURITE_INLINE Floats with_integer_bits(const Floats& x) { return x + Floats(0x1.8p23f); }
 FULGURITE_INLINE Floats integer_of(const Floats& with_bits) { return with_bits - Floats(0x1.8p23f); }
 /// x * 2^n for with_bits = with_integer_bits(n), n in [-252, 254]; rounded once.
-FULGURITE_INLINE Floats scale(const Floats& x, const Floats& with_bits) {
+FULGURITE_INLINE Floats scale(const Floats& x, [[maybe_unused]] const Floats& with_bits, [[maybe_unused]] const Floats& n) {
 #if defined(__AVX512F__)
-  const Floats n = integer_of(with_bits);
   Floats result;
   asm("vscalefps %2, %1, %0" : "=v"(result.part[0]) : "v"(x.part[0]), "v"(n.part[0]));
   return result;
 #else
-  const Ints n = bits_of(with_bits) - Ints(0x4b400000), half = shift_right_signed(n, 1);
-  return (x * from_bits(shift_left(half + Ints(127), 23))) * from_bits(shift_left(n - half + Ints(127), 23));
+  const Ints bits = bits_of(with_bits) - Ints(0x4b400000), half = shift_right_signed(bits, 1);
+  return (x * from_bits(shift_left(half + Ints(127), 23))) * from_bits(shift_left(bits - half + Ints(127), 23));
 #endif
 }
+FULGURITE_INLINE Floats scale(const Floats& x, const Floats& with_bits) { return scale(x, with_bits, integer_of(with_bits)); }
 
 /// Lane i is lane i + d; those for which there is none are of no use.
 template <int d>

@@ -16,7 +16,7 @@ FULGURITE_INLINE Floats exp_tail(const Floats& r) {
 }
 
 struct ExpParts {
-  Floats fraction, shifted;  // e^x = scale(fraction, shifted), the fraction in [0.7, 1.42]
+  Floats fraction, shifted, n;  // e^x = scale(fraction, shifted, n), the fraction in [0.7, 1.42]
 };
 /// For x in [-120, 89], or NaN.
 FULGURITE_INLINE ExpParts exp_parts(const Floats& x) {
@@ -24,12 +24,12 @@ FULGURITE_INLINE ExpParts exp_parts(const Floats& x) {
   const Floats n = integer_of(shifted);
   Floats r = multiply_add(n, Floats(-0.693359375f), x);
   r = multiply_add(n, Floats(2.12194440e-4f), r);
-  return {multiply_add(exp_tail(r) * r, r, r) + Floats(1.f), shifted};
+  return {multiply_add(exp_tail(r) * r, r, r) + Floats(1.f), shifted, n};
 }
 /// e^x for x in [-104, 89], or NaN.
 FULGURITE_INLINE Floats exp_in_range(const Floats& x) {
   const ExpParts parts = exp_parts(x);
-  return scale(parts.fraction, parts.shifted);
+  return scale(parts.fraction, parts.shifted, parts.n);
 }
 /// e^x for x <= 89, or NaN.
 FULGURITE_INLINE Floats exp_of_small(const Floats& x) { return exp_in_range(greater_or_second(Floats(-104.f), x)); }
@@ -39,13 +39,13 @@ FULGURITE_INLINE Floats exp(const Floats& x) { return exp_of_small(lesser_or_sec
 FULGURITE_INLINE Floats exp2(const Floats& argument) {
   const Floats x = greater_or_second(Floats(-151.f), lesser_or_second(Floats(129.f), argument));
   const Floats shifted = with_integer_bits(x);
-  const Floats f = x - integer_of(shifted);
+  const Floats n = integer_of(shifted), f = x - n;
   Floats p = multiply_add(f, Floats(1.5455174e-4f), Floats(1.3385492e-3f));
   p = multiply_add(p, f, Floats(9.618078e-3f));
   p = multiply_add(p, f, Floats(5.5503726e-2f));
   p = multiply_add(p, f, Floats(2.402265e-1f));
   p = multiply_add(p, f, Floats(6.9314718e-1f));
-  return scale(multiply_add(p, f, Floats(1.f)), shifted);
+  return scale(multiply_add(p, f, Floats(1.f)), shifted, n);
 }
 
 FULGURITE_INLINE Floats expm1(const Floats& argument) {
@@ -57,7 +57,7 @@ FULGURITE_INLINE Floats expm1(const Floats& argument) {
   const Floats small = multiply_add(exp_tail(r) * r, r, r);  // e^r - 1
   // 2^n (small + 1) - 1 with the ones cancelled before they can hide the small part; halved so that 2^128 does not
   // overflow.
-  const Floats half = scale(Floats(0.5f), shifted);
+  const Floats half = scale(Floats(0.5f), shifted, n);
   const Floats large = multiply_add(half, small, half - Floats(0.5f)) * Floats(2.f);
   return select(abs(argument) < Floats(1e-5f), multiply_add(argument * Floats(0.5f), argument, argument), large);
 }
@@ -161,10 +161,10 @@ FULGURITE_INLINE Floats erf(const Floats& x) {
   return copy_sign(select(t > Floats(0.927734375f), large, small), x);
 }
 
-/// A number normally distributed is above y with the likelihood scale(ratio * (1 + growth), shifted), and e^(-y^2 / 2) is
-/// scale(1 + growth, shifted).
+/// A number normally distributed is above y with the likelihood scale(ratio * (1 + growth), shifted, n), and e^(-y^2 / 2) is
+/// scale(1 + growth, shifted, n).
 struct NormalTail {
-  Floats ratio, growth, shifted;
+  Floats ratio, growth, shifted, n;
 };
 /// For y from 0 to 15, or NaN. The ratio (Mills') is a polynomial of (y - 2.5) / (y + 2.5), within 1e-8 of itself up to 4, 1e-5 beyond.
 FULGURITE_INLINE NormalTail normal_tail(const Floats& y) {
@@ -190,14 +190,14 @@ FULGURITE_INLINE NormalTail normal_tail(const Floats& y) {
   p = multiply_add(p, q, Floats(-0.228069767f));
   const Floats last(0.14133133f), slope = multiply_add(upper, multiply_add(p, q, last), Floats(-0.398942280f));
   const Floats ratio = last + multiply_add(p, q, (y - upper) * slope);
-  return {ratio, growth, shifted};
+  return {ratio, growth, shifted, n};
 }
 
-FULGURITE_INLINE Floats bell_of(const NormalTail& x) { return scale(x.growth + Floats(1.f), x.shifted); }
+FULGURITE_INLINE Floats bell_of(const NormalTail& x) { return scale(x.growth + Floats(1.f), x.shifted, x.n); }
 /// The likelihood times a factor, with few roundings.
 FULGURITE_INLINE Floats times_tail(const Floats& factor, const NormalTail& x) {
   const Floats product = factor * x.ratio;
-  return scale(multiply_add(product, x.growth, product), x.shifted);
+  return scale(multiply_add(product, x.growth, product), x.shifted, x.n);
 }
 
 /// x / (1 + e^-x); as this of -infinity, NaN.
@@ -205,8 +205,8 @@ FULGURITE_INLINE Floats silu(const Floats& x) {
   // The exponent is put on last: e^x alone would be rounded off where the product is still a normal number.
   const Floats size = greater_or_second(Floats(-120.f), -abs(x));
   const ExpParts e = exp_parts(size);
-  const Floats above = select(x < Floats(0.f), scale(size * e.fraction, e.shifted), x);
-  const Floats result = above / (Floats(1.f) + scale(e.fraction, e.shifted));
+  const Floats above = select(x < Floats(0.f), scale(size * e.fraction, e.shifted, e.n), x);
+  const Floats result = above / (Floats(1.f) + scale(e.fraction, e.shifted, e.n));
   return select(x == Floats(-__builtin_inff()), Floats(__builtin_nanf("")), result);
 }
 

@@ -163,6 +163,23 @@ FULGURITE_INLINE Floats keep_inside(const Columns& c, const Floats& x, const Flo
   asm("vblendmps %2, %1, %0%{%3%}" : "=v"(result.part[0]) : "v"(fill.part[0]), "v"(x.part[0]), "Yk"(c.mask));
   return result;
 }
+// As the templates below, without a blend.
+FULGURITE_INLINE void add_inside(const Columns& c, Floats& sum, const Floats& x) {
+  asm("vaddps %1, %0, %0%{%2%}" : "+v"(sum.part[0]) : "v"(x.part[0]), "Yk"(c.mask));
+}
+FULGURITE_INLINE void take_numbers_missing(const Columns& c, Floats& most, const Floats& x) {
+  unsigned short is_missing;
+  asm("vcmpunordps %1, %1, %0%{%2%}" : "=Yk"(is_missing) : "v"(x.part[0]), "Yk"(c.mask));
+  asm("vmovaps %1, %0%{%2%}" : "+v"(most.part[0]) : "v"(x.part[0]), "Yk"(is_missing));
+}
+FULGURITE_INLINE void raise_inside(const Columns& c, Floats& most, const Floats& x) {
+  asm("vmaxps %0, %1, %0%{%2%}" : "+v"(most.part[0]) : "v"(x.part[0]), "Yk"(c.mask));
+  take_numbers_missing(c, most, x);
+}
+FULGURITE_INLINE void lower_inside(const Columns& c, Floats& least, const Floats& x) {
+  asm("vminps %0, %1, %0%{%2%}" : "+v"(least.part[0]) : "v"(x.part[0]), "Yk"(c.mask));
+  take_numbers_missing(c, least, x);
+}
 #else
 template <class Element>
 FULGURITE_INLINE void copy_some(Element* to, const Element* from, long count) {
@@ -264,6 +281,28 @@ FULGURITE_INLINE void accumulate(Element* row, const Columns& c, const Lanes& va
   store(row, c, load(row, c) + value);
 }
 
+FULGURITE_INLINE void set_to_lowest(Floats& x) { x = Floats(-__builtin_inff()); }
+FULGURITE_INLINE void set_to_highest(Floats& x) { x = Floats(__builtin_inff()); }
+FULGURITE_INLINE void set_to_lowest(Ints& x) { x = Ints(-0x7fffffff - 1); }
+FULGURITE_INLINE void set_to_highest(Ints& x) { x = Ints(0x7fffffff); }
+// Lanes past the row's end change nothing. The next elements come first: what is asked of the first operand is known early then.
+template <class Lanes>
+FULGURITE_INLINE void add_inside(const Columns& c, Lanes& sum, const Lanes& x) {
+  sum = sum + keep_inside(c, x, Lanes(0));
+}
+template <class Lanes>
+FULGURITE_INLINE void raise_inside(const Columns& c, Lanes& most, const Lanes& x) {
+  Lanes lowest;
+  set_to_lowest(lowest);
+  most = maximum(keep_inside(c, x, lowest), most);
+}
+template <class Lanes>
+FULGURITE_INLINE void lower_inside(const Columns& c, Lanes& least, const Lanes& x) {
+  Lanes highest;
+  set_to_highest(highest);
+  least = minimum(keep_inside(c, x, highest), least);
+}
+
 /// A row's sum: in sixteen lanes over blocks of columns, blocks joined pairwise, then a fixed tree.
 template <class Lanes>
 struct Sum {
@@ -272,7 +311,7 @@ struct Sum {
   int depth = 0;
   __attribute__((always_inline)) Sum() : sum(0) {}
   __attribute__((always_inline)) void add(const Columns& c, const Lanes& x) {
-    sum = sum + keep_inside(c, x, Lanes(0));
+    add_inside(c, sum, x);
     if (!c.end_block()) return;
     for (long n = blocks++; n & 1; n >>= 1) sum = joined[--depth] + sum;
     joined[depth++] = sum;
@@ -283,10 +322,6 @@ struct Sum {
     return Lanes(sum_of_lanes(sum));
   }
 };
-FULGURITE_INLINE void set_to_lowest(Floats& x) { x = Floats(-__builtin_inff()); }
-FULGURITE_INLINE void set_to_highest(Floats& x) { x = Floats(__builtin_inff()); }
-FULGURITE_INLINE void set_to_lowest(Ints& x) { x = Ints(-0x7fffffff - 1); }
-FULGURITE_INLINE void set_to_highest(Ints& x) { x = Ints(0x7fffffff); }
 FULGURITE_INLINE int maximum_of_lanes(const Ints& x) {
   int value[lanes];
   store(value, x);
@@ -299,26 +334,19 @@ FULGURITE_INLINE int minimum_of_lanes(const Ints& x) {
   for (int lane = 1; lane < lanes; ++lane) value[0] = value[lane] < value[0] ? value[lane] : value[0];
   return value[0];
 }
-/// A row's largest element, not a number where one is not; and its smallest. The next elements come first: what is asked of the first
-/// operand is known early then.
+/// A row's largest element, not a number where one is not; and its smallest.
 template <class Lanes>
 struct Largest {
-  Lanes most, lowest;
-  __attribute__((always_inline)) Largest() {
-    set_to_lowest(lowest);
-    most = lowest;
-  }
-  __attribute__((always_inline)) void add(const Columns& c, const Lanes& x) { most = maximum(keep_inside(c, x, lowest), most); }
+  Lanes most;
+  __attribute__((always_inline)) Largest() { set_to_lowest(most); }
+  __attribute__((always_inline)) void add(const Columns& c, const Lanes& x) { raise_inside(c, most, x); }
   __attribute__((always_inline)) Lanes total() { return Lanes(maximum_of_lanes(most)); }
 };
 template <class Lanes>
 struct Smallest {
-  Lanes least, highest;
-  __attribute__((always_inline)) Smallest() {
-    set_to_highest(highest);
-    least = highest;
-  }
-  __attribute__((always_inline)) void add(const Columns& c, const Lanes& x) { least = minimum(keep_inside(c, x, highest), least); }
+  Lanes least;
+  __attribute__((always_inline)) Smallest() { set_to_highest(least); }
+  __attribute__((always_inline)) void add(const Columns& c, const Lanes& x) { lower_inside(c, least, x); }
   __attribute__((always_inline)) Lanes total() { return Lanes(minimum_of_lanes(least)); }
 };
 

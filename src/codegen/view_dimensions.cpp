@@ -46,6 +46,40 @@ std::optional<Dimensions> grouped(const Sizes& sizes, const Dimensions& given, c
   return out;
 }
 
+namespace {
+
+// All ways to have sizes as joined neighbours among the region's dimensions, in order; no more than two are looked for.
+void find_groupings(const Sizes& sizes, const Sizes& region_sizes, size_t next, Dimensions& begun, SmallVector<Dimensions, 2>& found) {
+  if (begun.size() == sizes.size()) return found.push_back(begun);
+  const int64_t size = sizes[begun.size()];
+  for (size_t first = next; first < region_sizes.size() && found.size() < 2 && size != 1; ++first) {
+    int bits = 0;
+    int64_t count = 1;
+    size_t last = first;
+    while (last < region_sizes.size() && count != size && count < size) {
+      count *= region_sizes[last];
+      bits |= 1 << last++;
+    }
+    if (count != size || bits == 0) continue;
+    begun.push_back(bits);
+    find_groupings(sizes, region_sizes, last, begun, found);
+    begun.pop_back();
+  }
+  if (size != 1) return;
+  begun.push_back(0);
+  find_groupings(sizes, region_sizes, next, begun, found);
+  begun.pop_back();
+}
+
+}  // namespace
+
+std::optional<Dimensions> only_grouping(const Sizes& sizes, const Sizes& region_sizes) {
+  Dimensions begun;
+  SmallVector<Dimensions, 2> found;
+  find_groupings(sizes, region_sizes, 0, begun, found);
+  return found.size() == 1 ? std::optional(found[0]) : std::nullopt;
+}
+
 bool is_transparent_view(const BoundSymbol& bound) {
   const Symbol* symbol = bound.symbol;
   if (symbol == &expand_symbol || symbol == &unsqueeze_symbol || symbol == &squeeze_symbol) return true;

@@ -89,3 +89,88 @@ TEST("results do not depend on threads, rows are not divided") {
   set_num_threads(before);
   expect_near(one, grad(loss)(scores, targets).to_vector<float>(), 1e-6);
 }
+
+TEST("a cross entropy and its gradient take each exponential once, and add up nothing that is one element") {
+  const auto loss = [](Tensor x, Tensor t) { return nn::cross_entropy(x, t); };
+  auto f = jit(value_and_grad<0>(loss), {.executors = {"fuser"}});
+  f(randn({6, 50}), randint(0, 50, {6}));
+  const std::string text = kernels_of(last_traces(f).back());
+  const auto count = [&](std::string_view part) {
+    int found = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  };
+  expect_equal(count(" exp("), 1);
+  expect(text.find("_chosen") == std::string::npos, text);
+  expect(text.find("_taken = load_one(row.of<const float>(0) + *row.of<const long long>(1));") != std::string::npos, text);
+}
+
+TEST("the exponential of a log_softmax is a softmax, whatever is in a row") {
+  const double infinity = std::numeric_limits<double>::infinity(), none = std::nan("");
+  const Tensor x = tensor({{1.0, 2.0, -3.0, 0.5}, {-infinity, 1.0, 2.0, -infinity}, {-infinity, -infinity, -infinity, -infinity},
+                           {infinity, 1.0, 2.0, 3.0}, {none, 1.0, 2.0, 3.0}, {3e38, -3e38, 1.0, 3e38}, {0.0, -95.0, -103.0, -120.0}},
+                          {.dtype = Dtype::f64});
+  const auto both = [](Tensor t) {
+    const Tensor logarithm = log_softmax(t, -1), share = exp(logarithm);
+    return std::pair{logarithm, share};
+  };
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64, Dtype::bf16, Dtype::f16}) {
+    auto f = jit(both, {.executors = {"fuser"}});
+    const Tensor given = x.to(dtype);
+    const auto [logarithm, share] = f(given);
+    const auto [expected_logarithm, expected] = both(given);
+    expect_close(logarithm, expected_logarithm);
+    expect_close(share, expected, dtype == Dtype::bf16 ? 2e-2 : dtype == Dtype::f16 ? 2e-3 : 1e-6);
+  }
+}
+
+TEST("exponentials that may overflow are not divided") {
+  const auto naive = [](Tensor t) {
+    const Tensor total = sum(exp(t), {-1}, true);
+    const Tensor logarithm = t - log(total);
+    return exp(logarithm);
+  };
+  auto f = jit(naive, {.executors = {"fuser"}});
+  const Tensor x = tensor({{1.0f, 2.0f, -3.0f, 0.5f}, {100.0f, 1.0f, 2.0f, 100.0f}});
+  expect_close(f(x), naive(x));
+  expect(kernels_of(last_traces(f).back()).find("inverse") == std::string::npos);
+}
+
+TEST("what is taken at a place is computed there, unless it depends on places itself") {
+  const Tensor x = randn({5, 33}), w = randn({33}), b = randn({5, 1}), classes = randint(0, 33, {5});
+  const auto bent = [](Tensor t, Tensor scale, Tensor shift, Tensor place) { return nn::nll_loss(tanh(t * scale + shift), place, {}, {}, -100, {}, "none"); };
+  auto f = jit(bent, {.executors = {"fuser"}, .debug = {.check_traces = true}});
+  expect_close(f(x, w, b, classes), bent(x, w, b, classes));
+  const std::string text = kernels_of(last_traces(f).back());
+  expect(text.find("_taken = tanh(") != std::string::npos && text.find("_chosen") == std::string::npos, text);
+
+  const auto put = [](Tensor t, Tensor place) {
+    const Tensor gradient = grad([](Tensor of, Tensor at) { return nn::cross_entropy(of, at, {}, {}, -100, {}, "sum"); })(t, place);
+    return nn::nll_loss(gradient, place, {}, {}, -100, {}, "none");
+  };
+  auto g = jit(put, {.executors = {"fuser"}, .debug = {.check_traces = true}});
+  expect_close(g(x, classes), put(x, classes));
+  const std::string chosen = kernels_of(last_traces(g).back());
+  expect(chosen.find("_chosen") != std::string::npos, chosen);
+}
+
+TEST("a loss of rows that were joined for it is one kernel with its gradient") {
+  const auto loss = [](Tensor x, Tensor t) {
+    const Tensor rows = x.reshape({-1, x.size(-1)}), classes = t.reshape({-1});
+    return nn::cross_entropy(rows, classes);
+  };
+  const auto both = value_and_grad<0>(loss);
+  auto f = jit(both, {.executors = {"fuser"}, .debug = {.check_traces = true}});
+  const Tensor x = randn({4, 6, 50}), t = randint(0, 50, {4, 6});
+  const auto [value, gradient] = f(x, t);
+  const auto [expected, expected_gradient] = both(x, t);
+  expect_close(value, expected);
+  expect_close(gradient, expected_gradient);
+  const Trace trace = last_traces(f).back();
+  int with_both = 0;
+  for (int i = 0; i < fusions_in(trace); ++i) {
+    const std::string text = kernel_of(trace, i);
+    with_both += text.find("log(") != std::string::npos && text.find("c.places()") != std::string::npos;
+  }
+  expect_equal(with_both, 1);
+}

@@ -9,6 +9,7 @@
 
 #include "codegen/kernel_header.h"
 #include "executors/fuser/open_class_losses.h"
+#include "executors/fuser/open_creations.h"
 #include "executors/fuser/put_in_fusions.h"
 #include "executors/fuser/region_kernel.h"
 #include "executors/fuser/what_pays.h"
@@ -93,7 +94,7 @@ bool makes_one_of_many(const BoundSymbol& bound) {
 class Fuser {
  public:
   Fuser(const Trace& trace, const Implementation& candidate, FusionNames& names, bool everything)
-      : trace_(open_class_losses(trace, candidate)), graph_(trace_, true), candidate_(candidate), names_(names), everything_(everything) {}
+      : trace_(open_creations(open_class_losses(trace, candidate))), graph_(trace_, true), candidate_(candidate), names_(names), everything_(everything) {}
 
   Trace run() {
     std::vector<char> is_candidate(static_cast<size_t>(graph_.size()));
