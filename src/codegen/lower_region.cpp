@@ -357,9 +357,10 @@ void RegionLowering::lower_conversion(const BoundSymbol& bound) {
   if (is_known(input)) {
     const Node known = node(input);
     if (known.value >= 0 && kernel_.values[known.value].kind == KernelValue::Kind::column_sum) {
-      // What a sum over rows is stored as.
+      // What a sum over rows is stored as; it is added up in the lanes of that dtype.
       KernelValue sum = kernel_.values[known.value];
       const Lanes lanes = sum.lanes;
+      if (lanes_of(dtype) != lanes) throw Refusal{"a sum over all rows is stored in a dtype that is not added up as it is"};
       sum.dtype = dtype;
       const int value = add(std::move(sum), bound.outputs.at(0).tensor().name);
       kernel_.values[value].lanes = lanes;

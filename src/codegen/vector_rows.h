@@ -88,7 +88,7 @@ class Row {
 };
 
 inline constexpr int lane_numbers[lanes] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-inline constexpr long block_columns = 1024;  // what a reduction adds up before it joins blocks
+inline constexpr long block_columns = 256;  // what a reduction adds up before it joins blocks
 
 /// Sixteen columns of a row, or what is left of it.
 struct Columns {

@@ -254,3 +254,39 @@ TEST("what two lines compute alike is computed once, and may be two results") {
   expect_close(other, exp(x));
   expect_equal(count(kernel_of(last_traces(h).back(), 0), "exp("), 1);
 }
+
+TEST("sums over all rows that are stored in another dtype are added up in their own") {
+  const Tensor doubles = randn({6, 5}).to(Dtype::f64), floats = randn({6, 5}), whole = randint(-9, 9, {6, 5});
+  const auto check = [](const Tensor& x, Dtype dtype) {
+    const auto sums = [dtype](Tensor t) {
+      const Tensor twice = t * 2;
+      return std::pair{twice, sum(twice, {0}).to(dtype)};
+    };
+    auto f = jit(sums, {.executors = {"fuser"}, .debug = {.check_traces = true}});
+    const auto [twice, total] = f(x);
+    const auto [expected_twice, expected] = sums(x);
+    expect_close(twice, expected_twice);
+    expect_close(total, expected, dtype == Dtype::bf16 ? 1e-2 : dtype == Dtype::f16 ? 1e-3 : 1e-6);
+  };
+  for (const Dtype dtype : {Dtype::f32, Dtype::bf16, Dtype::f16, Dtype::f64}) {
+    check(doubles, dtype);
+    check(floats, dtype);
+  }
+  for (const Dtype dtype : {Dtype::i32, Dtype::f32, Dtype::i8, Dtype::boolean}) check(whole, dtype);
+}
+
+TEST("sums of rows of equal elements are as exact as eager mode's") {
+  const auto squares = [](Tensor t) {
+    const Tensor bent = t * 2.0;
+    return std::pair{bent, sum(bent * bent, {1})};
+  };
+  auto f = jit(squares, {.executors = {"fuser"}});
+  for (const int64_t count : {640, 1024, 3000, 20000})
+    for (const double element : {0.3807971, 0.29, 0.411, 0.4567, 0.3001}) {
+      const Tensor x = full({1, count}, element, {.dtype = Dtype::f32});
+      const auto [bent, total] = f(x);
+      const double exact = sum(bent.to(Dtype::f64) * bent.to(Dtype::f64)).item<double>();
+      const double error = std::abs(total.to(Dtype::f64).item<double>() - exact), eager = std::abs(squares(x).second.to(Dtype::f64).item<double>() - exact);
+      expect(error <= 4 * eager + exact * 0x1p-22, text::cat(count, " of ", element, ": error ", error, ", eager's ", eager));
+    }
+}
