@@ -52,7 +52,12 @@ void RegionLowering::lower_reduction(const BoundSymbol& bound) {
     if (kept == 0 && element_count(region_sizes_) > most_in_one_row) throw Refusal{"a large tensor is reduced to one element"};
     require_rows(std::popcount(static_cast<unsigned>(kept)));
     const TensorProxy& result = bound.outputs.at(0).tensor();
-    return set_result(bound, row_reduction(symbol, arguments, operand, result.dtype, result.name, kept), std::move(to));
+    int value = row_reduction(symbol, arguments, operand, result.dtype, result.name, kept);
+    // A number of a row costs nothing to round, and what is made of it is then as eager mode has it.
+    const bool is_bf16 = result.dtype == Dtype::bf16;
+    if (depth_ == 0 && (is_bf16 || result.dtype == Dtype::f16))
+      value = compute(is_bf16 ? "round_to_bfloat16({0})" : "round_to_float16({0})", {value}, result.dtype, result.name + "_rounded");
+    return set_result(bound, value, std::move(to));
   }
   if (&symbol != &sum_symbol || !is_of_columns) throw Refusal{"neither the last dimensions nor all rows are reduced"};
   require_rows(std::popcount(static_cast<unsigned>(reduced)));

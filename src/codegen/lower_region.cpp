@@ -189,7 +189,9 @@ void RegionLowering::lower(const BoundSymbol& bound) {
   if (symbol.traits.pointwise)
     if (const auto& expression = expressions_.of(bound)) return lower_expression(bound, *expression);
   if (bound.subsymbols.empty()) throw Refusal{text::cat("kernels have no ", symbol.qualified_name())};
+  ++depth_;
   for (const BoundSymbol& subsymbol : bound.subsymbols) lower(subsymbol);
+  --depth_;
 }
 
 RegionLowering::Node& RegionLowering::node(const Value& value) {

@@ -112,6 +112,7 @@ class RegionLowering {
   Sizes full_;                   // of the largest value
   Dimensions full_dimensions_;
   Sizes region_sizes_;           // full_ without dimensions of size 1
+  int depth_ = 0;                // of the line that is lowered: 0 for the region's own, more for what they are made of
   int required_ = -1;            // what reductions say is the first column dimension
   std::unordered_map<int, Dimensions> expected_;  // by proxy id: what later views say that a value's dimensions are
   std::unordered_map<int, Node> nodes_;
