@@ -43,6 +43,7 @@ struct Implementation {
   int64_t (*scratch)(Arguments) = nullptr;
   const UserImplementation* user = nullptr;
   bool is_pointwise = false;  // the kernel is one pointwise call, which may be gathered with others
+  bool takes_result_strides = false;  // results may have any strides, as long as their last dimension lies side by side
   const FusedKernel* fusion = nullptr;  // in the kernel's place
 
   bool accepts(Arguments arguments) const {

@@ -9,6 +9,7 @@
 #include "ir/trace_values.h"
 #include "ops/symbols.h"
 #include "runtime/memory_plan.h"
+#include "runtime/parts_in_place.h"
 #include "support/text.h"
 #include "tensor/tensor_without_memory.h"
 #include "tracing/argument_pack.h"
@@ -50,6 +51,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     place_results();
     write_into_inputs();
     drop_arena_views();
+    make_parts_in_place(plan_);
     place_arena();
     return std::move(plan_);
   }

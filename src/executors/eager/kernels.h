@@ -17,6 +17,7 @@ struct KernelEntry {
   Kernel kernel;
   bool (*checker)(Arguments) = nullptr;     // null: claims every call
   int64_t (*scratch)(Arguments) = nullptr;  // bytes of scratch memory; null: none
+  bool takes_result_strides = false;        // see Implementation
 };
 using KernelTable = std::span<const KernelEntry>;
 

@@ -97,7 +97,7 @@ class ForwardWorker {
       }
     }
     if (key_count <= 0) std::fill_n(sums_.data(), rows * width_, T(0));
-    const ResultRows<Element> out(out_, matrix, s_.heads, s_.queries, s_.value_features);
+    const ResultRows<Element> out(out_, matrix);
     for (int64_t r = 0; r < rows; ++r) {
       const T factor = sum[r] == 0 ? T(0) : T(1) / sum[r];  // a query that sees nothing gets zeros
       T* const row = sums_.data() + r * width_;
@@ -139,7 +139,7 @@ void attention_kernel(Arguments arguments, std::span<const Tensor> results) {
 KernelTable attention_kernels() {
   static constexpr KernelEntry table[] = {
       {&prims_scaled_dot_product_attention_symbol, attention_kernel},
-      {&prims_scaled_dot_product_attention_backward_symbol, attention_backward_kernel},
+      {&prims_scaled_dot_product_attention_backward_symbol, attention_backward_kernel, nullptr, nullptr, true},
   };
   return table;
 }

@@ -67,7 +67,6 @@ struct AttentionSizes {
   Sizes batch, key_batch;            // of query, and of key and value, whose last one may be smaller
   int64_t matrices = 1;              // of query
   int64_t group = 1;                 // those of them, one after another, that one matrix of key serves
-  int64_t heads = 1, key_heads = 1;  // matrices whose rows take turns in a result
   int64_t queries = 0, keys = 0, features = 0, value_features = 0;
 
   AttentionSizes(const Tensor& query, const Tensor& key, const Tensor& value) {
@@ -79,10 +78,6 @@ struct AttentionSizes {
       matrices *= q[d];
     }
     if (ndim > 2 && key_batch.back() > 0) group = batch.back() / key_batch.back();
-    if (ndim > 3) {
-      heads = batch.back();
-      key_heads = key_batch.back();
-    }
     queries = q[ndim - 2];
     features = q[ndim - 1];
     keys = k[ndim - 2];
@@ -90,15 +85,25 @@ struct AttentionSizes {
   }
 };
 
-/// Where the rows of one matrix of a result are. Results of four dimensions and more lie by rows and then by heads.
+/// Where the rows of one matrix of a result are. Results of four dimensions and more have rows and then heads. Any strides but of the columns.
 template <class Element>
 struct ResultRows {
   Element* first;
   int64_t stride;
 
-  ResultRows(const Tensor& result, int64_t matrix, int64_t heads, int64_t rows, int64_t columns)
-      : first(data_of<Element>(result) + (matrix / heads * rows * heads + matrix % heads) * columns),
-        stride(heads * columns) {}
+  ResultRows(const Tensor& result, int64_t matrix) : first(data_of<Element>(result)) {
+    const TensorImpl& x = *result.impl();
+    const size_t ndim = x.sizes.size(), row = ndim > 3 ? ndim - 3 : ndim - 2;
+    stride = x.strides[row];
+    if (ndim > 3) {
+      first += matrix % x.sizes[ndim - 2] * x.strides[ndim - 2];
+      matrix /= x.sizes[ndim - 2];
+    }
+    for (size_t d = row; d-- > 0;) {
+      first += matrix % x.sizes[d] * x.strides[d];
+      matrix /= x.sizes[d];
+    }
+  }
 };
 
 /// The arguments from `first` on: query, key, value, what is only the backward's, mask, is_causal, scale.

@@ -61,8 +61,8 @@ class BackwardWorker {
       matrix_ = key_matrix * s_.group + member;
       for (int64_t i = 0; i < s_.queries; i += query_block_) block_of_queries(i, std::min(query_block_, s_.queries - i));
     }
-    write({results_[1], key_matrix, s_.key_heads, s_.keys, s_.features}, dkey_.data(), width_, 0, s_.keys, s_.features);
-    write({results_[2], key_matrix, s_.key_heads, s_.keys, s_.value_features}, dvalue_.data(), value_width_, 0, s_.keys,
+    write({results_[1], key_matrix}, dkey_.data(), width_, 0, s_.keys, s_.features);
+    write({results_[2], key_matrix}, dvalue_.data(), value_width_, 0, s_.keys,
           s_.value_features);
   }
 
@@ -97,7 +97,7 @@ class BackwardWorker {
       gather_keys(first, rows, k, std::min(key_block, key_count - k));
     }
     if (key_count <= 0) std::fill_n(dquery_.data(), rows * width_, T(0));
-    write({results_[0], matrix_, s_.heads, s_.queries, s_.features}, dquery_.data(), width_, first, rows, s_.features);
+    write({results_[0], matrix_}, dquery_.data(), width_, first, rows, s_.features);
   }
 
   /// How many keys the last query of the tile sees that row r of the block is in.

@@ -58,7 +58,7 @@ class ForwardWorker {
       multiply_rows<float, false>(rows, s_.value_features, pairs_of(count), probabilities_.data(), key_block / 2, values,
                                   sums_.data(), width_, k > 0);
     }
-    const ResultRows<BFloat16> out(out_, matrix, s_.heads, s_.queries, s_.value_features);
+    const ResultRows<BFloat16> out(out_, matrix);
     for (int64_t r = 0; r < rows; ++r) {
       const float factor = sum[r] == 0 ? 0.f : 1.f / sum[r];  // a query that sees nothing gets zeros
       float* const row = sums_.data() + r * width_;

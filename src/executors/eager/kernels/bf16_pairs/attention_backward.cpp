@@ -49,8 +49,8 @@ class BackwardWorker {
     pack_pairs(key, call_.key.row, call_.key.column, s_.keys, s_.features, keys_.data());
     std::fill_n(dkey_.data(), s_.keys * width_, 0.f);
     std::fill_n(dvalue_.data(), s_.keys * value_width_, 0.f);
-    const ResultRows<BFloat16> key_slopes(results_[1], key_matrix, s_.key_heads, s_.keys, s_.features);
-    const ResultRows<BFloat16> value_slopes(results_[2], key_matrix, s_.key_heads, s_.keys, s_.value_features);
+    const ResultRows<BFloat16> key_slopes(results_[1], key_matrix);
+    const ResultRows<BFloat16> value_slopes(results_[2], key_matrix);
     for (int64_t member = 0; member < s_.group; ++member) {
       matrix_ = key_matrix * s_.group + member;
       for (int64_t i = 0; i < s_.queries; i += query_block_) block_of_queries(i, std::min(query_block_, s_.queries - i), key_slopes, value_slopes);
@@ -109,7 +109,7 @@ class BackwardWorker {
     pack_pairs(query, call_.query.row, call_.query.column, rows, s_.features, queries_.data());
     pack_pairs(grad, call_.grad.row, call_.grad.column, rows, s_.value_features, grads_.data());
 
-    const ResultRows<BFloat16> query_slopes(results_[0], matrix_, s_.heads, s_.queries, s_.features);
+    const ResultRows<BFloat16> query_slopes(results_[0], matrix_);
     ask_for(query_slopes, first, rows, s_.features);
     const int64_t key_count = call_.seen_by(first + rows - 1);
     multiply_by_keys(first, rows, pairs_of(s_.features), query_rows, keys_turned_, probabilities_);

@@ -1,0 +1,126 @@
+#include "runtime/parts_in_place.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <fulgurite/symbol.h>
+
+#include "executors/executor.h"
+#include "ops/symbols.h"
+
+namespace fulgurite {
+
+namespace {
+
+/// Where the elements of a part lie in the whole: runs of `run` elements that lie side by side in the part are `whole_run` elements apart there.
+struct PlaceInWhole {
+  int64_t run = 0, whole_run = 0, first = 0;
+
+  /// None where elements that had one stride have several.
+  std::optional<Geometry> strides(const Geometry& part, int64_t offset) const {
+    Geometry out = part;
+    int64_t last_in_run = offset % run;
+    for (size_t d = 0; d < part.sizes.size(); ++d) {
+      const int64_t stride = part.strides[d];
+      if (stride % run == 0) out.strides[d] = stride / run * whole_run;
+      else last_in_run += (part.sizes[d] - 1) * stride;
+    }
+    return last_in_run < run ? std::optional(out) : std::nullopt;
+  }
+  int64_t offset(int64_t in_part) const { return first + in_part / run * whole_run + in_part % run; }
+};
+
+class PartsInPlace {
+ public:
+  explicit PartsInPlace(ExecutionPlan& plan) : plan_(plan), readers_(plan.slots.size(), 0), maker_(plan.slots.size(), -1) {
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+      const Step& step = plan.steps[i];
+      for (const int operand : step.operands) ++readers_[plan.slots[operand].root];
+      if (step.kind == Step::Kind::kernel)
+        for (int k = 0; k < step.result_count; ++k) maker_[step.result + k] = static_cast<int>(i);
+    }
+  }
+
+  void run() {
+    const auto is_made_in_parts = [&](const Step& step) { return is_cat(step) && join(step); };
+    std::erase_if(plan_.steps, is_made_in_parts);
+  }
+
+  static bool is_cat(const Step& step) { return step.kind == Step::Kind::kernel && step.bound->symbol == &cat_symbol && step.bound->args.size() > 1; }
+
+ private:
+  struct Change {
+    int slot, root;
+    Geometry geometry;
+    int64_t offset;
+  };
+
+  bool join(const Step& cat) {
+    const Slot& whole = plan_.slots[cat.result];
+    if (whole.place != Place::arena || cat.operands.size() < 2) return false;
+    const auto ndim = static_cast<int64_t>(whole.sizes().size());
+    int64_t dim = cat.bound->args.at(1).integer().hint(), inner = 1;
+    if (dim < 0) dim += ndim;
+    for (int64_t d = dim + 1; d < ndim; ++d) inner *= whole.sizes()[d];
+    PlaceInWhole place{0, whole.sizes()[dim] * inner, 0};
+    std::vector<Change> changes;
+    for (const int operand : cat.operands) {
+      if (static_cast<int64_t>(plan_.slots[operand].sizes().size()) != ndim) return false;
+      place.run = plan_.slots[operand].sizes()[dim] * inner;
+      if (!take(operand, whole.dtype, place, changes)) return false;
+      place.first += place.run;
+    }
+    for (Change& change : changes) change_slot(cat.result, change);
+    return true;
+  }
+
+  bool take(int operand, Dtype dtype, const PlaceInWhole& place, std::vector<Change>& changes) const {
+    const Slot& part = plan_.slots[operand];
+    const Slot& root = plan_.slots[part.root];
+    const int maker = maker_[part.root];
+    if (root.place != Place::arena || maker < 0 || readers_[part.root] != 1 || part.dtype != dtype || place.run == 0) return false;
+    const Implementation& implementation = *plan_.steps[maker].bound->implementation;
+    if (!implementation.takes_result_strides) return false;
+    // All of what was made, in the order in which it lies.
+    if (part.offset != 0 || part.strides() != contiguous_strides(part.sizes()) || element_count(part) != element_count(root)) return false;
+    for (size_t i = 0; i < plan_.slots.size(); ++i) {
+      const Slot& slot = plan_.slots[i];
+      if (slot.root != part.root) continue;
+      const auto geometry = place.strides({slot.sizes(), slot.strides()}, slot.offset);
+      if (!geometry) return false;
+      if (static_cast<int>(i) == part.root && slot.sizes().back() > 1 && geometry->strides.back() != 1) return false;
+      changes.push_back({static_cast<int>(i), part.root, *geometry, place.offset(slot.offset)});
+    }
+    return true;
+  }
+
+  static int64_t element_count(const Slot& slot) {
+    int64_t count = 1;
+    for (const int64_t size : slot.sizes()) count *= size;
+    return count;
+  }
+
+  void change_slot(int whole, Change& change) {
+    Slot& slot = plan_.slots[change.slot];
+    Slot& result = plan_.slots[whole];
+    if (change.slot == change.root) {
+      result.first = std::min(result.first, slot.first);
+      result.last = std::max(result.last, slot.last);
+    }
+    plan_.geometries.push_back(std::move(change.geometry));
+    slot.geometry = &plan_.geometries.back();
+    slot.offset = change.offset;
+    slot.root = whole;
+  }
+
+  ExecutionPlan& plan_;
+  std::vector<int> readers_, maker_;  // by root: how many steps read it or a view of it; the step that makes it
+};
+
+}  // namespace
+
+void make_parts_in_place(ExecutionPlan& plan) {
+  if (std::ranges::any_of(plan.steps, PartsInPlace::is_cat)) PartsInPlace(plan).run();
+}
+
+}  // namespace fulgurite
