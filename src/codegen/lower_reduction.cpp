@@ -53,9 +53,9 @@ void RegionLowering::lower_reduction(const BoundSymbol& bound) {
     require_rows(std::popcount(static_cast<unsigned>(kept)));
     const TensorProxy& result = bound.outputs.at(0).tensor();
     int value = row_reduction(symbol, arguments, operand, result.dtype, result.name, kept);
-    // A number of a row costs nothing to round, and what is made of it is then as eager mode has it.
-    const bool is_bf16 = result.dtype == Dtype::bf16;
-    if (depth_ == 0 && (is_bf16 || result.dtype == Dtype::f16))
+    // A number of a row costs nothing to round, and what is made of it is then as eager mode has it. An extremum stays the element that it is.
+    const bool is_extremum = &symbol == &amax_symbol || &symbol == &amin_symbol, is_bf16 = result.dtype == Dtype::bf16;
+    if (depth_ == 0 && !is_extremum && (is_bf16 || result.dtype == Dtype::f16))
       value = compute(is_bf16 ? "round_to_bfloat16({0})" : "round_to_float16({0})", {value}, result.dtype, result.name + "_rounded");
     return set_result(bound, value, std::move(to));
   }

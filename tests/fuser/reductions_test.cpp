@@ -290,3 +290,24 @@ TEST("sums of rows of equal elements are as exact as eager mode's") {
       expect(error <= 4 * eager + exact * 0x1p-22, text::cat(count, " of ", element, ": error ", error, ", eager's ", eager));
     }
 }
+
+TEST("in 16 bits sums of rows are rounded as eager mode rounds them, and the least of computed elements is one of them") {
+  const auto sums = [](Tensor x) {
+    const Tensor normal = nn::layer_norm(x, {8}).to(Dtype::bf16);
+    return sum(normal * normal, {1}, true).to(Dtype::f32) * x;
+  };
+  auto f = jit(sums, {.executors = {"fuser"}});
+  const Tensor x = randn({5, 8});
+  expect_close(f(x), sums(x), 1e-2);
+  expect(kernel_of(last_traces(f).back(), 0).find("round_to_bfloat16(") != std::string::npos);
+
+  const auto least = [](Tensor t) {
+    const Tensor scaled = t.to(Dtype::bf16) * 1.5;
+    return sum(amin(scaled, {-1}, true) * 2.0).to(Dtype::f32);
+  };
+  auto g = jit(grad(least), {.executors = {"fuser"}});
+  for (int i = 0; i < 20; ++i) {
+    const Tensor t = randn({3, 5});
+    expect_close(g(t), grad(least)(t), 1e-2);
+  }
+}
