@@ -1,5 +1,7 @@
 #include "examine/last_touches.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -16,6 +18,11 @@ namespace {
 constexpr int64_t most_cache_bytes = int64_t{256} << 20;
 constexpr int arena = -2;
 
+int64_t second_cache_bytes() {
+  const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return bytes > 0 ? bytes : int64_t{1} << 20;
+}
+
 int64_t bytes_of(const SlotLayout& layout) {
   int64_t bytes = size_of(layout.dtype);
   for (size_t d = 0; d < layout.sizes.size(); ++d)
@@ -23,12 +30,19 @@ int64_t bytes_of(const SlotLayout& layout) {
   return bytes;
 }
 
-// A generated product reads what it has packed once for each panel of the other operand, mostly more than fits the cache beside its core: that
+// A generated product reads what it has packed of the right operand once for each block of left rows. More than fits the cache beside its core
 // goes through the shared cache each time, and takes the place of what lay there.
 int64_t reread_bytes(const Step& step) {
   const bool is_product = step.bound != nullptr && step.bound->is_fusion() && step.bound->implementation != nullptr &&
                           dynamic_cast<const products::ProductKernel*>(step.bound->implementation->fusion) != nullptr;
-  return is_product ? operation_count(*step.bound) / products::panel_rows : 0;
+  if (!is_product) return 0;
+  int64_t rows = 1, columns = 1;
+  for (const Int size : step.bound->outputs.at(0).tensor().shape) {
+    rows *= columns;
+    columns = size.hint();
+  }
+  const int64_t operations = operation_count(*step.bound), packed = rows > 0 ? operations / rows : 0;  // two for each pair of bytes
+  return packed > second_cache_bytes() ? operations / products::rows_at_once(rows, columns) : 0;
 }
 
 }  // namespace
