@@ -1,14 +1,11 @@
 #include "examine/last_touches.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <limits>
 #include <map>
 
 #include "examine/find_fusion.h"
 #include "executors/products/product_kernel.h"
-#include "executors/products/run_product.h"
 #include "runtime/slot_layouts.h"
 
 namespace fulgurite::examine {
@@ -18,11 +15,6 @@ namespace {
 constexpr int64_t most_cache_bytes = int64_t{256} << 20;
 constexpr int arena = -2;
 
-int64_t second_cache_bytes() {
-  const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return bytes > 0 ? bytes : int64_t{1} << 20;
-}
-
 int64_t bytes_of(const SlotLayout& layout) {
   int64_t bytes = size_of(layout.dtype);
   for (size_t d = 0; d < layout.sizes.size(); ++d)
@@ -30,9 +22,8 @@ int64_t bytes_of(const SlotLayout& layout) {
   return bytes;
 }
 
-// A generated product reads what it has packed of the right operand once for each block of left rows. More than fits the cache beside its core
-// goes through the shared cache each time, and takes the place of what lay there.
-int64_t reread_bytes(const Step& step) {
+// What a generated product packs of its right operand, which it reads again and again, takes room in the caches beside the operands.
+int64_t packed_bytes(const Step& step) {
   const bool is_product = step.bound != nullptr && step.bound->is_fusion() && step.bound->implementation != nullptr &&
                           dynamic_cast<const products::ProductKernel*>(step.bound->implementation->fusion) != nullptr;
   if (!is_product) return 0;
@@ -41,8 +32,7 @@ int64_t reread_bytes(const Step& step) {
     rows *= columns;
     columns = size.hint();
   }
-  const int64_t operations = operation_count(*step.bound), packed = rows > 0 ? operations / rows : 0;  // two for each pair of bytes
-  return packed > second_cache_bytes() ? operations / products::rows_at_once(rows, columns) : 0;
+  return rows > 0 ? operation_count(*step.bound) / rows : 0;  // two operations and two bytes for each pair
 }
 
 }  // namespace
@@ -66,7 +56,7 @@ ProgramMemory::ProgramMemory(const Program& program) {
   }
   for (const Step& step : plan.steps) {
     Touched& touched = touched_.emplace_back();
-    touched.reread = reread_bytes(step);
+    touched.packed = packed_bytes(step);
     if (step.kind == Step::Kind::view || step.kind == Step::Kind::input_view) continue;
     for (const int slot : step.operands)
       if (std::ranges::find(touched.slots, slot) == touched.slots.end()) touched.slots.push_back(slot);
@@ -111,14 +101,18 @@ class ProgramMemory::Distinct {
 
 int64_t ProgramMemory::moved_since(int slot, size_t step) const {
   Distinct moved;
-  int64_t reread = 0;
+  int64_t packed = 0;
   for (size_t back = 1; back <= touched_.size(); ++back) {
     const Touched& before = touched_[(step + touched_.size() - back) % touched_.size()];
+    const int64_t later = moved.bytes() + packed;
     for (const int other : before.slots) moved.add(places_[static_cast<size_t>(other)]);
-    reread += before.reread;
-    if (std::ranges::any_of(before.slots, [&](int other) { return overlap(slot, other); }))
-      return std::max<int64_t>(0, moved.bytes() + reread - places_[static_cast<size_t>(slot)].bytes);
-    if (moved.bytes() + reread > most_cache_bytes) break;
+    packed += before.packed;
+    if (std::ranges::any_of(before.slots, [&](int other) { return overlap(slot, other); })) {
+      // A step touches its memory from its beginning to its end: of what else it touches half comes after.
+      const int64_t beside = moved.bytes() + packed - later - places_[static_cast<size_t>(slot)].bytes;
+      return later + std::max<int64_t>(0, beside) / 2;
+    }
+    if (moved.bytes() + packed > most_cache_bytes) break;
   }
   return -1;
 }

@@ -16,8 +16,8 @@ class ProgramMemory {
   bool overlap(int slot, int other) const;
   /// Where what a slot is a view of begins, in bytes of the program's arena; 0 outside of it.
   int64_t begin(int slot) const { return places_[static_cast<size_t>(slot)].begin; }
-  /// Bytes that steps touched, each once but what products pack, between the last one before `step` that touched the slot's memory and `step`, itself and that memory not
-  /// counted; the steps before the first are the last of the run before. -1 where it was more than any cache holds, or nobody knows.
+  /// Bytes that steps touched, each once, between the last one before `step` that touched the slot's memory and `step`, itself and that memory not
+  /// counted, and of the last one half; the steps before the first are the last of the run before. -1 where it was more than any cache holds, or nobody knows.
   int64_t moved_since(int slot, size_t step) const;
 
  private:
@@ -30,7 +30,7 @@ class ProgramMemory {
   std::vector<MemoryPlace> places_;  // by slot
   struct Touched {
     std::vector<int> slots;
-    int64_t reread = 0;  // bytes of its own memory that a step reads again and again
+    int64_t packed = 0;  // bytes of memory of its own that a step fills and reads
   };
   std::vector<Touched> touched_;  // by step
 };

@@ -56,7 +56,7 @@ class Product {
     launch.slice = slice_;
     launch.block_panels = std::min(block_panels, panels);
     launch.column_blocks = divide_up(panels, launch.block_panels);
-    launch.block_rows = rows_at_once(left_rows, right_rows);
+    launch.block_rows = rows_of_block(left_rows, launch.column_blocks);
     launch.sums_are_kept = slices_at_once_ < slices_;
     const auto matrix = [&](const ColumnMatrix& of, Dtype dtype) {
       return kernels::ProductMatrix{moved(of.data, left_row * of.row_stride + right_row, dtype), static_cast<long>(of.row_stride * size_of(dtype))};
@@ -102,11 +102,6 @@ class Product {
 };
 
 }  // namespace
-
-int64_t rows_at_once(int64_t left_rows, int64_t right_rows) {
-  const int64_t panels = std::max<int64_t>(1, divide_up(right_rows, panel_rows));
-  return rows_of_block(left_rows, divide_up(panels, std::min(block_panels, panels)));
-}
 
 void run_product(const codegen::ProductForm& form, const codegen::ProductKernels& kernels, const ProductCall& call) {
   Product(form, kernels, call).run();

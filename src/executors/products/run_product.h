@@ -32,7 +32,4 @@ struct ProductCall {
 /// of the result is made of.
 void run_product(const codegen::ProductForm&, const codegen::ProductKernels&, const ProductCall&);
 
-/// How many rows of the left operand are multiplied by all that is packed of the right one before the next are.
-int64_t rows_at_once(int64_t left_rows, int64_t right_rows);
-
 }  // namespace fulgurite::products
