@@ -1,6 +1,6 @@
-// Products of bf16 matrices: the generated kernel against oneDNN, alternately, on the shapes of training steps. Prints one JSON line a shape,
+// Products of matrices: the generated kernel against oneDNN, alternately, on the shapes of training steps. Prints one JSON line a shape,
 // with the least time of each; GFLOP/s are of CPU time.
-//   bench_products [--threads 1] [--rounds 20] [--only NAME]
+//   bench_products [--dtype bf16|f16|f32] [--threads 1] [--rounds 20] [--only NAME]
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -55,22 +55,22 @@ constexpr Case cases[] = {
 
 const void* data_of(const Tensor& t) { return t.impl()->data(); }
 
-void measure(const Case& c, int rounds) {
+void measure(const Case& c, Dtype dtype, int rounds) {
   const bool is_left_transposed = c.layout == Layout::tn, is_right_transposed = c.layout == Layout::nt;
-  const Tensor left = randn(is_left_transposed ? Shape{c.k, c.m} : Shape{c.m, c.k}).to(Dtype::bf16);
+  const Tensor left = randn(is_left_transposed ? Shape{c.k, c.m} : Shape{c.m, c.k}).to(dtype);
   const Tensor weight = randn(is_right_transposed ? Shape{c.n, c.k} : Shape{c.k, c.n});  // f32, as a model has it
-  const Tensor right = weight.to(Dtype::bf16), result = zeros({c.m, c.n}).to(Dtype::bf16);
+  const Tensor right = weight.to(dtype), result = zeros({c.m, c.n}).to(dtype);
   const Tensor expected = result.clone();
 
   GemmCall gemm_call;
-  gemm_call.dtype = Dtype::bf16;
+  gemm_call.dtype = dtype;
   gemm_call.m = c.m, gemm_call.n = c.n, gemm_call.k = c.k;
   gemm_call.a = is_left_transposed ? GemmOperand{data_of(left), 1, c.m} : GemmOperand{data_of(left), c.k, 1};
   gemm_call.b = is_right_transposed ? GemmOperand{data_of(right), 1, c.k} : GemmOperand{data_of(right), c.n, 1};
   gemm_call.c = expected.impl()->data();
   gemm_call.c_row = c.n;
 
-  const codegen::ProductForm forms[] = {{}, {.right = Dtype::f32, .bias = {}}};
+  const codegen::ProductForm forms[] = {{dtype, dtype, dtype, dtype, {}}, {dtype, Dtype::f32, dtype, dtype, {}}};
   const std::vector<codegen::ProductKernels> kernels = codegen::compile_products(forms);
   if (kernels.empty()) return;
   products::ProductCall call;
@@ -86,7 +86,7 @@ void measure(const Case& c, int rounds) {
   for (int round = 0; round < rounds; ++round) {
     library.measure([&] { gemm(gemm_call); });
     ours.measure([&] { run(0); });
-    cast.measure([&] { weight.to(Dtype::bf16); });
+    cast.measure([&] { weight.to(dtype); });
     ours_cast.measure([&] { run(1); });
   }
   const double difference = amax(abs(result.to(Dtype::f32) - expected.to(Dtype::f32))).item<double>();
@@ -105,19 +105,21 @@ void measure(const Case& c, int rounds) {
 int main(int argc, char** argv) {
   int threads = 1, rounds = 20;
   std::string only;
+  Dtype dtype = Dtype::bf16;
   for (int i = 1; i + 1 < argc; i += 2) {
     if (std::strcmp(argv[i], "--threads") == 0) threads = std::atoi(argv[i + 1]);
     if (std::strcmp(argv[i], "--rounds") == 0) rounds = std::atoi(argv[i + 1]);
+    if (std::strcmp(argv[i], "--dtype") == 0) dtype = std::strcmp(argv[i + 1], "f32") == 0 ? Dtype::f32 : std::strcmp(argv[i + 1], "f16") == 0 ? Dtype::f16 : Dtype::bf16;
     if (std::strcmp(argv[i], "--only") == 0) only = argv[i + 1];
   }
   set_num_threads(threads);
   if (!codegen::has_product_instructions()) {
-    std::puts("this CPU has no AVX-512 BF16");
+    std::puts("this CPU has no AVX2");
     return 1;
   }
   manual_seed(0);
   const NoGrad no_grad;
   for (const Case& c : cases)
-    if (only.empty() || only == c.name) measure(c, rounds);
+    if (only.empty() || only == c.name) measure(c, dtype, rounds);
   return 0;
 }

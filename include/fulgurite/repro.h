@@ -47,11 +47,18 @@ class Kernel {
   size_t inputs_ = 0, results_ = 0;
 };
 
+/// How a product's kernels cut it up: left rows of a tile, right rows of a panel, numbers of the depth in a step, steps of a slice, left rows of
+/// a block.
+struct ProductTiles {
+  int tile_rows = 0, panel_rows = 0, step_depth = 0, slice_steps = 0, block_rows = 0;
+};
 /// A product of matrices: left [rows..., depth], right [columns, depth] or, where it is no linear, [depth, columns], and a bias.
 struct ProductLayout {
   Dtype left = Dtype::bf16, right = Dtype::bf16, result = Dtype::bf16;
+  Dtype number = Dtype::bf16;  // what operands are rounded to before they are multiplied
   std::optional<Dtype> bias = {};
   bool is_linear = false;
+  ProductTiles tiles = {};
 };
 /// The two kernels of a product, as fusions are run.
 class Product {

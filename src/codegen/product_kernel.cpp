@@ -7,7 +7,7 @@ namespace fulgurite::codegen {
 
 namespace {
 
-std::string_view element_text(Dtype dtype) { return dtype == Dtype::bf16 ? "BFloat16" : "float"; }
+std::string_view element_text(Dtype dtype) { return dtype == Dtype::bf16 ? "BFloat16" : dtype == Dtype::f16 ? "Float16" : "float"; }
 
 KernelSource source_of(std::string name, std::string body) {
   KernelSource source;
@@ -18,18 +18,27 @@ KernelSource source_of(std::string name, std::string body) {
   return source;
 }
 
+std::string as_number(Dtype dtype, const ProductForm& form) { return dtype == form.number ? "" : text::cat("_as_", form.number); }
+
 KernelSource packing_source(const ProductForm& form) {
-  return source_of(text::cat("pack_", form.right), text::cat("  pack_right<", element_text(form.right), ">(launch, first, last);\n"));
+  return source_of(text::cat("pack_", form.right, as_number(form.right, form)),
+                   text::cat("  pack_right<", element_text(form.right), ", ", element_text(form.number), ">(launch, first, last);\n"));
 }
 
 KernelSource multiplying_source(const ProductForm& form) {
-  const std::string name = text::cat("multiply_", form.left, form.bias ? text::cat("_add_", *form.bias) : "", "_to_", form.result);
-  std::string body = text::cat("  multiply_blocks<", element_text(form.left),
+  const std::string name = text::cat("multiply_", form.left, as_number(form.left, form), form.bias ? text::cat("_add_", *form.bias) : "", "_to_", form.result);
+  std::string body = text::cat("  multiply_blocks<", element_text(form.left), ", ", element_text(form.number),
                                ">(launch, first, last, [&](const Floats& sums, const ResultPart& at) {\n");
   if (form.bias) body += text::cat("    const Floats bias = load(at.of<const ", element_text(*form.bias), ">(launch, 1), at);\n");
   body += text::cat("    store(at.of<", element_text(form.result), ">(launch, 0), at, sums", form.bias ? " + bias" : "",
                     ");\n  });\n");
   return source_of(name, body);
+}
+
+// As codegen/vector_product_units.h chooses them.
+kernels::ProductTiles tiles_of(const ProductForm& form) {
+  if (form.number == Dtype::bf16 && has_pair_instructions()) return kernels::pair_tiles;
+  return best_instruction_set() == InstructionSet::avx512 ? kernels::wide_single_tiles : kernels::narrow_single_tiles;
 }
 
 // What such a source compiles to, whatever the compiler's list is made of.
@@ -39,7 +48,9 @@ kernels::ProductFunction product_function(kernels::KernelFunction compiled) {
 
 }  // namespace
 
-bool has_product_instructions() {
+bool has_product_instructions() { return best_instruction_set() >= InstructionSet::avx2; }
+
+bool has_pair_instructions() {
 #if defined(__x86_64__)
   return best_instruction_set() == InstructionSet::avx512 && __builtin_cpu_supports("avx512bf16");
 #else
@@ -47,18 +58,21 @@ bool has_product_instructions() {
 #endif
 }
 
+InstructionSet product_instruction_set() { return has_pair_instructions() ? InstructionSet::avx512_bf16 : best_instruction_set(); }
+
 std::vector<ProductKernels> compile_products(std::span<const ProductForm> forms) {
   std::vector<KernelSource> sources;
   for (const ProductForm& form : forms) {
     sources.push_back(packing_source(form));
     sources.push_back(multiplying_source(form));
   }
-  const std::vector<kernels::KernelFunction> functions = compile_kernels(sources, InstructionSet::avx512_bf16);
+  const std::vector<kernels::KernelFunction> functions = compile_kernels(sources, product_instruction_set());
   std::vector<ProductKernels> out;
   for (size_t i = 0; i + 1 < functions.size(); i += 2) {
     ProductKernels& product = out.emplace_back();
     product.pack = product_function(functions[i]);
     product.multiply = product_function(functions[i + 1]);
+    product.tiles = tiles_of(forms[i / 2]);
     product.text = sources[i].text + sources[i + 1].text;
     product.pack_name = sources[i].name;
     product.multiply_name = sources[i + 1].name;

@@ -6,13 +6,16 @@
 
 #include <fulgurite/dtype.h>
 
+#include "codegen/compile_kernels.h"
 #include "codegen/vector_launch.h"
 
 namespace fulgurite::codegen {
 
-/// What a product is, all but its sizes and strides. Dtypes are bf16 or f32; operands of f32 are rounded to bf16.
+/// What a product is, all but its sizes and strides. Numbers of one dtype are multiplied; operands, the bias and the result have that dtype or are
+/// of f32: then operands are rounded to it first. Dtypes are f32, bf16 and f16.
 struct ProductForm {
   Dtype left = Dtype::bf16, right = Dtype::bf16, result = Dtype::bf16;
+  Dtype number = Dtype::bf16;
   std::optional<Dtype> bias;  // of a row that is added to each row of the result
 
   friend bool operator==(const ProductForm&, const ProductForm&) = default;
@@ -22,11 +25,16 @@ struct ProductForm {
 struct ProductKernels {
   kernels::ProductFunction pack = nullptr;      // panels of the right operand
   kernels::ProductFunction multiply = nullptr;  // blocks of the result
+  kernels::ProductTiles tiles{};
   std::string text, pack_name, multiply_name;
 };
 
-/// Whether this CPU has what product kernels are made of.
+/// Whether this CPU has what product kernels are made of: AVX2 with FMA.
 bool has_product_instructions();
+/// Whether it multiplies pairs of bf16 (AVX-512 BF16).
+bool has_pair_instructions();
+/// What they are compiled for.
+InstructionSet product_instruction_set();
 
 /// In the forms' order; none where they cannot be compiled, as compile_kernels says.
 std::vector<ProductKernels> compile_products(std::span<const ProductForm>);

@@ -28,7 +28,19 @@ struct Launch {
 /// Computes the rows from `first` to before `last`.
 using KernelFunction = void (*)(const Launch&, long first, long last);
 
-inline constexpr long slice_depth = 384;  // at most this much of a product's depth is multiplied at a time
+/// How products of one kind are cut up. A step along the depth is a pair of bf16 or a single number, four bytes of a packed row.
+struct ProductTiles {
+  int tile_rows;    // left rows whose sums stay in registers
+  int panel_rows;   // right rows that are packed side by side, a multiple of 16
+  int step_depth;   // numbers of the depth in a step
+  int slice_steps;  // at most so many steps are multiplied at a time, a multiple of 16
+  int block_rows;   // left rows that stay in the second cache; a multiple of tile_rows
+};
+// 24 vectors of sums, 3 of the panel and 1 of the strip, of 32.
+inline constexpr ProductTiles pair_tiles{8, 48, 2, 192, 128}, wide_single_tiles{8, 48, 1, 192, 128};
+// 12, 2 and 1, of 16 that are half as long.
+inline constexpr ProductTiles narrow_single_tiles{6, 16, 1, 384, 144};
+inline constexpr long packed_rows = 192;  // of the right operand, that one task packs: whole panels of any kind
 
 /// An operand of a product: rows of numbers along the depth, with strides in elements.
 struct ProductOperand {
@@ -42,8 +54,8 @@ struct ProductMatrix {
 };
 struct ProductLaunch {
   ProductOperand left, right;
-  long depth, slice, slices;                      // slices of `slice`, a multiple of 32, the last one perhaps shorter
-  long block_rows, block_panels, column_blocks;   // of left rows, of 48 right rows each, and how many of these beside one another
+  long depth, slice, slices;                      // slices of `slice`, whole squares of 16 steps, the last one perhaps shorter
+  long block_rows, block_panels, column_blocks;   // left rows, panels, and how many of these blocks lie beside one another
   char *right_panels, *left_strips, *sums;        // memory, aligned to 64: of all panels; of a thread's strips and sums
   bool begins, ends, sums_are_kept;               // of a depth that is multiplied in several calls sums are kept, for all blocks
   long result_bytes;                              // of an element

@@ -24,15 +24,16 @@ int64_t bytes_of(const SlotLayout& layout) {
 
 // What a generated product packs of its right operand, which it reads again and again, takes room in the caches beside the operands.
 int64_t packed_bytes(const Step& step) {
-  const bool is_product = step.bound != nullptr && step.bound->is_fusion() && step.bound->implementation != nullptr &&
-                          dynamic_cast<const products::ProductKernel*>(step.bound->implementation->fusion) != nullptr;
-  if (!is_product) return 0;
+  if (step.bound == nullptr || !step.bound->is_fusion() || step.bound->implementation == nullptr) return 0;
+  const auto* product = dynamic_cast<const products::ProductKernel*>(step.bound->implementation->fusion);
+  if (product == nullptr) return 0;
   int64_t rows = 1, columns = 1;
   for (const Int size : step.bound->outputs.at(0).tensor().shape) {
     rows *= columns;
     columns = size.hint();
   }
-  return rows > 0 ? operation_count(*step.bound) / rows : 0;  // two operations and two bytes for each pair
+  // Two operations for each number of a packed row, whose steps take four bytes.
+  return rows > 0 ? operation_count(*step.bound) / rows * 2 / product->tiles().step_depth : 0;
 }
 
 }  // namespace

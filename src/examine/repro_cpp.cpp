@@ -67,7 +67,7 @@ Target target_of(codegen::InstructionSet set) {
   switch (set) {
     case codegen::InstructionSet::avx512: return {"arch=x86-64-v4", wide, {"__AVX__", "__AVX2__", "__AVX512F__", "__AVX512BW__", "__AVX512VL__"}};
     case codegen::InstructionSet::avx512_bf16:
-      return {"arch=x86-64-v4,avx512bf16", wide, {"__AVX__", "__AVX2__", "__AVX512F__", "__AVX512BW__", "__AVX512VL__"}};
+      return {"arch=x86-64-v4,avx512bf16", wide, {"__AVX__", "__AVX2__", "__AVX512F__", "__AVX512BW__", "__AVX512VL__", "__AVX512BF16__"}};
     case codegen::InstructionSet::avx2: return {"arch=x86-64-v3", "", {"__AVX__", "__AVX2__"}};
     case codegen::InstructionSet::baseline: break;
   }
@@ -76,7 +76,7 @@ Target target_of(codegen::InstructionSet set) {
 
 // The kernel with all that it is compiled with.
 std::string kernel_section(std::string_view kernel, bool is_product) {
-  const Target target = target_of(is_product ? codegen::InstructionSet::avx512_bf16 : codegen::best_instruction_set());
+  const Target target = target_of(is_product ? codegen::product_instruction_set() : codegen::best_instruction_set());
   std::string defined, undefined;
   if (!target.macros.empty()) {
     const std::string_view last = target.macros.back();
@@ -107,7 +107,8 @@ std::string layout_text(const ProductLayout& layout) {
   std::string bias;
   if (layout.bias) bias = text::cat(", .bias = ", dtype_text(*layout.bias));
   return text::cat("  const examine::ProductLayout layout = {.left = ", dtype_text(layout.left), ", .right = ", dtype_text(layout.right),
-                   ", .result = ", dtype_text(layout.result), bias, ", .is_linear = ", layout.is_linear ? "true" : "false", "};\n");
+                   ", .result = ", dtype_text(layout.result), ", .number = ", dtype_text(layout.number), bias, ", .is_linear = ", layout.is_linear ? "true" : "false", ", .tiles = {", layout.tiles.tile_rows, ", ",
+                   layout.tiles.panel_rows, ", ", layout.tiles.step_depth, ", ", layout.tiles.slice_steps, ", ", layout.tiles.block_rows, "}};\n");
 }
 
 /// A fusion's kernel as the program has it.

@@ -71,15 +71,19 @@ void Kernel::run(std::span<const Tensor> inputs, std::span<const Tensor> results
 
 ProductLayout layout_of(const products::ProductKernel& kernel) {
   const codegen::ProductForm& form = kernel.product().form;
-  return {form.left, form.right, form.result, form.bias, kernel.product().is_linear};
+  const kernels::ProductTiles& tiles = kernel.tiles();
+  return {form.left, form.right, form.result, form.number, form.bias, kernel.product().is_linear,
+          {tiles.tile_rows, tiles.panel_rows, tiles.step_depth, tiles.slice_steps, tiles.block_rows}};
 }
 
 Product::Product(void (*pack)(), void (*multiply)(), const ProductLayout& layout) : inputs_(layout.bias ? 3 : 2) {
   codegen::ProductKernels kernels;
   kernels.pack = reinterpret_cast<kernels::ProductFunction>(pack);
   kernels.multiply = reinterpret_cast<kernels::ProductFunction>(multiply);
+  const ProductTiles& tiles = layout.tiles;
+  kernels.tiles = {tiles.tile_rows, tiles.panel_rows, tiles.step_depth, tiles.slice_steps, tiles.block_rows};
   made_ = std::make_shared<const products::ProductKernel>(
-      products::Product{{layout.left, layout.right, layout.result, layout.bias}, layout.is_linear}, std::move(kernels));
+      products::Product{{layout.left, layout.right, layout.result, layout.number, layout.bias}, layout.is_linear}, std::move(kernels));
 }
 
 void Product::run(std::span<const Tensor> inputs, std::span<const Tensor> results) const {

@@ -30,7 +30,7 @@ int lines_of(const Trace& trace, std::string_view executor) {
 }  // namespace
 
 TEST("a layer under autocast reads its f32 weight and bias in the product") {
-  if (!products::pays_on_this_cpu()) return;
+  if (!products::pays_on_this_cpu(Dtype::bf16)) return;
   manual_seed(5);
   const Tensor x = randn({4, rows / 4, features}).to(Dtype::bf16), weight = randn({columns, features}) * 0.1, bias = randn({columns});
   const auto f = jit(with_autocast(layer));
@@ -44,11 +44,11 @@ TEST("a layer under autocast reads its f32 weight and bias in the product") {
 using namespace fulgurite;
 
 // Run by products with this kernel:
-//   extern "C" void pack_f32(const ProductLaunch& launch, long first, long last) {
-//     pack_right<float>(launch, first, last);
+//   extern "C" void pack_f32_as_bf16(const ProductLaunch& launch, long first, long last) {
+//     pack_right<float, BFloat16>(launch, first, last);
 //   }
 //   extern "C" void multiply_bf16_add_f32_to_bf16(const ProductLaunch& launch, long first, long last) {
-//     multiply_blocks<BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) {
+//     multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) {
 //       const Floats bias = load(at.of<const float>(launch, 1), at);
 //       store(at.of<BFloat16>(launch, 0), at, sums + bias);
 //     });
@@ -75,7 +75,7 @@ Tensor computation(Tensor t_0, Tensor t_1, Tensor t_2) {
 }
 
 TEST("both products of the backward are taken, and the gradient of an f32 weight is never rounded") {
-  if (!products::pays_on_this_cpu()) return;
+  if (!products::pays_on_this_cpu(Dtype::bf16)) return;
   manual_seed(6);
   Tensor x = randn({4, rows / 4, features}).to(Dtype::bf16), weight = randn({rows, features}) * 0.1, bias = randn({rows});
   const Tensor gradient = randn({4, rows / 4, rows}).to(Dtype::bf16);
@@ -98,11 +98,11 @@ TEST("both products of the backward are taken, and the gradient of an f32 weight
 using namespace fulgurite;
 
 // Run by products with this kernel:
-//   extern "C" void pack_f32(const ProductLaunch& launch, long first, long last) {
-//     pack_right<float>(launch, first, last);
+//   extern "C" void pack_f32_as_bf16(const ProductLaunch& launch, long first, long last) {
+//     pack_right<float, BFloat16>(launch, first, last);
 //   }
 //   extern "C" void multiply_bf16_to_bf16(const ProductLaunch& launch, long first, long last) {
-//     multiply_blocks<BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) {
+//     multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) {
 //       store(at.of<BFloat16>(launch, 0), at, sums);
 //     });
 //   }
@@ -132,10 +132,10 @@ static auto fusion3(Tensor t3) {
 
 // Run by products with this kernel:
 //   extern "C" void pack_bf16(const ProductLaunch& launch, long first, long last) {
-//     pack_right<BFloat16>(launch, first, last);
+//     pack_right<BFloat16, BFloat16>(launch, first, last);
 //   }
 //   extern "C" void multiply_bf16_to_f32(const ProductLaunch& launch, long first, long last) {
-//     multiply_blocks<BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) {
+//     multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) {
 //       store(at.of<float>(launch, 0), at, sums);
 //     });
 //   }
@@ -181,18 +181,40 @@ std::vector<Tensor> backward_fn(SavedForBackward saved_for_backward, std::vector
 )");
 }
 
-TEST("small products, and those of other dtypes, are left alone") {
+TEST("small products, and those of dtypes for which nothing is faster than oneDNN on this CPU, are left alone") {
+  const NoGrad no_grad;
   const auto f = jit([](Tensor a, Tensor b) { return matmul(a, b); });
-  for (const Dtype dtype : {Dtype::bf16, Dtype::f32}) {
-    f(randn({64, 64}).to(dtype), randn({64, 64}).to(dtype));
+  for (const Dtype dtype : {Dtype::bf16, Dtype::f16, Dtype::f32, Dtype::f64}) {
+    f(randn({32, 32}).to(dtype), randn({32, 32}).to(dtype));
     expect_equal(lines_of(last_traces(f).back(), "products"), 0);
+    const Tensor a = (randn({1024, 512}) * 0.1).to(dtype), b = (randn({512, 512}) * 0.1).to(dtype);
+    expect_close(f(a, b), matmul(a, b), dtype == Dtype::bf16 ? 0.02 : 1e-3);
+    expect_equal(lines_of(last_traces(f).back(), "products"), products::pays_on_this_cpu(dtype) ? 1 : 0);
   }
-  f(randn({1024, 512}), randn({512, 512}));
-  expect_equal(lines_of(last_traces(f).back(), "products"), 0);
+}
+
+TEST("a layer of f32 is a product with its bias, where that pays") {
+  if (!products::pays_on_this_cpu(Dtype::f32)) return;
+  manual_seed(7);
+  const NoGrad no_grad;
+  const Tensor x = randn({4, rows / 4, features}), weight = randn({columns, features}) * 0.1, bias = randn({columns});
+  const auto f = jit(layer);
+  expect_close(f(x, weight, bias), layer(x, weight, bias), 1e-4);
+  expect_text(kernel_of(last_traces(f).back(), 0), R"(
+extern "C" void pack_f32(const ProductLaunch& launch, long first, long last) {
+  pack_right<float, float>(launch, first, last);
+}
+extern "C" void multiply_f32_add_f32_to_f32(const ProductLaunch& launch, long first, long last) {
+  multiply_blocks<float, float>(launch, first, last, [&](const Floats& sums, const ResultPart& at) {
+    const Floats bias = load(at.of<const float>(launch, 1), at);
+    store(at.of<float>(launch, 0), at, sums + bias);
+  });
+}
+)");
 }
 
 TEST("a product of rows that cannot be told as steps through the memory reads a copy of them") {
-  if (!products::pays_on_this_cpu()) return;
+  if (!products::pays_on_this_cpu(Dtype::bf16)) return;
   const NoGrad no_grad;
   const Tensor x = transpose(randn({8, 200, 6, 64}).to(Dtype::bf16), 1, 2), weight = randn({64 * 6, 256}).to(Dtype::bf16);
   const Tensor y = narrow(x, 2, 3, 190).reshape({8, 190, 384});

@@ -42,9 +42,9 @@ Tensor product_of(const ProductForm& form, const Tensor& left, const Tensor& rig
   return result;
 }
 
-/// By its definition, of operands that are rounded to bf16.
-std::vector<double> expected_of(const Tensor& left, const Tensor& right, const Tensor& bias) {
-  const auto numbers = [](const Tensor& t) { return t.to(Dtype::bf16).to(Dtype::f64).contiguous().to_vector<double>(); };
+/// By its definition, of operands that are rounded to a dtype.
+std::vector<double> expected_of(Dtype number, const Tensor& left, const Tensor& right, const Tensor& bias) {
+  const auto numbers = [number](const Tensor& t) { return t.to(number).to(Dtype::f64).contiguous().to_vector<double>(); };
   const std::vector<double> x = numbers(left), y = numbers(right);
   const std::vector<double> added = bias.defined() ? bias.to(Dtype::f64).to_vector<double>() : std::vector<double>();
   const auto rows = static_cast<size_t>(left.impl()->sizes[0]), columns = static_cast<size_t>(right.impl()->sizes[0]);
@@ -63,10 +63,10 @@ void expect_product(const ProductForm& form, int64_t rows, int64_t columns, int6
   const Tensor left = make_matrix(rows, depth, form.left, left_lies), right = make_matrix(columns, depth, form.right, right_lies);
   const Tensor bias = form.bias ? randn({columns}).to(*form.bias) : Tensor();
   const Tensor result = product_of(form, left, right, bias);
-  const std::vector<double> actual = result.to(Dtype::f64).to_vector<double>(), expected = expected_of(left, right, bias);
+  const std::vector<double> actual = result.to(Dtype::f64).to_vector<double>(), expected = expected_of(form.number, left, right, bias);
   double worst = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
-    const double rounding = form.result == Dtype::bf16 ? std::fabs(expected[i]) / 256 : 0;
+    const double rounding = form.result == Dtype::f32 ? 0 : std::fabs(expected[i]) / (form.result == Dtype::bf16 ? 256 : 2048);
     worst = std::max(worst, (std::fabs(actual[i] - expected[i]) - rounding) / (1e-6 * (1 + static_cast<double>(depth))));
   }
   if (!expect(worst <= 1)) std::printf("  of %ld x %ld x %ld: %g times what is allowed\n", rows, columns, depth, worst);
@@ -78,35 +78,39 @@ TEST("products of odd sizes, wherever their operands' numbers lie") {
   if (!codegen::has_product_instructions()) return;
   manual_seed(1);
   const NoGrad no_grad;
-  const ProductForm form;
   const std::vector<std::array<int64_t, 3>> sizes{{1, 1, 1}, {8, 48, 32}, {7, 130, 200}, {33, 65, 31}, {129, 97, 385}, {16, 16, 0}, {300, 50, 64}};
-  for (const auto& [rows, columns, depth] : sizes)
-    for (const Lies left : {Lies::along_depth, Lies::along_rows, Lies::apart})
-      for (const Lies right : {Lies::along_depth, Lies::along_rows, Lies::apart}) expect_product(form, rows, columns, depth, left, right);
-  expect_product(form, 0, 5, 9, Lies::along_depth, Lies::along_depth);
-  expect_product(form, 5, 0, 9, Lies::along_depth, Lies::along_depth);
+  for (const Dtype dtype : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
+    const ProductForm form{dtype, dtype, dtype, dtype, {}};
+    for (const auto& [rows, columns, depth] : sizes)
+      for (const Lies left : {Lies::along_depth, Lies::along_rows, Lies::apart})
+        for (const Lies right : {Lies::along_depth, Lies::along_rows, Lies::apart}) expect_product(form, rows, columns, depth, left, right);
+    expect_product(form, 0, 5, 9, Lies::along_depth, Lies::along_depth);
+    expect_product(form, 5, 0, 9, Lies::along_depth, Lies::along_depth);
+  }
 }
 
 TEST("operands of f32 are rounded while they are packed, a bias is added and the result has either dtype") {
   if (!codegen::has_product_instructions()) return;
   manual_seed(2);
   const NoGrad no_grad;
-  for (const Dtype left : {Dtype::bf16, Dtype::f32})
-    for (const Dtype right : {Dtype::bf16, Dtype::f32})
-      for (const Dtype result : {Dtype::bf16, Dtype::f32})
-        for (const std::optional<Dtype> bias : {std::optional<Dtype>(), std::optional(Dtype::bf16), std::optional(Dtype::f32)})
-          for (const Lies lies : {Lies::along_depth, Lies::along_rows})
-            expect_product({left, right, result, bias}, 50, 83, 70, lies, lies == Lies::along_rows ? Lies::along_depth : Lies::along_rows);
+  for (const Dtype half : {Dtype::bf16, Dtype::f16})
+    for (const Dtype left : {half, Dtype::f32})
+      for (const Dtype right : {half, Dtype::f32})
+        for (const Dtype result : {half, Dtype::f32})
+          for (const std::optional<Dtype> bias : {std::optional<Dtype>(), std::optional(half), std::optional(Dtype::f32)})
+            for (const Lies lies : {Lies::along_depth, Lies::along_rows})
+              expect_product({left, right, result, half, bias}, 50, 83, 70, lies, lies == Lies::along_rows ? Lies::along_depth : Lies::along_rows);
 }
 
 TEST("a long depth is multiplied in parts, without rounding in between") {
   if (!codegen::has_product_instructions()) return;
   manual_seed(3);
   const NoGrad no_grad;
-  expect_product({Dtype::bf16, Dtype::f32, Dtype::f32, {}}, 21, 70, 20000, Lies::along_depth, Lies::along_rows);
+  expect_product({Dtype::bf16, Dtype::f32, Dtype::f32, Dtype::bf16, {}}, 21, 70, 20000, Lies::along_depth, Lies::along_rows);
+  expect_product({Dtype::f32, Dtype::f32, Dtype::f32, Dtype::f32, {}}, 21, 70, 20000, Lies::along_depth, Lies::along_rows);
   // Small whole numbers have exact sums, which any rounding on the way would change.
   const Tensor ones = full({5, 20001}, 1.0).to(Dtype::bf16);
-  expect_equal(product_of({Dtype::bf16, Dtype::bf16, Dtype::f32, {}}, ones, ones, {}).to_vector<float>(), std::vector<float>(25, 20001.f));
+  expect_equal(product_of({Dtype::bf16, Dtype::bf16, Dtype::f32, Dtype::bf16, {}}, ones, ones, {}).to_vector<float>(), std::vector<float>(25, 20001.f));
 }
 
 TEST("numbers that are not finite stay where they are") {
@@ -114,7 +118,7 @@ TEST("numbers that are not finite stay where they are") {
   const NoGrad no_grad;
   const float infinity = std::numeric_limits<float>::infinity();
   const Tensor left = tensor(std::vector<float>{infinity, 1, 2, 3, NAN, 1}).reshape({3, 2}), right = tensor(std::vector<float>{1, 1}).reshape({1, 2});
-  const std::vector<float> result = product_of({Dtype::f32, Dtype::f32, Dtype::f32, {}}, left, right, {}).to_vector<float>();
+  const std::vector<float> result = product_of({Dtype::f32, Dtype::f32, Dtype::f32, Dtype::bf16, {}}, left, right, {}).to_vector<float>();
   expect_equal(result[0], infinity);
   expect_equal(result[1], 5.f);
   expect(std::isnan(result[2]));
@@ -124,16 +128,18 @@ TEST("products have the same bits on any number of threads, and rows the same bi
   if (!codegen::has_product_instructions()) return;
   manual_seed(4);
   const NoGrad no_grad;
-  const ProductForm form{Dtype::bf16, Dtype::f32, Dtype::f32, {}};
-  const Tensor left = make_matrix(700, 900, Dtype::bf16, Lies::along_depth), right = make_matrix(500, 900, Dtype::f32, Lies::along_depth);
   const int before = num_threads();
-  set_num_threads(1);
-  const std::vector<float> alone = product_of(form, left, right, {}).to_vector<float>();
-  const std::vector<float> few = product_of(form, narrow(left, 0, 0, 11), right, {}).to_vector<float>();
-  for (const int threads : {2, 3}) {
-    set_num_threads(threads);
-    expect(product_of(form, left, right, {}).to_vector<float>() == alone, "the bits depend on the number of threads");
+  for (const Dtype dtype : {Dtype::bf16, Dtype::f32}) {
+    const ProductForm form{dtype, Dtype::f32, Dtype::f32, dtype, {}};
+    const Tensor left = make_matrix(700, 900, dtype, Lies::along_depth), right = make_matrix(500, 900, Dtype::f32, Lies::along_depth);
+    set_num_threads(1);
+    const std::vector<float> alone = product_of(form, left, right, {}).to_vector<float>();
+    const std::vector<float> few = product_of(form, narrow(left, 0, 0, 11), right, {}).to_vector<float>();
+    for (const int threads : {2, 3}) {
+      set_num_threads(threads);
+      expect(product_of(form, left, right, {}).to_vector<float>() == alone, "the bits depend on the number of threads");
+    }
+    set_num_threads(before);
+    expect(std::equal(few.begin(), few.end(), alone.begin()), "a row's bits depend on the rows beside it");
   }
-  set_num_threads(before);
-  expect(std::equal(few.begin(), few.end(), alone.begin()), "a row's bits depend on the rows beside it");
 }

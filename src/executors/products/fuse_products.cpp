@@ -16,8 +16,13 @@ namespace fulgurite::products {
 
 namespace {
 
-bool is_conversion(const BoundSymbol& bound, Dtype from, Dtype to) {
-  return bound.symbol == &prims_convert_element_type_symbol && bound.args.at(0).tensor().dtype == from && bound.outputs.at(0).tensor().dtype == to;
+bool is_half(Dtype dtype) { return dtype == Dtype::bf16 || dtype == Dtype::f16; }
+bool is_conversion(const BoundSymbol& bound) { return bound.symbol == &prims_convert_element_type_symbol; }
+bool is_rounding(const BoundSymbol& bound) {
+  return is_conversion(bound) && bound.args.at(0).tensor().dtype == Dtype::f32 && is_half(bound.outputs.at(0).tensor().dtype);
+}
+bool is_widening(const BoundSymbol& bound) {
+  return is_conversion(bound) && is_half(bound.args.at(0).tensor().dtype) && bound.outputs.at(0).tensor().dtype == Dtype::f32;
 }
 
 /// Whether a value comes from outside: no line computes it.
@@ -51,7 +56,7 @@ class Conversions {
   // Of a value that no fusion makes, and for products alone.
   bool is_for_products(int line) const {
     const BoundSymbol& bound = trace_.bound_symbols[line];
-    if (!is_conversion(bound, Dtype::f32, Dtype::bf16) || !is_given(trace_, uses_, bound.args.read()[0])) return false;
+    if (!is_rounding(bound) || !is_given(trace_, uses_, bound.args.read()[0])) return false;
     return std::ranges::all_of(uses_.consumers(bound.outputs.read()[0].tensor().id),
                                [&](int consumer) { return trace_.bound_symbols[consumer].implementation == &candidate_; });
   }
@@ -95,6 +100,7 @@ class ProductFusions {
     fuser::GrownRegion region;
     Product product;
     product.is_linear = bound.symbol == &linear_symbol;
+    product.form.number = bound.outputs.read()[0].tensor().dtype;
     product.form.left = take_operand(bound.args.read()[0], region);
     product.form.right = take_operand(bound.args.read()[1], region);
     if (bound.args.size() > 2 && bound.args.read()[2].is_tensor()) product.form.bias = take_operand(bound.args.read()[2], region);
@@ -113,7 +119,7 @@ class ProductFusions {
   // Its dtype as it is read.
   Dtype take_operand(const Value& operand, fuser::GrownRegion& region) const {
     const int made = uses_.producer(operand.tensor().id);
-    const bool is_converted = made >= 0 && is_conversion(trace_.bound_symbols[made], Dtype::f32, Dtype::bf16) &&
+    const bool is_converted = made >= 0 && is_rounding(trace_.bound_symbols[made]) &&
                               is_given(trace_, uses_, trace_.bound_symbols[made].args.read()[0]) &&
                               uses_.consumers(operand.tensor().id).size() == 1;
     if (is_converted) region.lines.push_back(made);
@@ -124,7 +130,7 @@ class ProductFusions {
   // Of a result that is only returned, as f32: who computes with it converts it on the way, from fewer bytes.
   int conversion_of_result(const Value& result) const {
     const auto consumers = uses_.consumers(result.tensor().id);
-    if (consumers.size() != 1 || !is_conversion(trace_.bound_symbols[consumers[0]], Dtype::bf16, Dtype::f32)) return -1;
+    if (consumers.size() != 1 || !is_widening(trace_.bound_symbols[consumers[0]])) return -1;
     const auto is_structural = [&](int line) { return trace_.bound_symbols[line].symbol->traits.structural; };
     const auto readers = uses_.consumers(trace_.bound_symbols[consumers[0]].outputs.read()[0].tensor().id);
     return std::ranges::all_of(readers, is_structural) ? consumers[0] : -1;

@@ -23,6 +23,7 @@ class ProductKernel final : public FusedKernel {
   void run(Arguments, std::span<const Tensor> results) const override;
   std::string_view text() const override { return kernels_.text; }
   const Product& product() const { return product_; }
+  const kernels::ProductTiles& tiles() const { return kernels_.tiles; }
   /// The functions in the text: what packs, and what multiplies.
   std::string_view pack_name() const { return kernels_.pack_name; }
   std::string_view multiply_name() const { return kernels_.multiply_name; }

@@ -1,6 +1,7 @@
 #include "executors/products/run_product.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "runtime/parallel_for.h"
 #include "tensor/scratch_memory.h"
@@ -10,22 +11,22 @@ namespace fulgurite::products {
 namespace {
 
 using kernels::ProductLaunch;
-using kernels::slice_depth;
 
-constexpr int64_t packed_panels = 4, unit_depth = 32;  // as codegen/vector_product.h has them
-constexpr int64_t packed_bytes = 6 << 20;  // of the right operand at a time, so that packing and multiplying it share a cache
-constexpr int64_t block_panels = 8;        // what a block's unrounded sums may take of the second cache
-constexpr int64_t most_slices = packed_bytes / (block_panels * panel_rows * slice_depth * 2);  // of the depth at a time
-constexpr int64_t most_kept_rows = 4096;   // whose sums are kept from one part of the depth to the next
+constexpr int64_t step_bytes = 4;         // of a row that is packed
+constexpr int64_t packed_numbers = 3 << 20;  // of the right operand at a time, so that packing and multiplying it share a cache
+constexpr int64_t block_columns = 384;     // what a block's unrounded sums may take of the second cache
+constexpr int64_t most_kept_rows = 4032;   // whose sums are kept from one part of the depth to the next: whole blocks of any kind
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t up_to(int64_t a, int64_t unit) { return divide_up(a, unit) * unit; }
 
-// Left rows of a block: enough for what a panel costs to bring in, few enough that several threads have blocks. A function of the sizes.
-int64_t rows_of_block(int64_t rows, int64_t column_blocks) {
-  for (const int64_t wanted : {128, 64})
+// Left rows of a block: enough for what a panel costs to bring in, few enough that several threads have blocks; whole tiles and strips. A function of
+// the sizes.
+int64_t rows_of_block(int64_t rows, int64_t column_blocks, const kernels::ProductTiles& tiles) {
+  const int64_t unit = std::lcm(tiles.tile_rows, 16);
+  for (const int64_t wanted : {int64_t{tiles.block_rows}, up_to(tiles.block_rows / 2, unit)})
     if (divide_up(rows, wanted) * column_blocks >= 6) return wanted;
-  return 32;
+  return up_to(tiles.block_rows / 4, unit);
 }
 
 char* moved(const void* data, int64_t elements, Dtype dtype) {
@@ -35,15 +36,17 @@ char* moved(const void* data, int64_t elements, Dtype dtype) {
 class Product {
  public:
   Product(const codegen::ProductForm& form, const codegen::ProductKernels& kernels, const ProductCall& call)
-      : form_(form), kernels_(kernels), call_(call), slices_(std::max<int64_t>(1, divide_up(call.depth, slice_depth))),
-        slice_(std::max(unit_depth, up_to(divide_up(call.depth, slices_), unit_depth))),
-        slices_at_once_(divide_up(slices_, divide_up(slices_, most_slices))) {}
+      : form_(form), kernels_(kernels), call_(call), tiles_(kernels.tiles), block_panels_(block_columns / tiles_.panel_rows),
+        panel_bytes_(tiles_.panel_rows * tiles_.slice_steps * step_bytes),
+        slices_(std::max<int64_t>(1, divide_up(call.depth, tiles_.slice_steps * tiles_.step_depth))),
+        slice_(std::max<int64_t>(1, divide_up(divide_up(call.depth, slices_), 16 * tiles_.step_depth)) * 16 * tiles_.step_depth),
+        slices_at_once_(divide_up(slices_, divide_up(slices_, packed_numbers / (block_columns * tiles_.slice_steps * tiles_.step_depth)))) {}
 
   // The right rows and the depth that are packed at a time.
   void run() {
     const bool is_cut = slices_at_once_ < slices_;
     const int64_t left_rows = is_cut ? most_kept_rows : std::max<int64_t>(call_.left.rows, 1);
-    const int64_t right_rows = std::max(packed_bytes / (slices_at_once_ * slice_depth * panel_rows * 2), block_panels) * panel_rows;
+    const int64_t right_rows = std::max(packed_numbers / (slices_at_once_ * tiles_.slice_steps * tiles_.step_depth), block_columns) / block_columns * block_columns;
     for (int64_t left = 0; left < call_.left.rows; left += left_rows)
       for (int64_t right = 0; right < call_.right.rows; right += right_rows)
         multiply(left, std::min(left_rows, call_.left.rows - left), right, std::min(right_rows, call_.right.rows - right));
@@ -52,11 +55,11 @@ class Product {
  private:
   void multiply(int64_t left_row, int64_t left_rows, int64_t right_row, int64_t right_rows) const {
     ProductLaunch launch{};
-    const int64_t panels = divide_up(right_rows, panel_rows);
+    const int64_t panels = divide_up(right_rows, tiles_.panel_rows);
     launch.slice = slice_;
-    launch.block_panels = std::min(block_panels, panels);
+    launch.block_panels = std::min(block_panels_, panels);
     launch.column_blocks = divide_up(panels, launch.block_panels);
-    launch.block_rows = rows_of_block(left_rows, launch.column_blocks);
+    launch.block_rows = rows_of_block(left_rows, launch.column_blocks, tiles_);
     launch.sums_are_kept = slices_at_once_ < slices_;
     const auto matrix = [&](const ColumnMatrix& of, Dtype dtype) {
       return kernels::ProductMatrix{moved(of.data, left_row * of.row_stride + right_row, dtype), static_cast<long>(of.row_stride * size_of(dtype))};
@@ -66,8 +69,8 @@ class Product {
     launch.result_bytes = size_of(form_.result);
     launch.matrices = matrices;
     const int64_t blocks = divide_up(left_rows, launch.block_rows) * launch.column_blocks;
-    const int64_t block_sums = launch.block_rows * launch.block_panels * panel_rows * 4;
-    const ScratchMemory packed(panels * panel_rows * slices_at_once_ * slice_depth * 2);
+    const int64_t block_sums = launch.block_rows * launch.block_panels * tiles_.panel_rows * 4;
+    const ScratchMemory packed(panels * slices_at_once_ * panel_bytes_);
     const ScratchMemory kept_sums(launch.sums_are_kept ? blocks * block_sums : 0);
     launch.right_panels = packed.data();
     launch.sums = kept_sums.data();
@@ -79,9 +82,9 @@ class Product {
       launch.ends = slice + slices_at_once_ >= slices_;
       launch.left = operand(call_.left, form_.left, left_row, left_rows, depth);
       launch.right = operand(call_.right, form_.right, right_row, right_rows, depth);
-      parallel_for(launch.slices * divide_up(panels, packed_panels), 1, [&](int64_t begin, int64_t end) { kernels_.pack(launch, begin, end); });
+      parallel_for(launch.slices * divide_up(right_rows, kernels::packed_rows), 1, [&](int64_t begin, int64_t end) { kernels_.pack(launch, begin, end); });
       parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
-        const ScratchMemory strips(launch.block_rows * launch.slices * slice_depth * 2);
+        const ScratchMemory strips(up_to(launch.block_rows + tiles_.tile_rows, 16) * launch.slices * tiles_.slice_steps * step_bytes);
         const ScratchMemory sums(launch.sums_are_kept ? 0 : block_sums);
         ProductLaunch mine = launch;
         mine.left_strips = strips.data();
@@ -98,6 +101,8 @@ class Product {
   const codegen::ProductForm& form_;
   const codegen::ProductKernels& kernels_;
   const ProductCall& call_;
+  const kernels::ProductTiles tiles_;
+  const int64_t block_panels_, panel_bytes_;       // of a slice
   const int64_t slices_, slice_, slices_at_once_;  // of nearly equal lengths
 };
 

@@ -7,9 +7,6 @@
 
 namespace fulgurite::products {
 
-/// Rows of an operand that are packed side by side, as codegen/vector_product.h has them.
-inline constexpr int64_t panel_rows = 48;
-
 /// A matrix of numbers along the depth, at any strides, counted in elements.
 struct DepthMatrix {
   const void* data = nullptr;

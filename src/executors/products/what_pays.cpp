@@ -5,6 +5,7 @@
 #endif
 
 #include <algorithm>
+#include <limits>
 
 #include <fulgurite/symbol.h>
 
@@ -15,9 +16,18 @@ namespace fulgurite::products {
 
 namespace {
 
-// Measured with benchmarks/products.cpp: with fewer rows the right operand's packing is too much of the work, and with a short depth or few
-// columns what is done for each tile.
-bool pays(int64_t rows, int64_t columns, int64_t depth) { return rows >= 1024 && columns >= 128 && depth >= 256; }
+/// Sizes for which a generated product was measured to be faster than oneDNN's.
+struct Sizes {
+  int64_t rows, columns, depth;  // at least
+  int64_t most_depth = std::numeric_limits<int64_t>::max();
+
+  bool hold(int64_t m, int64_t n, int64_t k) const { return m >= rows && n >= columns && k >= depth && k <= most_depth; }
+};
+// With benchmarks/products.cpp: with fewer rows the right operand's packing is too much of the work, and with a short depth or few columns what is
+// done for each tile.
+constexpr Sizes pairs{1024, 128, 256};         // bf16 with AVX-512 BF16
+constexpr Sizes widened{64, 64, 64};           // 16 bits with AVX2, for which oneDNN has nothing
+constexpr Sizes singles{384, 128, 256, 2048};  // f32 with AVX2: level where both operands lie along the depth, else up to twice as fast
 
 bool has_matrix_tiles() {
 #if defined(__x86_64__)
@@ -29,23 +39,31 @@ bool has_matrix_tiles() {
 #endif
 }
 
+// Null where nothing was measured to pay. A CPU with matrix tiles (AMX) multiplies bf16 several times as fast through oneDNN.
+const Sizes* sizes_that_pay(Dtype dtype) {
+  static const bool is_left_out = !codegen::has_product_instructions() || has_matrix_tiles();
+  static const bool has_pairs = codegen::has_pair_instructions();
+  if (is_left_out) return nullptr;
+  if (has_pairs) return dtype == Dtype::bf16 ? &pairs : nullptr;
+  if (codegen::best_instruction_set() != codegen::InstructionSet::avx2) return nullptr;
+  return dtype == Dtype::f32 ? &singles : dtype == Dtype::bf16 || dtype == Dtype::f16 ? &widened : nullptr;
+}
+
 }  // namespace
 
-bool pays_on_this_cpu() {
-  static const bool pays_here = codegen::has_product_instructions() && !has_matrix_tiles();
-  return pays_here;
-}
+bool pays_on_this_cpu(Dtype dtype) { return sizes_that_pay(dtype) != nullptr; }
 
 bool takes_product(const BoundSymbol& bound) {
   const bool is_linear = bound.symbol == &linear_symbol;
   if (!is_linear && bound.symbol != &matmul_symbol) return false;
-  if (bound.outputs.at(0).tensor().dtype != Dtype::bf16 || !pays_on_this_cpu()) return false;
+  const Sizes* const sizes = sizes_that_pay(bound.outputs.at(0).tensor().dtype);
+  if (sizes == nullptr) return false;
   const Shape &left = bound.args.at(0).tensor().shape, &right = bound.args.at(1).tensor().shape;
   if (left.size() < 2 || right.size() != 2) return false;
   if (is_linear && bound.args.size() > 2 && bound.args.at(2).is_tensor() && bound.args.at(2).tensor().shape.size() != 1) return false;
   int64_t rows = 1;
   for (size_t d = 0; d + 1 < left.size(); ++d) rows *= left[d].hint();
-  return pays(rows, right[is_linear ? 0 : 1].hint(), left.back().hint());
+  return sizes->hold(rows, right[is_linear ? 0 : 1].hint(), left.back().hint());
 }
 
 bool has_product(const Trace& trace) { return std::ranges::any_of(trace.bound_symbols, takes_product); }

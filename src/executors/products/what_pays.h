@@ -3,12 +3,11 @@
 
 namespace fulgurite::products {
 
-/// Whether generated products can run on this CPU and nothing is known to be faster: a CPU with matrix tiles (AMX) multiplies bf16 several times
-/// as fast through oneDNN.
-bool pays_on_this_cpu();
+/// Whether generated products of a dtype can run on this CPU and are known to be faster than oneDNN's for some sizes.
+bool pays_on_this_cpu(Dtype);
 
-/// Whether the generated kernel takes a line: a product of a stack of bf16 rows with one bf16 matrix, of sizes for which it was measured to be
-/// faster than oneDNN, where it pays on this CPU. A function of the line alone.
+/// Whether the generated kernel takes a line: a product of a stack of rows with one matrix, of a dtype and sizes for which it was measured to be
+/// faster than oneDNN on a CPU like this one. A function of the line alone.
 bool takes_product(const BoundSymbol&);
 bool has_product(const Trace&);
 
