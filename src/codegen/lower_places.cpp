@@ -40,20 +40,26 @@ void RegionLowering::require_one_of_each_row(const Value& value, Dimensions dime
   if (node(value).dimensions != dimensions) throw Refusal{"dimensions are arranged in two ways"};
 }
 
-// Whether a column is its row's place, which is read from memory: only such places can be checked.
-std::string RegionLowering::at_place(const Value& index, const Dimensions& dimensions, int64_t dim, const Sizes& sizes, int& place) {
+// The place of each row, which is read from memory: only such places can be checked.
+int RegionLowering::place_of_rows(const Value& index, const Dimensions& dimensions, int64_t dim, const Sizes& sizes) {
   const auto at = static_cast<size_t>(dim);
   Sizes one_of_each = sizes;
   one_of_each[at] = 1;
   if (hinted_sizes(index.tensor()) != one_of_each || dimensions[at] != 1 << (kernel_.dimensions - 1) || sizes[at] > (int64_t{1} << 30))
     throw Refusal{"places are not one of each row"};
   require_rows(kernel_.dimensions - 1);
-  place = value_of(index);
+  const int place = value_of(index);
   require_one_of_each_row(index, dimensions, at);
   if (kernel_.values[place].input < 0) throw Refusal{"places are computed in it"};
   kernel_.inputs[static_cast<size_t>(kernel_.values[place].input)].is_place = true;
   kernel_.has_row_sums = true;  // a row is not divided: its columns are counted
-  return text::cat("c.places() == ", converted("{0}", kernel_.values[place].dtype, Dtype::i32));
+  return place;
+}
+
+// What columns' numbers are compared with.
+int RegionLowering::column_of(int place) {
+  const KernelValue& value = kernel_.values[place];
+  return value.dtype == Dtype::i32 ? place : compute(converted("{0}", value.dtype, Dtype::i32), {place}, Dtype::i32, value.name + "_column");
 }
 
 // Where the column's number is the row's place, the row's source; else what was there.
@@ -64,11 +70,9 @@ void RegionLowering::lower_scatter(const BoundSymbol& bound) {
   const int into = value_of(input);
   const Dimensions dimensions = node(input).dimensions;
   const int64_t dim = dimension_of(bound);
-  int place = -1;
-  const std::string is_there = at_place(index, dimensions, dim, hinted_sizes(result), place);
-  const int from = value_of(source);
+  const int place = place_of_rows(index, dimensions, dim, hinted_sizes(result)), from = value_of(source);
   require_one_of_each_row(source, dimensions, static_cast<size_t>(dim));
-  const int value = compute(text::cat("select(", is_there, ", {1}, {2})"), {place, from, into}, result.dtype, result.name);
+  const int value = compute("select(c.places() == {0}, {1}, {2})", {column_of(place), from, into}, result.dtype, result.name);
   kernel_.values[value].dimensions |= dimensions[static_cast<size_t>(dim)];
   if (zeros_.contains(into)) put_into_zeros_.emplace(value, from);
   set_result(bound, value, dimensions);
@@ -117,13 +121,12 @@ void RegionLowering::lower_gather(const BoundSymbol& bound) {
   const int from = value_of(input);
   Dimensions dimensions = node(input).dimensions;
   const int64_t dim = dimension_of(bound);
-  int place = -1;
-  const std::string is_there = at_place(index, dimensions, dim, hinted_sizes(input.tensor()), place);
+  const int place = place_of_rows(index, dimensions, dim, hinted_sizes(input.tensor()));
   const int columns = dimensions[static_cast<size_t>(dim)];
   if (kernel_.values[from].dimensions != every_dimension()) throw Refusal{"what elements are taken from does not vary along all of a row"};
   dimensions[static_cast<size_t>(dim)] = 0;
   if (const auto taken = taken_at(from, place, columns)) return set_result(bound, *taken, dimensions);
-  const int chosen = compute(text::cat("select(", is_there, ", {1}, ", lanes_text(result.dtype), "(0))"), {place, from}, result.dtype, result.name + "_chosen");
+  const int chosen = compute(text::cat("select(c.places() == {0}, {1}, ", lanes_text(result.dtype), "(0))"), {column_of(place), from}, result.dtype, result.name + "_chosen");
   set_result(bound, reduce(KernelValue::Kind::sum, chosen, every_dimension() & ~columns, result.name), dimensions);
 }
 

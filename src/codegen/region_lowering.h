@@ -73,7 +73,8 @@ class RegionLowering {
   void lower_scatter(const BoundSymbol&);
   void lower_gather(const BoundSymbol&);
   void require_one_of_each_row(const Value&, Dimensions, size_t dim);
-  std::string at_place(const Value& index, const Dimensions&, int64_t dim, const Sizes&, int& place);
+  int place_of_rows(const Value& index, const Dimensions&, int64_t dim, const Sizes&);
+  int column_of(int place);
   std::optional<int> taken_at(int value, int place, int columns);
   bool can_be_taken(int value, int columns, std::vector<int>& seen) const;
   std::optional<KernelValue> share_of_row(const KernelValue& exponential);

@@ -37,17 +37,31 @@ struct Float16 {
 
 #define FULGURITE_EACH_PART _Pragma("GCC unroll 4") for (int p = 0; p < parts; ++p)
 
+// g++ 12 copies a value of several registers through memory, in pieces shorter than what is loaded from there next.
+#if defined(__AVX512F__)
+#define FULGURITE_COPIED_BY_PARTS(Type, parts)
+#else
+#define FULGURITE_COPIED_BY_PARTS(Type, parts)                                                                                       \
+  __attribute__((always_inline)) Type(const Type& from) { _Pragma("GCC unroll 8") for (int p = 0; p < parts; ++p) part[p] = from.part[p]; } \
+  __attribute__((always_inline)) Type& operator=(const Type& from) {                                                                 \
+    _Pragma("GCC unroll 8") for (int p = 0; p < parts; ++p) part[p] = from.part[p];                                                  \
+    return *this;                                                                                                                    \
+  }
+#endif
+
 /// Sixteen 32-bit integers; also what a comparison gives: all bits set where it holds.
 struct Ints {
   IntPart part[parts];
   __attribute__((always_inline)) Ints() {}
   __attribute__((always_inline)) Ints(int value) { FULGURITE_EACH_PART part[p] = IntPart{} + value; }
+  FULGURITE_COPIED_BY_PARTS(Ints, parts)
 };
 /// Sixteen floats.
 struct Floats {
   FloatPart part[parts];
   __attribute__((always_inline)) Floats() {}
   __attribute__((always_inline)) Floats(float value) { FULGURITE_EACH_PART part[p] = value - FloatPart{}; }
+  FULGURITE_COPIED_BY_PARTS(Floats, parts)
 };
 
 #define FULGURITE_LANES_OPERATOR(Type, Whole, Part, op)                               \

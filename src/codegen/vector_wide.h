@@ -15,6 +15,7 @@ struct Doubles {
   __attribute__((always_inline)) Doubles(double value) {
     for (int p = 0; p < wide_parts; ++p) part[p] = value - DoublePart{};
   }
+  FULGURITE_COPIED_BY_PARTS(Doubles, wide_parts)
   __attribute__((always_inline)) double& operator[](int lane) { return ((double*)part)[lane]; }
   __attribute__((always_inline)) double operator[](int lane) const { return ((const double*)part)[lane]; }
 };
@@ -24,6 +25,7 @@ struct Longs {
   __attribute__((always_inline)) Longs(long long value) {
     for (int p = 0; p < wide_parts; ++p) part[p] = WidePart{} + value;
   }
+  FULGURITE_COPIED_BY_PARTS(Longs, wide_parts)
   __attribute__((always_inline)) long long& operator[](int lane) { return ((long long*)part)[lane]; }
   __attribute__((always_inline)) long long operator[](int lane) const { return ((const long long*)part)[lane]; }
 };
