@@ -108,7 +108,8 @@ std::string layout_text(const ProductLayout& layout) {
   if (layout.bias) bias = text::cat(", .bias = ", dtype_text(*layout.bias));
   return text::cat("  const examine::ProductLayout layout = {.left = ", dtype_text(layout.left), ", .right = ", dtype_text(layout.right),
                    ", .result = ", dtype_text(layout.result), ", .number = ", dtype_text(layout.number), bias, ", .is_linear = ", layout.is_linear ? "true" : "false", ", .tiles = {", layout.tiles.tile_rows, ", ",
-                   layout.tiles.panel_rows, ", ", layout.tiles.step_depth, ", ", layout.tiles.slice_steps, ", ", layout.tiles.block_rows, "}};\n");
+                   layout.tiles.panel_rows, ", ", layout.tiles.step_depth, ", ", layout.tiles.slice_steps, ", ", layout.tiles.block_rows, ", ",
+                   layout.tiles.packed_numbers, "}};\n");
 }
 
 /// A fusion's kernel as the program has it.

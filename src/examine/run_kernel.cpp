@@ -73,7 +73,7 @@ ProductLayout layout_of(const products::ProductKernel& kernel) {
   const codegen::ProductForm& form = kernel.product().form;
   const kernels::ProductTiles& tiles = kernel.tiles();
   return {form.left, form.right, form.result, form.number, form.bias, kernel.product().is_linear,
-          {tiles.tile_rows, tiles.panel_rows, tiles.step_depth, tiles.slice_steps, tiles.block_rows}};
+          {tiles.tile_rows, tiles.panel_rows, tiles.step_depth, tiles.slice_steps, tiles.block_rows, tiles.packed_numbers}};
 }
 
 Product::Product(void (*pack)(), void (*multiply)(), const ProductLayout& layout) : inputs_(layout.bias ? 3 : 2) {
@@ -81,7 +81,7 @@ Product::Product(void (*pack)(), void (*multiply)(), const ProductLayout& layout
   kernels.pack = reinterpret_cast<kernels::ProductFunction>(pack);
   kernels.multiply = reinterpret_cast<kernels::ProductFunction>(multiply);
   const ProductTiles& tiles = layout.tiles;
-  kernels.tiles = {tiles.tile_rows, tiles.panel_rows, tiles.step_depth, tiles.slice_steps, tiles.block_rows};
+  kernels.tiles = {tiles.tile_rows, tiles.panel_rows, tiles.step_depth, tiles.slice_steps, tiles.block_rows, tiles.packed_numbers};
   made_ = std::make_shared<const products::ProductKernel>(
       products::Product{{layout.left, layout.right, layout.result, layout.number, layout.bias}, layout.is_linear}, std::move(kernels));
 }

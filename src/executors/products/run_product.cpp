@@ -12,10 +12,9 @@ namespace {
 
 using kernels::ProductLaunch;
 
-constexpr int64_t step_bytes = 4;         // of a row that is packed
-constexpr int64_t packed_numbers = 3 << 20;  // of the right operand at a time, so that packing and multiplying it share a cache
-constexpr int64_t block_columns = 384;     // what a block's unrounded sums may take of the second cache
-constexpr int64_t most_kept_rows = 4032;   // whose sums are kept from one part of the depth to the next: whole blocks of any kind
+constexpr int64_t step_bytes = 4;        // of a row that is packed
+constexpr int64_t block_columns = 384;   // what a block's unrounded sums may take of the second cache
+constexpr int64_t most_kept_rows = 4032; // whose sums are kept from one part of the depth to the next: whole blocks of any kind
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t up_to(int64_t a, int64_t unit) { return divide_up(a, unit) * unit; }
@@ -40,13 +39,13 @@ class Product {
         panel_bytes_(tiles_.panel_rows * tiles_.slice_steps * step_bytes),
         slices_(std::max<int64_t>(1, divide_up(call.depth, tiles_.slice_steps * tiles_.step_depth))),
         slice_(std::max<int64_t>(1, divide_up(divide_up(call.depth, slices_), 16 * tiles_.step_depth)) * 16 * tiles_.step_depth),
-        slices_at_once_(divide_up(slices_, divide_up(slices_, packed_numbers / (block_columns * tiles_.slice_steps * tiles_.step_depth)))) {}
+        slices_at_once_(divide_up(slices_, divide_up(slices_, tiles_.packed_numbers / (block_columns * tiles_.slice_steps * tiles_.step_depth)))) {}
 
   // The right rows and the depth that are packed at a time.
   void run() {
     const bool is_cut = slices_at_once_ < slices_;
     const int64_t left_rows = is_cut ? most_kept_rows : std::max<int64_t>(call_.left.rows, 1);
-    const int64_t right_rows = std::max(packed_numbers / (slices_at_once_ * tiles_.slice_steps * tiles_.step_depth), block_columns) / block_columns * block_columns;
+    const int64_t right_rows = std::max(tiles_.packed_numbers / (slices_at_once_ * tiles_.slice_steps * tiles_.step_depth), block_columns) / block_columns * block_columns;
     for (int64_t left = 0; left < call_.left.rows; left += left_rows)
       for (int64_t right = 0; right < call_.right.rows; right += right_rows)
         multiply(left, std::min(left_rows, call_.left.rows - left), right, std::min(right_rows, call_.right.rows - right));

@@ -27,7 +27,7 @@ struct Sizes {
 // done for each tile.
 constexpr Sizes pairs{1024, 128, 256};         // bf16 with AVX-512 BF16
 constexpr Sizes widened{64, 64, 64};           // 16 bits with AVX2, for which oneDNN has nothing
-constexpr Sizes singles{384, 128, 256, 2048};  // f32 with AVX2: level where both operands lie along the depth, else up to twice as fast
+constexpr Sizes singles{256, 128, 256, 4096};  // f32 with AVX2: level where both operands lie along the depth, else up to twice as fast
 
 bool has_matrix_tiles() {
 #if defined(__x86_64__)
