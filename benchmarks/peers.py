@@ -132,17 +132,29 @@ def measure(options, case, dtype, folder):
     return rows, wrong
 
 
-def processor():
+def of_processor(key, otherwise):
+    """What the first processor's record says."""
     for line in open("/proc/cpuinfo"):
-        if line.startswith("model name"):
+        if line.startswith(key):
             return line.split(":", 1)[1].strip()
-    return "an unnamed processor"
+    return otherwise
+
+
+def instructions():
+    """The best that it multiplies with: figures of one set say nothing of another's."""
+    flags = of_processor("flags", "").split()
+    names = {"amx_bf16": "AMX", "avx512_bf16": "AVX-512 BF16", "avx512f": "AVX-512", "avx2": "AVX2"}
+    return next((name for flag, name in names.items() if flag in flags), "plain vectors")
+
+
+def marker(threads):
+    return f"<!-- steps, {threads}, {instructions()} -->"
 
 
 def table(rows, threads, peers):
     import torch
-    lines = [f"<!-- steps, {threads} -->", f"## Whole steps, {threads} thread{'s' if threads > 1 else ''}", "",
-             f"Milliseconds of the best run on {processor()}: {'CPU' if threads == 1 else 'wall'} time. PyTorch is {torch.__version__.split('+')[0]} with an allocator "
+    lines = [marker(threads), f"## Whole steps, {threads} thread{'s' if threads > 1 else ''}, {instructions()}", "",
+             f"Milliseconds of the best run on {of_processor('model name', 'an unnamed processor')}: {'CPU' if threads == 1 else 'wall'} time. PyTorch is {torch.__version__.split('+')[0]} with an allocator "
              "that keeps freed pages; the ratio is that of the best peer to ours. `benchmarks/peers.py` runs all sides in turns, from the same weights and "
              "tokens, and checks that the losses agree.", "",
              f"| case | dtype | ours | {' | '.join(peers)} | ratio |", "| --- | --- | --- |" + " --- |" * (len(peers) + 1)]
@@ -153,9 +165,9 @@ def table(rows, threads, peers):
 
 
 def write(path, text, threads):
-    """In place of the table of the same number of threads; what else the page has stays."""
+    """In place of the table of the same number of threads and instructions; what else the page has stays."""
     old = path.read_text() if path.exists() else "# Performance\n"
-    begin, end = f"<!-- steps, {threads} -->", "<!-- end -->\n"
+    begin, end = marker(threads), "<!-- end -->\n"
     if begin in old:
         before, rest = old.split(begin, 1)
         path.write_text(before + text + rest.split(end, 1)[1])
