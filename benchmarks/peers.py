@@ -154,9 +154,9 @@ def marker(threads):
 def table(rows, threads, peers):
     import torch
     lines = [marker(threads), f"## Whole steps, {threads} thread{'s' if threads > 1 else ''}, {instructions()}", "",
-             f"Milliseconds of the best run on {of_processor('model name', 'an unnamed processor')}: {'CPU' if threads == 1 else 'wall'} time. PyTorch is {torch.__version__.split('+')[0]} with an allocator "
-             "that keeps freed pages; the ratio is that of the best peer to ours. `benchmarks/peers.py` runs all sides in turns, from the same weights and "
-             "tokens, and checks that the losses agree.", "",
+             f"Milliseconds of the best run on {of_processor('model name', 'an unnamed processor')}: {'CPU' if threads == 1 else 'wall'} time. "
+             f"PyTorch is {torch.__version__.split('+')[0]} with an allocator that keeps freed pages; the ratio is that of the best peer to ours. "
+             "`benchmarks/peers.py` runs all sides in turns, from the same weights and tokens, and checks that the losses agree.", "",
              f"| case | dtype | ours | {' | '.join(peers)} | ratio |", "| --- | --- | --- |" + " --- |" * (len(peers) + 1)]
     for row in rows:
         name = CASES[row["case"]] + {"fwd": ": forward", "fwdbwd": ": forward and backward"}.get(row["figure"], "")

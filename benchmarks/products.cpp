@@ -112,7 +112,7 @@ int main(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; i += 2) {
     if (std::strcmp(argv[i], "--threads") == 0) threads = std::atoi(argv[i + 1]);
     if (std::strcmp(argv[i], "--rounds") == 0) rounds = std::atoi(argv[i + 1]);
-    if (std::strcmp(argv[i], "--dtype") == 0) dtype = std::strcmp(argv[i + 1], "f32") == 0 ? Dtype::f32 : std::strcmp(argv[i + 1], "f16") == 0 ? Dtype::f16 : Dtype::bf16;
+    if (std::strcmp(argv[i], "--dtype") == 0) dtype = dtype_from_name(argv[i + 1]);
     if (std::strcmp(argv[i], "--only") == 0) only = argv[i + 1];
   }
   set_num_threads(threads);

@@ -108,6 +108,10 @@ TEST("a long depth is multiplied in parts, without rounding in between") {
   const NoGrad no_grad;
   expect_product({Dtype::bf16, Dtype::f32, Dtype::f32, Dtype::bf16, {}}, 21, 70, 20000, Lies::along_depth, Lies::along_rows);
   expect_product({Dtype::f32, Dtype::f32, Dtype::f32, Dtype::f32, {}}, 21, 70, 20000, Lies::along_depth, Lies::along_rows);
+  // More columns, and more rows, than are multiplied at a time.
+  for (const Dtype dtype : {Dtype::f32, Dtype::bf16})
+    for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{5, 800}, {4100, 20}})
+      expect_product({dtype, dtype, Dtype::f32, dtype, {}}, rows, columns, 1300, Lies::along_rows, Lies::along_depth);
   // Small whole numbers have exact sums, which any rounding on the way would change.
   const Tensor ones = full({5, 20001}, 1.0).to(Dtype::bf16);
   expect_equal(product_of({Dtype::bf16, Dtype::bf16, Dtype::f32, Dtype::bf16, {}}, ones, ones, {}).to_vector<float>(), std::vector<float>(25, 20001.f));

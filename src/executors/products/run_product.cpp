@@ -45,7 +45,8 @@ class Product {
   void run() {
     const bool is_cut = slices_at_once_ < slices_;
     const int64_t left_rows = is_cut ? most_kept_rows : std::max<int64_t>(call_.left.rows, 1);
-    const int64_t right_rows = std::max(tiles_.packed_numbers / (slices_at_once_ * tiles_.slice_steps * tiles_.step_depth), block_columns) / block_columns * block_columns;
+    const int64_t rows_that_fit = tiles_.packed_numbers / (slices_at_once_ * tiles_.slice_steps * tiles_.step_depth);
+    const int64_t right_rows = std::max(rows_that_fit / block_columns, int64_t{1}) * block_columns;
     for (int64_t left = 0; left < call_.left.rows; left += left_rows)
       for (int64_t right = 0; right < call_.right.rows; right += right_rows)
         multiply(left, std::min(left_rows, call_.left.rows - left), right, std::min(right_rows, call_.right.rows - right));
@@ -81,7 +82,8 @@ class Product {
       launch.ends = slice + slices_at_once_ >= slices_;
       launch.left = operand(call_.left, form_.left, left_row, left_rows, depth);
       launch.right = operand(call_.right, form_.right, right_row, right_rows, depth);
-      parallel_for(launch.slices * divide_up(right_rows, kernels::packed_rows), 1, [&](int64_t begin, int64_t end) { kernels_.pack(launch, begin, end); });
+      parallel_for(launch.slices * divide_up(right_rows, kernels::packed_rows), 1,
+                   [&](int64_t begin, int64_t end) { kernels_.pack(launch, begin, end); });
       parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
         const ScratchMemory strips(up_to(launch.block_rows + tiles_.tile_rows, 16) * launch.slices * tiles_.slice_steps * step_bytes);
         const ScratchMemory sums(launch.sums_are_kept ? 0 : block_sums);
