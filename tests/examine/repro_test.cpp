@@ -97,3 +97,10 @@ TEST("compare gives a program's exit status") {
   expect_equal(examine::compare("other", gives(x), gives(y), {}, 0), 1);
   expect_equal(examine::compare("allowed", gives(x), gives(y), {.relative = 1e3, .absolute = 1e3}, 0), 0);
 }
+
+TEST("a product's kernels are not run without the tiles that they were written for") {
+  struct AnyLaunch {};
+  void (*const kernel)(const AnyLaunch&, long, long) = [](const AnyLaunch&, long, long) {};
+  expect_error([&] { examine::Product(kernel, kernel, {}); },
+               "Product: the layout's tiles must be those that the kernels were written for; a program that `fulgurite repro` writes has them");
+}
