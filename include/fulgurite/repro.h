@@ -47,10 +47,10 @@ class Kernel {
   size_t inputs_ = 0, results_ = 0;
 };
 
-/// How a product's kernels cut it up: left rows of a tile, right rows of a panel, numbers of the depth in a step, steps of a slice, left rows of
-/// a block, right numbers that are packed at a time.
+/// How a product's kernels cut it up: left rows of a tile, right rows of a panel, numbers of the depth in a step, steps of a slice that is the whole
+/// depth and of one of several, left rows of a block, right numbers that are packed at a time.
 struct ProductTiles {
-  int tile_rows = 0, panel_rows = 0, step_depth = 0, slice_steps = 0, block_rows = 0, packed_numbers = 0;
+  int tile_rows = 0, panel_rows = 0, step_depth = 0, slice_steps = 0, several_steps = 0, block_rows = 0, packed_numbers = 0;
 };
 /// A product of matrices: left [rows..., depth], right [columns, depth] or, where it is no linear, [depth, columns], and a bias.
 struct ProductLayout {

@@ -32,7 +32,8 @@ namespace {
 using kernels::KernelFunction;
 
 // As the eager kernels are compiled.
-std::vector<std::string> flags_of(InstructionSet set) {
+std::vector<std::string> flags_of(Instructions instructions) {
+  const InstructionSet set = instructions.set;
   std::vector<std::string> flags{"-std=c++20",      "-O2",       "-fno-math-errno", "-fno-trapping-math",
                                  "-fno-exceptions", "-fno-rtti", "-fPIC",           "-shared", "-w"};
 #ifdef FULGURITE_UNCONTRACTED
@@ -49,6 +50,8 @@ std::vector<std::string> flags_of(InstructionSet set) {
     flags.push_back("-mprefer-vector-width=512");
   }
   if (set == InstructionSet::avx512_bf16) flags.push_back("-mavx512bf16");
+  if (instructions.has_matrix_unit)
+    for (const char* unit : {"-mamx-tile", "-mamx-bf16"}) flags.emplace_back(unit);
   return flags;
 }
 
@@ -59,21 +62,21 @@ std::string joined(const std::vector<std::string>& words) {
 /// All that this process has compiled.
 class Kernels {
  public:
-  std::vector<KernelFunction> get(std::span<const KernelSource> sources, InstructionSet set) {
+  std::vector<KernelFunction> get(std::span<const KernelSource> sources, Instructions instructions) {
     const std::lock_guard lock(mutex_);
     std::vector<const KernelSource*> missing;
     std::unordered_set<std::string> seen;
     for (const KernelSource& source : sources)
-      if (!functions_.contains(key_of(source, set)) && seen.insert(source.plain_text).second) missing.push_back(&source);
-    if (!missing.empty() && !compile(missing, set)) return {};
+      if (!functions_.contains(key_of(source, instructions)) && seen.insert(source.plain_text).second) missing.push_back(&source);
+    if (!missing.empty() && !compile(missing, instructions)) return {};
     std::vector<KernelFunction> out;
-    for (const KernelSource& source : sources) out.push_back(functions_.at(key_of(source, set)));
+    for (const KernelSource& source : sources) out.push_back(functions_.at(key_of(source, instructions)));
     return out;
   }
 
  private:
-  static std::string key_of(const KernelSource& source, InstructionSet set) {
-    return text::cat(static_cast<int>(set), " ", source.plain_text);
+  static std::string key_of(const KernelSource& source, Instructions instructions) {
+    return text::cat(static_cast<int>(instructions.set), instructions.has_matrix_unit ? " unit " : " ", source.plain_text);
   }
 
   void warn(std::string_view what) {
@@ -124,10 +127,10 @@ class Kernels {
     return units;
   }
 
-  bool compile(const std::vector<const KernelSource*>& sources, InstructionSet set) {
+  bool compile(const std::vector<const KernelSource*>& sources, Instructions instructions) {
     std::vector<Unit> units = units_of(sources);
     const HostCompiler compiler = find_host_compiler();
-    const std::vector<std::string> flags = flags_of(set);
+    const std::vector<std::string> flags = flags_of(instructions);
     for (Unit& unit : units) {
       unit.digest = sha256(text::cat(compiler.identity, "\n", joined(flags), "\n", unit.text));
       if (failed_.contains(unit.digest)) return false;
@@ -141,13 +144,13 @@ class Kernels {
     std::vector<Unit*> missing;
     for (Unit& unit : units) {
       unit.path = cache.find(unit.digest, unit.distrust);
-      if (unit.path.empty() || !load(unit.path, unit.sources, set, unit.distrust)) missing.push_back(&unit);
+      if (unit.path.empty() || !load(unit.path, unit.sources, instructions, unit.distrust)) missing.push_back(&unit);
     }
     build(compiler, flags, cache, missing);
     for (Unit* unit : missing) {
       if (unit->is_compiler_unusable) unusable_ = compiler.identity;
       if (unit->path.empty()) return fail(unit->digest, unit->problem);
-      if (!load(unit->path, unit->sources, set, unit->problem)) {
+      if (!load(unit->path, unit->sources, instructions, unit->problem)) {
         unlink(unit->path.c_str());
         return fail(unit->digest, unit->problem);
       }
@@ -222,7 +225,7 @@ class Kernels {
     return false;
   }
 
-  bool load(const std::string& path, const std::vector<const KernelSource*>& sources, InstructionSet set, std::string& problem) {
+  bool load(const std::string& path, const std::vector<const KernelSource*>& sources, Instructions instructions, std::string& problem) {
     void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     std::vector<KernelFunction> found;
     for (const KernelSource* source : sources)
@@ -233,7 +236,7 @@ class Kernels {
       problem = text::cat("cannot load ", path, ": ", error != nullptr ? error : "a function is missing");
       return false;
     }
-    for (size_t i = 0; i < sources.size(); ++i) functions_.emplace(key_of(*sources[i], set), found[i]);
+    for (size_t i = 0; i < sources.size(); ++i) functions_.emplace(key_of(*sources[i], instructions), found[i]);
     return true;
   }
 
@@ -258,9 +261,9 @@ InstructionSet best_instruction_set() {
 #endif
 }
 
-std::vector<KernelFunction> compile_kernels(std::span<const KernelSource> sources, InstructionSet set) {
+std::vector<KernelFunction> compile_kernels(std::span<const KernelSource> sources, Instructions instructions) {
   static Kernels* const all = new Kernels;
-  return all->get(sources, set);
+  return all->get(sources, instructions);
 }
 
 }  // namespace fulgurite::codegen

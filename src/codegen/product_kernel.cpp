@@ -1,6 +1,7 @@
 #include "codegen/product_kernel.h"
 
 #include "codegen/compile_kernels.h"
+#include "codegen/matrix_unit.h"
 #include "support/text.h"
 
 namespace fulgurite::codegen {
@@ -28,7 +29,7 @@ KernelSource packing_source(const ProductForm& form) {
 KernelSource multiplying_source(const ProductForm& form) {
   const std::string name = text::cat("multiply_", form.left, as_number(form.left, form), form.bias ? text::cat("_add_", *form.bias) : "", "_to_", form.result);
   std::string body = text::cat("  multiply_blocks<", element_text(form.left), ", ", element_text(form.number),
-                               ">(launch, first, last, [&](const Floats& sums, const ResultPart& at) {\n");
+                               ">(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {\n");
   if (form.bias) body += text::cat("    const Floats bias = load(at.of<const ", element_text(*form.bias), ">(launch, 1), at);\n");
   body += text::cat("    store(at.of<", element_text(form.result), ">(launch, 0), at, sums", form.bias ? " + bias" : "",
                     ");\n  });\n");
@@ -36,9 +37,10 @@ KernelSource multiplying_source(const ProductForm& form) {
 }
 
 // As codegen/vector_product_units.h chooses them.
-kernels::ProductTiles tiles_of(const ProductForm& form) {
-  if (form.number == Dtype::bf16 && has_pair_instructions()) return kernels::pair_tiles;
-  return best_instruction_set() == InstructionSet::avx512 ? kernels::wide_single_tiles : kernels::narrow_single_tiles;
+kernels::ProductTiles tiles_of(const ProductForm& form, Instructions instructions) {
+  if (form.number == Dtype::bf16 && instructions.has_matrix_unit) return kernels::matrix_unit_tiles;
+  if (form.number == Dtype::bf16 && instructions.set == InstructionSet::avx512_bf16) return kernels::pair_tiles;
+  return instructions.set >= InstructionSet::avx512 ? kernels::wide_single_tiles : kernels::narrow_single_tiles;
 }
 
 // What such a source compiles to, whatever the compiler's list is made of.
@@ -50,29 +52,28 @@ kernels::ProductFunction product_function(kernels::KernelFunction compiled) {
 
 bool has_product_instructions() { return best_instruction_set() >= InstructionSet::avx2; }
 
-bool has_pair_instructions() {
+Instructions product_instructions() {
+  Instructions instructions;
 #if defined(__x86_64__)
-  return best_instruction_set() == InstructionSet::avx512 && __builtin_cpu_supports("avx512bf16");
-#else
-  return false;
+  if (instructions.set == InstructionSet::avx512 && __builtin_cpu_supports("avx512bf16")) instructions.set = InstructionSet::avx512_bf16;
+  instructions.has_matrix_unit = instructions.set == InstructionSet::avx512_bf16 && matrix_unit_is_usable();
 #endif
+  return instructions;
 }
 
-InstructionSet product_instruction_set() { return has_pair_instructions() ? InstructionSet::avx512_bf16 : best_instruction_set(); }
-
-std::vector<ProductKernels> compile_products(std::span<const ProductForm> forms) {
+std::vector<ProductKernels> compile_products(std::span<const ProductForm> forms, Instructions instructions) {
   std::vector<KernelSource> sources;
   for (const ProductForm& form : forms) {
     sources.push_back(packing_source(form));
     sources.push_back(multiplying_source(form));
   }
-  const std::vector<kernels::KernelFunction> functions = compile_kernels(sources, product_instruction_set());
+  const std::vector<kernels::KernelFunction> functions = compile_kernels(sources, instructions);
   std::vector<ProductKernels> out;
   for (size_t i = 0; i + 1 < functions.size(); i += 2) {
     ProductKernels& product = out.emplace_back();
     product.pack = product_function(functions[i]);
     product.multiply = product_function(functions[i + 1]);
-    product.tiles = tiles_of(forms[i / 2]);
+    product.tiles = tiles_of(forms[i / 2], instructions);
     product.text = sources[i].text + sources[i + 1].text;
     product.pack_name = sources[i].name;
     product.multiply_name = sources[i + 1].name;

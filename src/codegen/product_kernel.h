@@ -31,12 +31,11 @@ struct ProductKernels {
 
 /// Whether this CPU has what product kernels are made of: AVX2 with FMA.
 bool has_product_instructions();
-/// Whether it multiplies pairs of bf16 (AVX-512 BF16).
-bool has_pair_instructions();
-/// What they are compiled for.
-InstructionSet product_instruction_set();
+/// What they are compiled for, of all that this CPU has: vectors that multiply pairs of bf16 (AVX-512 BF16), a matrix unit (AMX) that the system
+/// lets this process use.
+Instructions product_instructions();
 
 /// In the forms' order; none where they cannot be compiled, as compile_kernels says.
-std::vector<ProductKernels> compile_products(std::span<const ProductForm>);
+std::vector<ProductKernels> compile_products(std::span<const ProductForm>, Instructions = product_instructions());
 
 }  // namespace fulgurite::codegen

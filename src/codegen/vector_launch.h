@@ -34,13 +34,16 @@ struct ProductTiles {
   int panel_rows;      // right rows that are packed side by side, a multiple of 16
   int step_depth;      // numbers of the depth in a step
   int slice_steps;     // at most so many steps are multiplied at a time, a multiple of 16
+  int several_steps;   // and so many where that is not the whole depth
   int block_rows;      // left rows that stay in the second cache, a multiple of tile_rows
   int packed_numbers;  // of the right operand, at a time, so that packing and multiplying them share a cache
 };
 // 24 vectors of sums, 3 of the panel and 1 of the strip, of 32.
-inline constexpr ProductTiles pair_tiles{8, 48, 2, 192, 128, 3 << 20}, wide_single_tiles{8, 48, 1, 192, 128, 3 << 19};
+inline constexpr ProductTiles pair_tiles{8, 48, 2, 192, 192, 128, 3 << 20}, wide_single_tiles{8, 48, 1, 192, 192, 128, 3 << 19};
 // 12, 2 and 1, of 16 that are half as long.
-inline constexpr ProductTiles narrow_single_tiles{6, 16, 1, 384, 144, 1 << 19};
+inline constexpr ProductTiles narrow_single_tiles{6, 16, 1, 384, 384, 144, 1 << 19};
+// 4 tiles of sums, 2 of a panel and 2 of strips. Both operands' slices pass through the first cache, and the right one stays in the second.
+inline constexpr ProductTiles matrix_unit_tiles{32, 32, 2, 192, 128, 128, 3 << 18};
 inline constexpr long packed_rows = 192;  // of the right operand, that one task packs: whole panels of any kind
 
 /// An operand of a product: rows of numbers along the depth, with strides in elements.

@@ -7,14 +7,17 @@
 // depth is four bytes of a row: a number of f32, or a pair of bf16 (codegen/vector_product_units.h).
 //
 //   left   strips of 16 rows: each row's steps of a slice of the depth side by side
-//   right  panels of 16 or 48 rows: step after step, row beside row
+//   right  panels of 16, 32 or 48 rows: step after step, row beside row
 //
 // A slice of a panel stays in the first cache while all strips of a block of left rows are multiplied by it. Each number of the result
-// is one sum, in the order of the depth, whatever the blocks are. A matrix unit takes the same strips and panels, in tiles of 16 rows.
+// is one sum, in the order of the depth, whatever the blocks are. A matrix unit (codegen/vector_matrix_unit.h) takes the same strips and
+// panels, of 32 rows.
 #pragma once
 #include "codegen/vector_memory.h"
 #include "codegen/vector_launch.h"
+#include "codegen/vector_matrix_unit.h"
 #include "codegen/vector_product_units.h"
+#include "codegen/vector_register_tiles.h"
 #include "codegen/vector_transpose.h"
 
 namespace fulgurite::FULGURITE_KERNELS {
@@ -123,64 +126,29 @@ FULGURITE_INLINE void store(BFloat16* row, const ResultPart& at, const Floats& v
 }
 #endif
 
-/// Sums of one left row with up to three registers of a panel's rows: names, not an array, so that they stay in registers.
-template <class Unit, int registers>
-struct RowSums {
-  FloatPart a, b, c;
-  __attribute__((always_inline)) explicit RowSums(const FloatPart* from) {
-    a = from[0];
-    if constexpr (registers > 1) b = from[1];
-    if constexpr (registers > 2) c = from[2];
-  }
-  __attribute__((always_inline)) void add(int step, IntPart of_a, IntPart of_b, IntPart of_c) {
-    const IntPart of_row = IntPart{} + step;
-    Unit::add_products(a, of_row, of_a);
-    if constexpr (registers > 1) Unit::add_products(b, of_row, of_b);
-    if constexpr (registers > 2) Unit::add_products(c, of_row, of_c);
-  }
-  __attribute__((always_inline)) void store(FloatPart* to) const {
-    to[0] = a;
-    if constexpr (registers > 1) to[1] = b;
-    if constexpr (registers > 2) to[2] = c;
-  }
+/// Where the sums of a tile are, and what they are of the result: `rows` and `columns` from its place on.
+struct SumTile {
+  Floats* sums;
+  long row, column, rows, columns;
 };
-
-/// Adds a slice of a tile's left rows times some of a panel's rows to the sums, which are in memory before and after, unrounded.
-template <class Unit, int registers>
-FULGURITE_INLINE void multiply_tile(FloatPart* sums, const int* left, const IntPart* right, long steps) {
-  constexpr int panel_parts = Unit::tiles.panel_rows / part_lanes;
-#if defined(__AVX512F__)
-#define FULGURITE_EACH_ROW(of) of(0) of(1) of(2) of(3) of(4) of(5) of(6) of(7)
-#else
-#define FULGURITE_EACH_ROW(of) of(0) of(1) of(2) of(3) of(4) of(5)
-#endif
-#define FULGURITE_ROW_BEGIN(r) RowSums<Unit, registers> row##r(sums + r * panel_parts);
-#define FULGURITE_ROW_ADD(r) row##r.add(left[r * Unit::tiles.slice_steps], a, b, c);
-#define FULGURITE_ROW_END(r) row##r.store(sums + r * panel_parts);
-  FULGURITE_EACH_ROW(FULGURITE_ROW_BEGIN)
-  for (const int* const end = left + steps; left < end; ++left, right += panel_parts) {
-    const IntPart a = right[0], b = registers > 1 ? right[1] : a, c = registers > 2 ? right[2] : a;
-    FULGURITE_EACH_ROW(FULGURITE_ROW_ADD)
+/// finish(sums, place) gets each sixteen sums of some of the tile's rows.
+template <class Unit, class Finish>
+FULGURITE_INLINE void finish_rows(const SumTile& tile, long first, long last, Finish finish) {
+  constexpr int vectors = Unit::tiles.panel_rows / lanes;
+  const bool is_whole = tile.columns >= Unit::tiles.panel_rows;
+  for (long r = first; r < last && r < tile.rows; ++r) {
+    const Floats* const sums = tile.sums + r * vectors;
+    if (is_whole)
+      for (int v = 0; v < vectors; ++v) finish(sums[v], ResultPart{tile.row + r, tile.column + v * lanes, lanes});
+    else
+      for (int v = 0; v * lanes < tile.columns; ++v) finish(sums[v], ResultPart{tile.row + r, tile.column + v * lanes, tile.columns - v * lanes});
   }
-  FULGURITE_EACH_ROW(FULGURITE_ROW_END)
-#undef FULGURITE_ROW_END
-#undef FULGURITE_ROW_ADD
-#undef FULGURITE_ROW_BEGIN
-#undef FULGURITE_EACH_ROW
-}
-/// As many registers as the panel has rows for.
-template <class Unit>
-FULGURITE_INLINE void multiply_tile(FloatPart* sums, const int* left, const IntPart* right, long steps, long columns) {
-  constexpr int panel_parts = Unit::tiles.panel_rows / part_lanes;
-  if (panel_parts > 2 && columns > 2 * part_lanes) multiply_tile<Unit, 3>(sums, left, right, steps);
-  else if (columns > part_lanes) multiply_tile<Unit, 2>(sums, left, right, steps);
-  else multiply_tile<Unit, 1>(sums, left, right, steps);
 }
 
 /// Asks for the memory of a tile's results, so that it has come when they are written.
-FULGURITE_INLINE void fetch_result(const ProductLaunch& launch, long row, long column, long rows, const ProductTiles& tiles) {
-  const char* at = launch.matrices[0].data + row * launch.matrices[0].row_bytes + column * launch.result_bytes;
-  for (int r = 0; r < tiles.tile_rows && r < rows; ++r, at += launch.matrices[0].row_bytes)
+FULGURITE_INLINE void fetch_result(const ProductLaunch& launch, const SumTile& tile, const ProductTiles& tiles) {
+  const char* at = launch.matrices[0].data + tile.row * launch.matrices[0].row_bytes + tile.column * launch.result_bytes;
+  for (int r = 0; r < tile.rows; ++r, at += launch.matrices[0].row_bytes)
     for (long byte = 0; byte < tiles.panel_rows * launch.result_bytes; byte += 64) __builtin_prefetch(at + byte, 1);
 }
 
@@ -190,7 +158,8 @@ template <class Element, class Number, class Finish>
 FULGURITE_INLINE void multiply_blocks(const ProductLaunch& launch, long first, long last, Finish finish) {
   using Unit = fulgurite::FULGURITE_KERNELS::Unit<Number>;
   constexpr ProductTiles tiles = Unit::tiles;
-  constexpr int vectors = tiles.panel_rows / lanes;
+  constexpr int vectors = tiles.panel_rows / lanes, tile_vectors = tiles.tile_rows * vectors;
+  [[maybe_unused]] const typename Unit::Registers registers;
   const long panels = (launch.right.rows + tiles.panel_rows - 1) / tiles.panel_rows;
   for (long packed_row = -1; first < last; ++first) {
     const long row = first / launch.column_blocks * launch.block_rows, first_panel = first % launch.column_blocks * launch.block_panels;
@@ -199,26 +168,36 @@ FULGURITE_INLINE void multiply_blocks(const ProductLaunch& launch, long first, l
     const long strips = (last_row - row + 15) / 16;
     if (row != packed_row) pack_left<Unit, Element>(launch, row, last_row);
     packed_row = row;
-    const long tile_sums = launch.sums_are_kept || launch.slices > 1 ? tiles.tile_rows * vectors : 0;  // else each tile is done at once
+    const bool is_done_at_once = !launch.sums_are_kept && launch.slices == 1;
     for (long slice = 0; slice < launch.slices; ++slice) {
       const long depth = launch.depth - slice * launch.slice;
       const long steps = ((depth < launch.slice ? depth : launch.slice) + Unit::tiles.step_depth - 1) / Unit::tiles.step_depth;
       const bool begins = slice == 0 && launch.begins, ends = slice + 1 == launch.slices && launch.ends;
-      Floats* sums = (Floats*)(launch.sums + (launch.sums_are_kept ? first * launch.block_rows * launch.block_panels * tiles.panel_rows * 4 : 0));
+      const long kept_sums = launch.sums_are_kept ? first * launch.block_rows * launch.block_panels * tiles.panel_rows : 0;
+      Floats *const first_sums = (Floats*)(launch.sums + kept_sums * 4), *sums = first_sums;
+      SumTile unfinished{};  // until a matrix unit has the next tile to multiply
       for (long panel = first_panel; panel < last_panel; ++panel) {
         const Ints* const right = (const Ints*)launch.right_panels + (panel * launch.slices + slice) * tiles.slice_steps * vectors;
         const int* left = (const int*)launch.left_strips + slice * strips * 16 * tiles.slice_steps;
         const long column = panel * tiles.panel_rows, columns = launch.right.rows - column;
-        for (long r = row; r < last_row; r += tiles.tile_rows, left += tiles.tile_rows * tiles.slice_steps, sums += tile_sums) {
-          if (ends) fetch_result(launch, r, column, last_row - r, tiles);
-          for (int i = 0; begins && i < tiles.tile_rows * vectors; ++i) sums[i] = Floats(0.f);
-          multiply_tile<Unit>((FloatPart*)sums, left, (const IntPart*)right, steps, columns);
-          if (!ends) continue;
-          for (int t = 0; t < tiles.tile_rows && r + t < last_row; ++t)
-            for (int v = 0; v < vectors && v * lanes < columns; ++v)
-              finish(sums[t * vectors + v], ResultPart{r + t, column + v * lanes, columns - v * lanes});
+        for (long r = row; r < last_row; r += tiles.tile_rows, left += tiles.tile_rows * tiles.slice_steps) {
+          const SumTile tile{sums, r, column, last_row - r < tiles.tile_rows ? last_row - r : tiles.tile_rows, columns};
+          if (ends) fetch_result(launch, tile, tiles);
+          if constexpr (Unit::is_matrix_unit) {
+            const long times = (steps + 15) / 16 + 1, rows_a_time = (tiles.tile_rows + times - 1) / times;
+            multiply_tiles<Unit>((float*)sums, left, (const int*)right, steps, begins, tile.rows > 16, columns > 16,
+                                 [&](long time) { finish_rows<Unit>(unfinished, time * rows_a_time, (time + 1) * rows_a_time, finish); });
+            if (ends) unfinished = tile;
+          } else {
+            for (int i = 0; begins && i < tile_vectors; ++i) sums[i] = Floats(0.f);
+            multiply_tile<Unit>((FloatPart*)sums, left, (const IntPart*)right, steps, columns);
+            if (ends) finish_rows<Unit>(tile, 0, tiles.tile_rows, finish);
+          }
+          if (!is_done_at_once) sums += tile_vectors;
+          else if (Unit::is_matrix_unit) sums = sums == first_sums ? sums + tile_vectors : first_sums;
         }
       }
+      if constexpr (Unit::is_matrix_unit) finish_rows<Unit>(unfinished, 0, tiles.tile_rows, finish);
     }
   }
 }

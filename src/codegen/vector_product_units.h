@@ -1,11 +1,12 @@
 // What products multiply: Unit<Number> for numbers that are bf16, f16 or f32 when they are multiplied. A step along the depth takes four
 // bytes of each row:
 //
-//   pairs    two neighbours of bf16, which a CPU with AVX-512 BF16 multiplies and adds up in one instruction
+//   pairs    two neighbours of bf16, which a CPU with AVX-512 BF16 or a matrix unit multiplies and adds up in one instruction
 //   singles  one number, as f32
 #pragma once
 #include "codegen/vector_memory.h"
 #include "codegen/vector_launch.h"
+#include "codegen/vector_matrix_unit.h"
 
 namespace fulgurite::FULGURITE_KERNELS {
 
@@ -22,9 +23,14 @@ FULGURITE_INLINE Floats load_as(const float* from) {
   return load(rounded);
 }
 
+/// What is there at all times.
+struct VectorRegisters {};
+
 /// One number a step.
 template <class Number>
 struct Unit {
+  using Registers = VectorRegisters;
+  static constexpr bool is_matrix_unit = false;
 #if defined(__AVX512F__)
   static constexpr ProductTiles tiles = wide_single_tiles;
 #else
@@ -55,11 +61,24 @@ FULGURITE_INLINE HalfPart rounded(const Floats& x) {
 }
 FULGURITE_INLINE HalfPart load_rounded(const float* from) { return rounded(load(from)); }
 
+#endif
+
+#if defined(__AVX512BF16__) || defined(FULGURITE_MATRIX_UNIT)
+
 /// Two numbers a step.
 template <>
 struct Unit<BFloat16> {
+#if defined(FULGURITE_MATRIX_UNIT)
+  using Registers = MatrixUnit;
+  static constexpr bool is_matrix_unit = true;
+  static constexpr ProductTiles tiles = matrix_unit_tiles;
+#else
+  using Registers = VectorRegisters;
+  static constexpr bool is_matrix_unit = false;
   static constexpr ProductTiles tiles = pair_tiles;
+#endif
 
+#if defined(__AVX512BF16__)
   template <class Element>
   static __attribute__((always_inline)) Ints load_steps(const Element* from) {
     Ints result;
@@ -78,6 +97,20 @@ struct Unit<BFloat16> {
   static __attribute__((always_inline)) void add_products(FloatPart& sums, IntPart left, IntPart right) {
     asm("vdpbf16ps %1, %2, %0" : "+v"(sums) : "v"(left), "v"(right));
   }
+#else
+  template <class Element>
+  static __attribute__((always_inline)) Ints load_steps(const Element* from) {
+    BFloat16 pairs[2 * lanes];
+    store(pairs, load(from));
+    store(pairs + lanes, load(from + lanes));
+    return load((const int*)pairs);
+  }
+  /// A number as bf16 is the upper half of it as f32.
+  template <class Element>
+  static __attribute__((always_inline)) Ints load_rows(const Element* from, long depth_stride) {
+    return shift_right(bits_of(load_as<BFloat16>(from)), 16) | bits_of(load_as<BFloat16>(from + depth_stride));
+  }
+#endif
 };
 
 #endif

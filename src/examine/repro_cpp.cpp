@@ -58,25 +58,33 @@ std::string layout_text(const KernelLayout& layout) {
 /// An instruction set as it stands in the text, so that no flag has to name it. The compiler reads all of a file before it looks at pragmas, so the
 /// macros that the set stands for are defined by hand.
 struct Target {
-  std::string_view features;  // as both compilers name them
+  std::string features;       // as both compilers name them
   std::string_view width;     // how g++ is told to use the widest registers
   std::vector<std::string_view> macros;
 };
-Target target_of(codegen::InstructionSet set) {
+Target target_of(codegen::Instructions instructions) {
   static constexpr std::string_view wide = ",prefer-vector-width=512";
-  switch (set) {
-    case codegen::InstructionSet::avx512: return {"arch=x86-64-v4", wide, {"__AVX__", "__AVX2__", "__AVX512F__", "__AVX512BW__", "__AVX512VL__"}};
+  const std::vector<std::string_view> avx2{"__AVX__", "__AVX2__"}, avx512{"__AVX__", "__AVX2__", "__AVX512F__", "__AVX512BW__", "__AVX512VL__"};
+  Target target;
+  switch (instructions.set) {
+    case codegen::InstructionSet::avx512: target = {"arch=x86-64-v4", wide, avx512}; break;
     case codegen::InstructionSet::avx512_bf16:
-      return {"arch=x86-64-v4,avx512bf16", wide, {"__AVX__", "__AVX2__", "__AVX512F__", "__AVX512BW__", "__AVX512VL__", "__AVX512BF16__"}};
-    case codegen::InstructionSet::avx2: return {"arch=x86-64-v3", "", {"__AVX__", "__AVX2__"}};
+      target = {"arch=x86-64-v4,avx512bf16", wide, avx512};
+      target.macros.push_back("__AVX512BF16__");
+      break;
+    case codegen::InstructionSet::avx2: target = {"arch=x86-64-v3", "", avx2}; break;
     case codegen::InstructionSet::baseline: break;
   }
-  return {};
+  if (instructions.has_matrix_unit) {
+    target.features += ",amx-tile,amx-bf16";
+    target.macros.push_back("__AMX_BF16__");
+  }
+  return target;
 }
 
 // The kernel with all that it is compiled with.
 std::string kernel_section(std::string_view kernel, bool is_product) {
-  const Target target = target_of(is_product ? codegen::product_instruction_set() : codegen::best_instruction_set());
+  const Target target = target_of(is_product ? codegen::product_instructions() : codegen::Instructions());
   std::string defined, undefined;
   if (!target.macros.empty()) {
     const std::string_view last = target.macros.back();
@@ -108,7 +116,8 @@ std::string layout_text(const ProductLayout& layout) {
   if (layout.bias) bias = text::cat(", .bias = ", dtype_text(*layout.bias));
   return text::cat("  const examine::ProductLayout layout = {.left = ", dtype_text(layout.left), ", .right = ", dtype_text(layout.right),
                    ", .result = ", dtype_text(layout.result), ", .number = ", dtype_text(layout.number), bias, ", .is_linear = ", layout.is_linear ? "true" : "false", ", .tiles = {", layout.tiles.tile_rows, ", ",
-                   layout.tiles.panel_rows, ", ", layout.tiles.step_depth, ", ", layout.tiles.slice_steps, ", ", layout.tiles.block_rows, ", ",
+                   layout.tiles.panel_rows, ", ", layout.tiles.step_depth, ", ", layout.tiles.slice_steps, ", ", layout.tiles.several_steps, ", ",
+                   layout.tiles.block_rows, ", ",
                    layout.tiles.packed_numbers, "}};\n");
 }
 

@@ -1,6 +1,9 @@
+#include <algorithm>
+
 #include <fulgurite/error.h>
 #include <fulgurite/repro.h>
 
+#include "codegen/matrix_unit.h"
 #include "examine/kernel_layout.h"
 #include "support/text.h"
 
@@ -73,17 +76,19 @@ ProductLayout layout_of(const products::ProductKernel& kernel) {
   const codegen::ProductForm& form = kernel.product().form;
   const kernels::ProductTiles& tiles = kernel.tiles();
   return {form.left, form.right, form.result, form.number, form.bias, kernel.product().is_linear,
-          {tiles.tile_rows, tiles.panel_rows, tiles.step_depth, tiles.slice_steps, tiles.block_rows, tiles.packed_numbers}};
+          {tiles.tile_rows, tiles.panel_rows, tiles.step_depth, tiles.slice_steps, tiles.several_steps, tiles.block_rows, tiles.packed_numbers}};
 }
 
 Product::Product(void (*pack)(), void (*multiply)(), const ProductLayout& layout) : inputs_(layout.bias ? 3 : 2) {
   const ProductTiles& tiles = layout.tiles;
-  if (tiles.tile_rows < 1 || tiles.panel_rows < 1 || tiles.step_depth < 1 || tiles.slice_steps < 1 || tiles.block_rows < 1 || tiles.packed_numbers < 1)
+  if (std::ranges::min({tiles.tile_rows, tiles.panel_rows, tiles.step_depth, tiles.slice_steps, tiles.several_steps, tiles.block_rows,
+                        tiles.packed_numbers}) < 1)
     throw UserError("Product: the layout's tiles must be those that the kernels were written for; a program that `fulgurite repro` writes has them");
+  codegen::matrix_unit_is_usable();  // asks the system for it, should the kernels be written for one
   codegen::ProductKernels kernels;
   kernels.pack = reinterpret_cast<kernels::ProductFunction>(pack);
   kernels.multiply = reinterpret_cast<kernels::ProductFunction>(multiply);
-  kernels.tiles = {tiles.tile_rows, tiles.panel_rows, tiles.step_depth, tiles.slice_steps, tiles.block_rows, tiles.packed_numbers};
+  kernels.tiles = {tiles.tile_rows, tiles.panel_rows, tiles.step_depth, tiles.slice_steps, tiles.several_steps, tiles.block_rows, tiles.packed_numbers};
   made_ = std::make_shared<const products::ProductKernel>(
       products::Product{{layout.left, layout.right, layout.result, layout.number, layout.bias}, layout.is_linear}, std::move(kernels));
 }

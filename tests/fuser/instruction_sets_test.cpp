@@ -18,7 +18,7 @@ constexpr long rows = 3, columns = 37;
 /// What a kernel of two f32 operands gives on an instruction set: rows of results and one number for each row.
 std::vector<float> run_on(InstructionSet set, const std::string& text, const std::vector<float>& x) {
   codegen::KernelSource source{"fusion0", text, text + std::to_string(static_cast<int>(set))};
-  const auto functions = codegen::compile_kernels({&source, 1}, set);
+  const auto functions = codegen::compile_kernels({&source, 1}, {set});
   if (!expect(functions.size() == 1)) return {};
   std::vector<float> results(rows * columns + rows);
   const auto bytes = [](const float* data) { return const_cast<char*>(reinterpret_cast<const char*>(data)); };

@@ -47,7 +47,7 @@ constexpr const char* text = R"(extern "C" void fusion0(const Launch& launch, lo
 void run_on(InstructionSet set, bool streams, Memory& to) {
   codegen::KernelSource source{"fusion0", text, text + std::to_string(static_cast<int>(set))};
   source.is_wide = true;
-  const auto functions = codegen::compile_kernels({&source, 1}, set);
+  const auto functions = codegen::compile_kernels({&source, 1}, {set});
   if (!expect(functions.size() == 1)) return;
   float x[rows * columns];
   for (long i = 0; i < rows * columns; ++i) x[i] = static_cast<float>(i) * 0.37f - 20;

@@ -48,7 +48,7 @@ using namespace fulgurite;
 //     pack_right<float, BFloat16>(launch, first, last);
 //   }
 //   extern "C" void multiply_bf16_add_f32_to_bf16(const ProductLaunch& launch, long first, long last) {
-//     multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) {
+//     multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
 //       const Floats bias = load(at.of<const float>(launch, 1), at);
 //       store(at.of<BFloat16>(launch, 0), at, sums + bias);
 //     });
@@ -102,7 +102,7 @@ using namespace fulgurite;
 //     pack_right<float, BFloat16>(launch, first, last);
 //   }
 //   extern "C" void multiply_bf16_to_bf16(const ProductLaunch& launch, long first, long last) {
-//     multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) {
+//     multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
 //       store(at.of<BFloat16>(launch, 0), at, sums);
 //     });
 //   }
@@ -135,7 +135,7 @@ static auto fusion3(Tensor t3) {
 //     pack_right<BFloat16, BFloat16>(launch, first, last);
 //   }
 //   extern "C" void multiply_bf16_to_f32(const ProductLaunch& launch, long first, long last) {
-//     multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) {
+//     multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
 //       store(at.of<float>(launch, 0), at, sums);
 //     });
 //   }
@@ -205,7 +205,7 @@ extern "C" void pack_f32(const ProductLaunch& launch, long first, long last) {
   pack_right<float, float>(launch, first, last);
 }
 extern "C" void multiply_f32_add_f32_to_f32(const ProductLaunch& launch, long first, long last) {
-  multiply_blocks<float, float>(launch, first, last, [&](const Floats& sums, const ResultPart& at) {
+  multiply_blocks<float, float>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
     const Floats bias = load(at.of<const float>(launch, 1), at);
     store(at.of<float>(launch, 0), at, sums + bias);
   });

@@ -1,4 +1,5 @@
-// The generated product against its definition: odd sizes, any strides, conversions on the way, and the same bits on any number of threads.
+// The generated product against its definition: odd sizes, any strides, conversions on the way, and the same bits on any number of threads. With
+// all instructions that a CPU may have for it: a matrix unit is emulated where there is none.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -7,11 +8,13 @@
 #include "codegen/product_kernel.h"
 #include "executors/products/run_product.h"
 #include "fuser/fused.h"
+#include "support/emulated_matrix_unit.h"
 #include "support/test.h"
 #include "tensor/tensor_impl.h"
 
 using namespace fulgurite;
 using namespace fulgurite::test;
+using codegen::Instructions;
 using codegen::ProductForm;
 using codegen::ProductKernels;
 
@@ -32,8 +35,15 @@ products::DepthMatrix matrix_of(const Tensor& t) {
   return {impl.data(), impl.sizes[0], impl.strides[0], impl.strides[1]};
 }
 
-Tensor product_of(const ProductForm& form, const Tensor& left, const Tensor& right, const Tensor& bias) {
-  const std::vector<ProductKernels> kernels = codegen::compile_products({&form, 1});
+// What this CPU has, and the same with and without a matrix unit.
+std::vector<Instructions> all_instructions() {
+  if (!codegen::has_product_instructions()) return {};
+  const Instructions all = codegen::product_instructions();
+  return {{all.set, false}, {all.set, true}};
+}
+
+Tensor product_of(const ProductForm& form, const Tensor& left, const Tensor& right, const Tensor& bias, Instructions instructions) {
+  const std::vector<ProductKernels> kernels = codegen::compile_products({&form, 1}, instructions);
   const Tensor result = (zeros({left.size(0), right.size(0)}) - 9.0).to(form.result);
   if (!expect(kernels.size() == 1)) return result;
   products::ProductCall call{matrix_of(left), matrix_of(right), left.impl()->sizes[1], {}, {result.impl()->data(), right.impl()->sizes[0]}};
@@ -59,23 +69,34 @@ std::vector<double> expected_of(Dtype number, const Tensor& left, const Tensor& 
   return out;
 }
 
+// Each form's kernels take a second to compile.
+bool is_tested(Instructions instructions, const ProductForm& form) {
+  if (!instructions.has_matrix_unit) return true;
+  return form.number == Dtype::bf16 && (form.bias ? form.bias == Dtype::f32 && form.result == Dtype::f32 : form.result == Dtype::bf16 || form.right == Dtype::f32);
+}
+
 void expect_product(const ProductForm& form, int64_t rows, int64_t columns, int64_t depth, Lies left_lies, Lies right_lies) {
   const Tensor left = make_matrix(rows, depth, form.left, left_lies), right = make_matrix(columns, depth, form.right, right_lies);
   const Tensor bias = form.bias ? randn({columns}).to(*form.bias) : Tensor();
-  const Tensor result = product_of(form, left, right, bias);
-  const std::vector<double> actual = result.to(Dtype::f64).to_vector<double>(), expected = expected_of(form.number, left, right, bias);
-  double worst = 0;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const double rounding = form.result == Dtype::f32 ? 0 : std::fabs(expected[i]) / (form.result == Dtype::bf16 ? 256 : 2048);
-    worst = std::max(worst, (std::fabs(actual[i] - expected[i]) - rounding) / (1e-6 * (1 + static_cast<double>(depth))));
+  const std::vector<double> expected = expected_of(form.number, left, right, bias);
+  for (const Instructions instructions : all_instructions()) {
+    if (!is_tested(instructions, form)) continue;
+    const std::vector<double> actual = product_of(form, left, right, bias, instructions).to(Dtype::f64).to_vector<double>();
+    double worst = 0;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const double rounding = form.result == Dtype::f32 ? 0 : std::fabs(expected[i]) / (form.result == Dtype::bf16 ? 256 : 2048);
+      const double error = (std::fabs(actual[i] - expected[i]) - rounding) / (1e-6 * (1 + static_cast<double>(depth)));
+      worst = error <= worst ? worst : error;  // what is no number is an error, too
+    }
+    if (!expect(worst <= 1))
+      std::printf("  of %ld x %ld x %ld, %s matrix unit: %g times what is allowed\n", rows, columns, depth, instructions.has_matrix_unit ? "a" : "no", worst);
   }
-  if (!expect(worst <= 1)) std::printf("  of %ld x %ld x %ld: %g times what is allowed\n", rows, columns, depth, worst);
 }
 
 }  // namespace
 
 TEST("products of odd sizes, wherever their operands' numbers lie") {
-  if (!codegen::has_product_instructions()) return;
+  const EmulatedMatrixUnit unit;
   manual_seed(1);
   const NoGrad no_grad;
   const std::vector<std::array<int64_t, 3>> sizes{{1, 1, 1}, {8, 48, 32}, {7, 130, 200}, {33, 65, 31}, {129, 97, 385}, {16, 16, 0}, {300, 50, 64}};
@@ -90,7 +111,7 @@ TEST("products of odd sizes, wherever their operands' numbers lie") {
 }
 
 TEST("operands of f32 are rounded while they are packed, a bias is added and the result has either dtype") {
-  if (!codegen::has_product_instructions()) return;
+  const EmulatedMatrixUnit unit;
   manual_seed(2);
   const NoGrad no_grad;
   for (const Dtype half : {Dtype::bf16, Dtype::f16})
@@ -103,7 +124,7 @@ TEST("operands of f32 are rounded while they are packed, a bias is added and the
 }
 
 TEST("a long depth is multiplied in parts, without rounding in between") {
-  if (!codegen::has_product_instructions()) return;
+  const EmulatedMatrixUnit unit;
   manual_seed(3);
   const NoGrad no_grad;
   expect_product({Dtype::bf16, Dtype::f32, Dtype::f32, Dtype::bf16, {}}, 21, 70, 20000, Lies::along_depth, Lies::along_rows);
@@ -114,36 +135,42 @@ TEST("a long depth is multiplied in parts, without rounding in between") {
       expect_product({dtype, dtype, Dtype::f32, dtype, {}}, rows, columns, 1300, Lies::along_rows, Lies::along_depth);
   // Small whole numbers have exact sums, which any rounding on the way would change.
   const Tensor ones = full({5, 20001}, 1.0).to(Dtype::bf16);
-  expect_equal(product_of({Dtype::bf16, Dtype::bf16, Dtype::f32, Dtype::bf16, {}}, ones, ones, {}).to_vector<float>(), std::vector<float>(25, 20001.f));
+  for (const Instructions instructions : all_instructions())
+    expect_equal(product_of({Dtype::bf16, Dtype::bf16, Dtype::f32, Dtype::bf16, {}}, ones, ones, {}, instructions).to_vector<float>(),
+                 std::vector<float>(25, 20001.f));
 }
 
 TEST("numbers that are not finite stay where they are") {
-  if (!codegen::has_product_instructions()) return;
+  const EmulatedMatrixUnit unit;
   const NoGrad no_grad;
   const float infinity = std::numeric_limits<float>::infinity();
   const Tensor left = tensor(std::vector<float>{infinity, 1, 2, 3, NAN, 1}).reshape({3, 2}), right = tensor(std::vector<float>{1, 1}).reshape({1, 2});
-  const std::vector<float> result = product_of({Dtype::f32, Dtype::f32, Dtype::f32, Dtype::bf16, {}}, left, right, {}).to_vector<float>();
-  expect_equal(result[0], infinity);
-  expect_equal(result[1], 5.f);
-  expect(std::isnan(result[2]));
+  for (const Instructions instructions : all_instructions()) {
+    const std::vector<float> result = product_of({Dtype::f32, Dtype::f32, Dtype::f32, Dtype::bf16, {}}, left, right, {}, instructions).to_vector<float>();
+    expect_equal(result[0], infinity);
+    expect_equal(result[1], 5.f);
+    expect(std::isnan(result[2]));
+  }
 }
 
 TEST("products have the same bits on any number of threads, and rows the same bits in any product") {
-  if (!codegen::has_product_instructions()) return;
+  const EmulatedMatrixUnit unit;
   manual_seed(4);
   const NoGrad no_grad;
   const int before = num_threads();
-  for (const Dtype dtype : {Dtype::bf16, Dtype::f32}) {
+  const auto expect_bits = [before](Dtype dtype, Instructions instructions) {
     const ProductForm form{dtype, Dtype::f32, Dtype::f32, dtype, {}};
     const Tensor left = make_matrix(700, 900, dtype, Lies::along_depth), right = make_matrix(500, 900, Dtype::f32, Lies::along_depth);
     set_num_threads(1);
-    const std::vector<float> alone = product_of(form, left, right, {}).to_vector<float>();
-    const std::vector<float> few = product_of(form, narrow(left, 0, 0, 11), right, {}).to_vector<float>();
+    const std::vector<float> alone = product_of(form, left, right, {}, instructions).to_vector<float>();
+    const std::vector<float> few = product_of(form, narrow(left, 0, 0, 11), right, {}, instructions).to_vector<float>();
     for (const int threads : {2, 3}) {
       set_num_threads(threads);
-      expect(product_of(form, left, right, {}).to_vector<float>() == alone, "the bits depend on the number of threads");
+      expect(product_of(form, left, right, {}, instructions).to_vector<float>() == alone, "the bits depend on the number of threads");
     }
     set_num_threads(before);
     expect(std::equal(few.begin(), few.end(), alone.begin()), "a row's bits depend on the rows beside it");
-  }
+  };
+  for (const Instructions instructions : all_instructions()) expect_bits(Dtype::bf16, instructions);
+  if (codegen::has_product_instructions()) expect_bits(Dtype::f32, codegen::product_instructions());
 }

@@ -28,6 +28,12 @@ int64_t rows_of_block(int64_t rows, int64_t column_blocks, const kernels::Produc
   return up_to(tiles.block_rows / 4, unit);
 }
 
+// Of a depth, that is multiplied at a time.
+int64_t most_of_slice(int64_t depth, const kernels::ProductTiles& tiles) {
+  const int64_t whole = tiles.slice_steps * tiles.step_depth;
+  return depth <= whole ? whole : tiles.several_steps * tiles.step_depth;
+}
+
 char* moved(const void* data, int64_t elements, Dtype dtype) {
   return const_cast<char*>(static_cast<const char*>(data)) + elements * size_of(dtype);
 }
@@ -37,15 +43,15 @@ class Product {
   Product(const codegen::ProductForm& form, const codegen::ProductKernels& kernels, const ProductCall& call)
       : form_(form), kernels_(kernels), call_(call), tiles_(kernels.tiles), block_panels_(block_columns / tiles_.panel_rows),
         panel_bytes_(tiles_.panel_rows * tiles_.slice_steps * step_bytes),
-        slices_(std::max<int64_t>(1, divide_up(call.depth, tiles_.slice_steps * tiles_.step_depth))),
+        slices_(std::max<int64_t>(1, divide_up(call.depth, most_of_slice(call.depth, tiles_)))),
         slice_(std::max<int64_t>(1, divide_up(divide_up(call.depth, slices_), 16 * tiles_.step_depth)) * 16 * tiles_.step_depth),
-        slices_at_once_(divide_up(slices_, divide_up(slices_, tiles_.packed_numbers / (block_columns * tiles_.slice_steps * tiles_.step_depth)))) {}
+        slices_at_once_(divide_up(slices_, divide_up(slices_, tiles_.packed_numbers / (block_columns * most_of_slice(call.depth, tiles_))))) {}
 
   // The right rows and the depth that are packed at a time.
   void run() {
     const bool is_cut = slices_at_once_ < slices_;
     const int64_t left_rows = is_cut ? most_kept_rows : std::max<int64_t>(call_.left.rows, 1);
-    const int64_t rows_that_fit = tiles_.packed_numbers / (slices_at_once_ * tiles_.slice_steps * tiles_.step_depth);
+    const int64_t rows_that_fit = tiles_.packed_numbers / (slices_at_once_ * most_of_slice(call_.depth, tiles_));
     const int64_t right_rows = std::max(rows_that_fit / block_columns, int64_t{1}) * block_columns;
     for (int64_t left = 0; left < call_.left.rows; left += left_rows)
       for (int64_t right = 0; right < call_.right.rows; right += right_rows)
