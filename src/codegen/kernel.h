@@ -39,7 +39,9 @@ struct KernelOperand {
   bool is_column_sum = false;
   SmallVector<int, 6> dimensions;    // of its own dimensions, which of the region's each is, as bits: several joined, or none of size 1
   bool is_place = false;             // its elements are numbers of columns, to be checked before they are used
+  int sweep = -1;                    // of a row: the last one that reads it, or the one that writes it; -1: none; most_sweeps: more than that reads it
 };
+constexpr int most_sweeps = 1 << 20;
 
 /// A region of a trace as one loop over rows and columns. What of it depends on sizes is known when it runs.
 struct Kernel {
@@ -64,6 +66,8 @@ struct Schedule {
 };
 /// Decides in which sweep each value is computed, and what is kept in between.
 Schedule schedule(const Kernel&);
+/// Writes into a kernel's operands which sweeps read and write them.
+void note_sweeps(Kernel&, const Schedule&);
 
 /// The kernel as a C++ function over codegen/vector_rows.h; with `plain_names` its values are v0, v1, …, so that equal kernels have
 /// equal texts.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <span>
 
 #include "codegen/kernel.h"
 
@@ -132,5 +133,22 @@ class Scheduling {
 }  // namespace
 
 Schedule schedule(const Kernel& kernel) { return Scheduling(kernel).run(); }
+
+void note_sweeps(Kernel& kernel, const Schedule& schedule) {
+  for (size_t sweep = 0; sweep < schedule.sweeps.size(); ++sweep) {
+    for (const int i : schedule.sweeps[sweep].loaded) kernel.inputs[static_cast<size_t>(kernel.values[static_cast<size_t>(i)].input)].sweep = static_cast<int>(sweep);
+    for (const int i : schedule.sweeps[sweep].stored) kernel.outputs[static_cast<size_t>(kernel.values[static_cast<size_t>(i)].output)].sweep = static_cast<int>(sweep);
+  }
+  // What is taken at a place of a row is read from anywhere in it: before a sweep that follows, if rows are whole.
+  const auto take = [&](std::span<const int> row_values, int sweep) {
+    for (const int i : row_values)
+      if (const KernelValue& value = kernel.values[static_cast<size_t>(i)]; value.kind == Kind::taken) {
+        int& last = kernel.inputs[static_cast<size_t>(value.input)].sweep;
+        last = kernel.has_row_sums ? std::max(last, sweep) : most_sweeps;
+      }
+  };
+  take(schedule.row_values, 0);
+  for (size_t sweep = 0; sweep < schedule.sweeps.size(); ++sweep) take(schedule.sweeps[sweep].row_values, static_cast<int>(sweep) + 1);
+}
 
 }  // namespace fulgurite::codegen

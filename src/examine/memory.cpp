@@ -4,7 +4,7 @@
 #include <fulgurite/profile.h>
 #include <fulgurite/symbol.h>
 
-#include "examine/written_inputs.h"
+#include "examine/written_over.h"
 #include "ir/print_common.h"
 #include "ir/uses.h"
 #include "ir/without_numbers.h"
@@ -27,7 +27,7 @@ int64_t bytes_of(const TensorProxy& proxy) {
 /// storage.
 class Storages final : public ArgumentPack::Resolver {
  public:
-  explicit Storages(const Trace& trace) : tensors_(trace.next_id), written_(written_inputs(trace)) {}
+  explicit Storages(const Trace& trace) : tensors_(trace.next_id), written_(written_over(trace)) {}
 
   Tensor tensor(const detail::Ref<TensorProxy>& proxy) override {
     Tensor& tensor = tensors_[proxy->id];
@@ -44,8 +44,8 @@ class Storages final : public ArgumentPack::Resolver {
     if (bound.symbol->traits.in_place) return share(bound, bound.args[0]);
     for_each_output(bound, [&](const Value& output) {
       if (!output.is_tensor()) return;
-      if (const auto input = written_.find(output.tensor().id); input != written_.end())
-        tensors_[output.tensor().id] = tensor(input->second.tensor_ref());
+      if (const auto other = written_.find(output.tensor().id); other != written_.end())
+        tensors_[output.tensor().id] = in_memory_of(tensor(other->second.tensor_ref()), output.tensor());
     });
     // A composite makes what its parts make.
     if (!bound.implementation)
@@ -63,6 +63,11 @@ class Storages final : public ArgumentPack::Resolver {
     return make_view(borrow_storage(nullptr, bytes_of(proxy)), sizes, contiguous_strides(sizes), 0, proxy.dtype);
   }
 
+  static Tensor in_memory_of(const Tensor& other, const TensorProxy& proxy) {
+    const Sizes sizes = sizes_of(proxy);
+    return make_view(other.impl()->storage, sizes, contiguous_strides(sizes), 0, proxy.dtype);
+  }
+
   bool make_view_of(const BoundSymbol& bound) {
     const ArgumentPack pack(bound, *this);
     ViewGeometry geometry;
@@ -78,7 +83,7 @@ class Storages final : public ArgumentPack::Resolver {
   }
 
   std::vector<Tensor> tensors_;             // by proxy id
-  std::unordered_map<int, Value> written_;  // of a program: what goes straight into the memory of an input
+  std::unordered_map<int, Value> written_;  // of a program: what goes straight into the memory of another value
 };
 
 class Walk {

@@ -31,6 +31,9 @@ class FusedKernel {
   virtual void run(Arguments, std::span<const Tensor> results) const = 0;
   /// The kernel's text.
   virtual std::string_view text() const = 0;
+  /// Whether a result may lie in the memory of an argument, both contiguous and of one size: then no element of the argument is read after the
+  /// result's element at its place is written.
+  virtual bool may_overwrite(size_t /*result*/, size_t /*argument*/) const { return false; }
 };
 
 /// How an executor runs one symbol.

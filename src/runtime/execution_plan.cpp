@@ -10,6 +10,7 @@
 #include "ops/symbols.h"
 #include "runtime/memory_plan.h"
 #include "runtime/parts_in_place.h"
+#include "runtime/results_in_place.h"
 #include "support/text.h"
 #include "tensor/tensor_without_memory.h"
 #include "tracing/argument_pack.h"
@@ -52,6 +53,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     write_into_inputs();
     drop_arena_views();
     make_parts_in_place(plan_);
+    write_results_over_operands(plan_);
     place_arena();
     return std::move(plan_);
   }

@@ -24,14 +24,14 @@ struct Geometry {
   Sizes sizes, strides;
 };
 
-/// A value of the trace. Of several names for one memory (views) one slot is the root.
+/// A value of the trace. Of several names for one memory (views, and results that are written over an operand) one slot is the root.
 struct Slot {
   Place place = Place::arena;
   Dtype dtype = Dtype::f32;
   const Geometry* geometry = nullptr;  // the plan's; shared by slots
   // Of a view of memory that the program makes itself: all is known beforehand, relative to the root's first element.
   int64_t offset = 0;
-  int root = -1;              // itself, unless it is a view
+  int root = -1;              // itself, unless it is a view or lies where another value was
   bool escapes = false;       // a result of the program: its tensor object must be a new one in each run
   int first = 0, last = 0;    // of a root: the steps between which it or a view of it is used
   int64_t arena_offset = 0;   // of a root in the arena, in bytes

@@ -117,8 +117,9 @@ class Fuser {
     std::vector<codegen::Schedule> schedules;
     std::vector<codegen::KernelSource> sources;
     for (const GrownRegion& region : grown_.regions) {
-      const codegen::Kernel& kernel = lowered.emplace_back(codegen::lower(region_lines(trace_, region), expressions_).kernel);
+      codegen::Kernel& kernel = lowered.emplace_back(codegen::lower(region_lines(trace_, region), expressions_).kernel);
       const codegen::Schedule& schedule = schedules.emplace_back(codegen::schedule(kernel));
+      codegen::note_sweeps(kernel, schedule);
       codegen::KernelSource& source = sources.emplace_back();
       source.name = names_.next();
       source.text = codegen::kernel_text(kernel, schedule, source.name, false);

@@ -273,7 +273,7 @@ RegionKernel::RegionKernel(const codegen::Kernel& kernel, int kept_rows, std::st
       text_(std::move(text)),
       function_(function) {
   const auto place = [](const codegen::KernelOperand& operand) {
-    return Place{operand.dtype, operand.extent, operand.is_column_sum, operand.is_place, operand.dimensions, size_of(dtype_of_lanes(operand.dtype))};
+    return Place{operand.dtype, operand.extent, operand.is_column_sum, operand.is_place, operand.dimensions, size_of(dtype_of_lanes(operand.dtype)), operand.sweep};
   };
   for (const codegen::KernelOperand& operand : kernel.inputs) inputs_.push_back(place(operand));
   for (const codegen::KernelOperand& operand : kernel.outputs) outputs_.push_back(place(operand));
@@ -290,6 +290,13 @@ codegen::Kernel RegionKernel::loop() const {
   for (const Place& place : inputs_) kernel.inputs.push_back(operand(place));
   for (const Place& place : outputs_) kernel.outputs.push_back(operand(place));
   return kernel;
+}
+
+// A sweep reads a row's elements at one place, then writes there.
+bool RegionKernel::may_overwrite(size_t result, size_t argument) const {
+  const Place &to = outputs_.at(result), &from = inputs_.at(argument);
+  if (to.extent != Extent::full || from.extent != Extent::full || to.is_column_sum || from.is_place) return false;
+  return from.sweep >= 0 && from.sweep <= to.sweep;
 }
 
 void RegionKernel::run(Arguments arguments, std::span<const Tensor> results) const { Call(*this, arguments, results).run(); }

@@ -15,6 +15,7 @@ class RegionKernel final : public FusedKernel {
   RegionKernel(const codegen::Kernel&, int kept_rows, std::string text, kernels::KernelFunction);
   void run(Arguments, std::span<const Tensor> results) const override;
   std::string_view text() const override { return text_; }
+  bool may_overwrite(size_t result, size_t argument) const override;
   /// What it was made of, without the values.
   codegen::Kernel loop() const;
   int kept_rows() const { return kept_rows_; }
@@ -26,6 +27,7 @@ class RegionKernel final : public FusedKernel {
     bool is_column_sum, is_place;
     SmallVector<int, 6> dimensions;  // see codegen::KernelOperand
     int64_t lane_bytes;              // of a column sum's lanes
+    int sweep;
   };
   class Call;
 

@@ -1,4 +1,4 @@
-#include "examine/written_inputs.h"
+#include "examine/written_over.h"
 
 #include <algorithm>
 
@@ -7,6 +7,7 @@
 #include "ir/trace_values.h"
 #include "ops/symbols.h"
 #include "runtime/execution_plan.h"
+#include "support/small_vector.h"
 
 namespace fulgurite::examine {
 
@@ -23,25 +24,31 @@ bool is_program(const Trace& trace) {
     return are_fixed && (bound.implementation != nullptr || bound.symbol->traits.structural || bound.symbol->view != nullptr ||
                          bound.symbol == &prims_copy__symbol);
   };
-  return std::ranges::all_of(input_values(trace), has_fixed_sizes) && std::ranges::all_of(trace.bound_symbols.read(), is_step);
+  const bool is_ended = !trace.bound_symbols.empty() && trace.bound_symbols.back().symbol == &prims_return_symbol;
+  return is_ended && std::ranges::all_of(input_values(trace), has_fixed_sizes) && std::ranges::all_of(trace.bound_symbols.read(), is_step);
 }
 
 }  // namespace
 
-std::unordered_map<int, Value> written_inputs(const Trace& trace) {
-  const auto is_write = [](const BoundSymbol& bound) { return bound.symbol == &prims_copy__symbol; };
+std::unordered_map<int, Value> written_over(const Trace& trace) {
   std::unordered_map<int, Value> written;
-  if (std::ranges::none_of(trace.bound_symbols.read(), is_write) || !is_program(trace)) return written;
+  if (!is_program(trace)) return written;
   const ExecutionPlan plan = make_execution_plan(trace);
   const std::vector<Value> inputs = input_values(trace);
   for (const Step& step : plan.steps) {
     if (step.kind != Step::Kind::kernel) continue;
+    SmallVector<Value, 4> operands;
+    for_each_argument(*step.bound, [&](const Value& value) {
+      if (value.is_tensor()) operands.push_back(value);
+    });
     int slot = step.result;
     for_each_output(*step.bound, [&](const Value& output) {
-      const Slot& made = plan.slots[slot++];
-      if (made.place != Place::input_memory) return;
-      const auto found = std::ranges::find(plan.inputs, made.destination);
-      if (found != plan.inputs.end()) written.emplace(output.tensor().id, inputs[static_cast<size_t>(found - plan.inputs.begin())]);
+      const Slot& made = plan.slots[static_cast<size_t>(slot++)];
+      const auto over_input = std::ranges::find(plan.inputs, made.destination);
+      if (made.place == Place::input_memory && over_input != plan.inputs.end())
+        written.emplace(output.tensor().id, inputs[static_cast<size_t>(over_input - plan.inputs.begin())]);
+      for (size_t i = 0; made.place == Place::arena && made.root != slot - 1 && i < operands.size(); ++i)
+        if (plan.slots[static_cast<size_t>(step.operands[i])].root == made.root) written.emplace(output.tensor().id, operands[i]);
     });
   }
   return written;

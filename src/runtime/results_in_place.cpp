@@ -1,0 +1,83 @@
+#include "runtime/results_in_place.h"
+
+#include <algorithm>
+
+#include <fulgurite/symbol.h>
+
+#include "executors/executor.h"
+#include "ops/symbols.h"
+
+namespace fulgurite {
+
+namespace {
+
+class ResultsInPlace {
+ public:
+  explicit ResultsInPlace(ExecutionPlan& plan) : plan_(plan), views_(plan.slots.size()) {
+    for (size_t i = 0; i < plan.slots.size(); ++i)
+      if (const int root = plan.slots[i].root; root != static_cast<int>(i)) views_[root].push_back(static_cast<int>(i));
+  }
+
+  void run() {
+    for (const Step& step : plan_.steps) {
+      if (step.kind != Step::Kind::kernel) continue;
+      for (int k = 0; k < step.result_count; ++k)
+        for (size_t operand = 0; operand < step.operands.size(); ++operand)
+          if (may_be_written_over(step, k, operand)) {
+            write_over(step.operands[operand], step.result + k);
+            break;
+          }
+    }
+  }
+
+ private:
+  Slot& slot(int index) { return plan_.slots[static_cast<size_t>(index)]; }
+
+  static int64_t element_count(const Slot& slot) {
+    int64_t count = 1;
+    for (const int64_t size : slot.sizes()) count *= size;
+    return count;
+  }
+
+  bool may_be_written_over(const Step& step, int k, size_t operand) {
+    const int read = step.operands[operand];
+    const Slot &from = slot(read), &result = slot(step.result + k), &root = slot(from.root);
+    // A slot's first and last count all steps that there were, and a result is there from its own on.
+    if (result.place != Place::arena || result.root != step.result + k || root.place != Place::arena || root.last != result.first) return false;
+    const int64_t count = element_count(result);
+    if (count == 0 || size_of(result.dtype) != size_of(from.dtype) || element_count(from) != count) return false;
+    if (element_count(root) * size_of(root.dtype) != count * size_of(result.dtype)) return false;
+    if (from.offset != 0 || from.strides() != contiguous_strides(from.sizes()) || result.strides() != contiguous_strides(result.sizes())) return false;
+    const auto shares = [&](int other) { return slot(other).root == from.root; };
+    return std::ranges::count_if(step.operands, shares) == 1 && allows(step, static_cast<size_t>(k), operand);
+  }
+
+  static bool allows(const Step& step, size_t k, size_t operand) {
+    const Implementation& implementation = *step.bound->implementation;
+    if (implementation.fusion) return implementation.fusion->may_overwrite(k, operand);
+    if (implementation.executor != "eager") return false;
+    const Symbol* const symbol = step.bound->symbol;
+    const bool changes_places = symbol == &prims_index_put_symbol || symbol == &scatter_symbol || symbol == &scatter_add_symbol;
+    return symbol->traits.pointwise || (changes_places && operand == 0);
+  }
+
+  void write_over(int operand, int result) {
+    const int root = slot(operand).root;
+    slot(root).last = std::max(slot(root).last, slot(result).last);
+    slot(result).root = root;
+    views_[root].push_back(result);
+    for (const int view : views_[result]) {
+      slot(view).root = root;
+      views_[root].push_back(view);
+    }
+  }
+
+  ExecutionPlan& plan_;
+  std::vector<std::vector<int>> views_;  // by root
+};
+
+}  // namespace
+
+void write_results_over_operands(ExecutionPlan& plan) { ResultsInPlace(plan).run(); }
+
+}  // namespace fulgurite
