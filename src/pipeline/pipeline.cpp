@@ -7,6 +7,7 @@
 #include "ir/custom_function.h"
 #include "ir/trace_values.h"
 #include "ir/without_numbers.h"
+#include "pipeline/scatter_into_sums.h"
 #include "pipeline/transform_for_execution.h"
 #include "support/text.h"
 #include "transforms/associate_forward.h"
@@ -23,6 +24,8 @@ std::vector<const Executor*> paying_executors(std::vector<const Executor*> execu
   return executors;
 }
 
+constexpr int64_t worth_scattering = 64 << 10;  // bytes of a sum
+
 // The road from a differentiated or plain trace to one that can be run.
 void prepare(std::vector<Trace>& stages, std::vector<const Executor*> executors, FusionNames& names, const PipelineOptions& options,
              bool is_symbolic) {
@@ -30,6 +33,10 @@ void prepare(std::vector<Trace>& stages, std::vector<const Executor*> executors,
   const bool everything = options.fuses_everything || is_symbolic;
   PassRunner runner(stages, options.check_traces);
   runner.run("Transform for execution", [&](const Trace& t) { return transform_for_execution(t, executors); });
+  // As fusions do, this changes the order of additions.
+  const bool fuses = std::ranges::any_of(executors, [](const Executor* e) { return e->fusing != nullptr; });
+  if (const int64_t least = everything ? 0 : worth_scattering; fuses && has_scattered_sums(stages.back(), least))
+    runner.run("Scatter into sums", [&](const Trace& t) { return scatter_into_sums(t, least); });
   while (true) {
     const auto fusing = std::ranges::find_if(executors, [](const Executor* e) { return e->fusing != nullptr; });
     if (fusing == executors.end()) break;

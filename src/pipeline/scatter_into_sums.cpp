@@ -1,0 +1,126 @@
+#include "pipeline/scatter_into_sums.h"
+
+#include <algorithm>
+
+#include <fulgurite/symbol.h>
+
+#include "executors/executor.h"
+#include "ir/trace_values.h"
+#include "ir/uses.h"
+#include "ops/symbols.h"
+
+namespace fulgurite {
+
+namespace {
+
+bool is_number(const Value& value, double number) {
+  if (value.is_int()) return !value.integer().is_symbolic() && static_cast<double>(value.integer().hint()) == number;
+  return value.is_float() && !value.floating().is_symbolic() && value.floating().hint() == number;
+}
+bool is_true(const Value& value) { return value.is_bool() && !value.boolean().is_symbolic() && value.boolean().hint(); }
+
+/// Lines of a trace, and what stands in their place.
+class Scatters {
+ public:
+  Scatters(const Trace& trace, int64_t least_bytes) : trace_(trace), uses_(trace) {
+    const auto lines = static_cast<int>(trace.bound_symbols.size());
+    is_dropped_.resize(static_cast<size_t>(lines));
+    replaced_.resize(static_cast<size_t>(lines));
+    for (int i = 0; i < lines; ++i)
+      if (is_sum(line(i)) && bytes_of(line(i).outputs.at(0).tensor()) >= least_bytes) look_at(i);
+  }
+
+  bool is_empty() const { return std::ranges::none_of(is_dropped_, [](char dropped) { return dropped != 0; }); }
+
+  Trace run() const {
+    Trace out = without_symbols(trace_);
+    for (size_t i = 0; i < is_dropped_.size(); ++i)
+      if (!is_dropped_[i]) out.bound_symbols.push_back(replaced_[i].symbol ? replaced_[i] : trace_.bound_symbols.read()[i]);
+    return out;
+  }
+
+ private:
+  const BoundSymbol& line(int i) const { return trace_.bound_symbols.read()[static_cast<size_t>(i)]; }
+
+  static int64_t bytes_of(const TensorProxy& proxy) {
+    int64_t bytes = size_of(proxy.dtype);
+    for (const Int size : proxy.shape) bytes *= size.hint();
+    return bytes;
+  }
+  static bool is_eager(const BoundSymbol& bound) { return bound.implementation && bound.implementation->executor == "eager"; }
+
+  // Of two whole operands, by nobody's kernel but ours.
+  static bool is_sum(const BoundSymbol& bound) {
+    if (bound.symbol != &add_symbol || !bound.implementation || bound.implementation->user) return false;
+    const std::span<const Value> args = bound.args.read();
+    if (args.size() < 2 || !args[0].is_tensor() || !args[1].is_tensor()) return false;
+    const auto scales = [](const auto& keyword) { return !is_number(keyword.second, 1); };  // alpha
+    if ((args.size() > 2 && !is_number(args[2], 1)) || std::ranges::any_of(bound.kwargs.read(), scales)) return false;
+    const TensorProxy& sum = bound.outputs.at(0).tensor();
+    const auto is_whole = [&](const Value& operand) { return operand.tensor().shape == sum.shape && operand.tensor().dtype == sum.dtype; };
+    return (sum.dtype == Dtype::f32 || sum.dtype == Dtype::f64) && is_whole(args[0]) && is_whole(args[1]) &&
+           args[0].tensor().id != args[1].tensor().id;
+  }
+
+  bool makes_zeros(const Value& value) const {
+    const int made = uses_.producer(value.tensor().id);
+    if (made < 0) return false;
+    const BoundSymbol& bound = line(made);
+    if (bound.symbol == &zeros_symbol || bound.symbol == &zeros_like_symbol) return true;
+    return bound.symbol == &full_symbol && bound.args.size() > 1 && is_number(bound.args.read()[1], 0);
+  }
+
+  // A line that scatters into zeros, as one that scatters into `sum`; without a symbol where it is none.
+  BoundSymbol into(const Value& sum, const BoundSymbol& scatter) const {
+    BoundSymbol out;
+    const std::span<const Value> args = scatter.args.read();
+    if (scatter.symbol == &prims_embedding_backward_symbol && is_number(args[3], -1)) {
+      out.symbol = &prims_index_put_symbol;
+      out.args = {sum, Value(std::vector<Value>{args[1]}), args[0], Value(Bool(true))};
+    } else if (scatter.symbol == &prims_index_put_symbol && args.size() > 3 && is_true(args[3]) && makes_zeros(args[0])) {
+      out.symbol = scatter.symbol;
+      out.args = {sum, args[1], args[2], args[3]};
+    } else if (scatter.symbol == &scatter_add_symbol && makes_zeros(args[0])) {
+      out.symbol = scatter.symbol;
+      out.args = {sum, args[1], args[2], args[3]};
+    }
+    return out;
+  }
+
+  void look_at(int sum) {
+    const BoundSymbol& bound = line(sum);
+    for (const size_t side : {1, 0}) {
+      const Value &scattered = bound.args.read()[side], &other = bound.args.read()[1 - side];
+      const int made = uses_.producer(scattered.tensor().id);
+      if (made < 0 || uses_.producer(other.tensor().id) < 0 || uses_.consumers(scattered.tensor().id).size() != 1 || !is_eager(line(made))) continue;
+      BoundSymbol in_place = into(other, line(made));
+      if (!in_place.symbol) continue;
+      in_place.outputs = bound.outputs;
+      in_place.tags = bound.tags;
+      in_place.sequence = bound.sequence;
+      in_place.source = bound.source;
+      in_place.forward = bound.forward;
+      in_place.implementation = find_eager_implementation(*in_place.symbol);
+      replaced_[static_cast<size_t>(sum)] = std::move(in_place);
+      is_dropped_[static_cast<size_t>(made)] = true;
+      return;
+    }
+  }
+
+  const Trace& trace_;
+  const Uses uses_;
+  std::vector<char> is_dropped_;       // by line
+  std::vector<BoundSymbol> replaced_;  // by line; without a symbol where it stays
+};
+
+}  // namespace
+
+Trace scatter_into_sums(const Trace& trace, int64_t least_bytes) { return Scatters(trace, least_bytes).run(); }
+bool has_scattered_sums(const Trace& trace, int64_t least_bytes) {
+  const auto scatters = [](const BoundSymbol& bound) {
+    return bound.symbol == &prims_embedding_backward_symbol || bound.symbol == &prims_index_put_symbol || bound.symbol == &scatter_add_symbol;
+  };
+  return std::ranges::any_of(trace.bound_symbols.read(), scatters) && !Scatters(trace, least_bytes).is_empty();
+}
+
+}  // namespace fulgurite
