@@ -9,6 +9,7 @@
 #include "ir/without_numbers.h"
 #include "pipeline/scatter_into_sums.h"
 #include "pipeline/transform_for_execution.h"
+#include "pipeline/update_early.h"
 #include "support/text.h"
 #include "transforms/associate_forward.h"
 #include "transforms/pass_runner.h"
@@ -47,6 +48,7 @@ void prepare(std::vector<Trace>& stages, std::vector<const Executor*> executors,
     runner.run("Transform for execution", [&](const Trace& t) { return transform_for_execution(t, executors); });
   }
   runner.run("Dead Code Elimination", eliminate_dead_code);
+  if (has_updates(stages.back())) runner.run("Update Early", update_early);
   runner.run("Delete Last Used", delete_last_used);
 }
 

@@ -1,0 +1,149 @@
+#include "pipeline/update_early.h"
+
+#include <algorithm>
+
+#include <fulgurite/symbol.h>
+
+#include "executors/fuser/line_graph.h"
+#include "ir/trace_values.h"
+#include "ir/uses.h"
+#include "ir/view_roots.h"
+#include "ops/symbols.h"
+
+namespace fulgurite {
+
+namespace {
+
+constexpr int64_t few_elements = 16;  // of what is made earlier with an update: a count of steps, a rate
+
+class EarlyUpdates {
+ public:
+  explicit EarlyUpdates(const Trace& trace)
+      : trace_(trace), graph_(trace, false), uses_(trace), roots_(view_roots(trace.bound_symbols.read(), trace.next_id)), after_(trace.bound_symbols.size()) {
+    const std::span<const BoundSymbol> lines = trace.bound_symbols.read();
+    last_reader_.resize(static_cast<size_t>(trace.next_id), -1);
+    destination_.resize(static_cast<size_t>(trace.next_id), -1);
+    for (size_t i = 0; i < lines.size(); ++i) after_[i] = static_cast<int>(i);
+    for (size_t i = 0; i < lines.size(); ++i)
+      if (lines[i].symbol == &prims_copy__symbol) note_write(lines[i]);
+    for (size_t i = 0; i < lines.size(); ++i)
+      if (lines[i].symbol != &prims_copy__symbol && !lines[i].symbol->traits.structural) note_reads(lines[i], static_cast<int>(i));
+  }
+
+  Trace run() {
+    const auto count = static_cast<int>(trace_.bound_symbols.size());
+    for (int i = 0; i < count; ++i) {
+      if (is_update(i)) move(i);
+      // What it does, and to what, is not known.
+      else if (has_effect(line(i)) && line(i).symbol != &prims_copy__symbol && !line(i).symbol->traits.structural) barrier_ = i;
+    }
+    // Behind a line come those that were waiting for it, in the order they had.
+    std::vector<int> order(static_cast<size_t>(count));
+    for (int i = 0; i < count; ++i) order[static_cast<size_t>(i)] = i;
+    std::ranges::stable_sort(order, [&](int a, int b) {
+      const auto place = [&](int line) { return std::pair(after_[static_cast<size_t>(line)], after_[static_cast<size_t>(line)] == line ? 0 : 1); };
+      return place(a) < place(b);
+    });
+    Trace out = without_symbols(trace_);
+    for (const int i : order) out.bound_symbols.push_back(trace_.bound_symbols.read()[static_cast<size_t>(i)]);
+    return out;
+  }
+
+ private:
+  const BoundSymbol& line(int i) const { return trace_.bound_symbols.read()[static_cast<size_t>(i)]; }
+  int root_of(const Value& value) const { return roots_[static_cast<size_t>(value.tensor().id)]; }
+
+  void note_write(const BoundSymbol& write) {
+    const Value &from = write.args.read()[0], &to = write.args.read()[1];
+    const int made = uses_.producer(to.tensor().id);
+    if (made < 0 || line(made).symbol->traits.structural) destination_[static_cast<size_t>(from.tensor().id)] = to.tensor().id;
+  }
+  // Updates of the value itself do not count: they are what is moved.
+  void note_reads(const BoundSymbol& bound, int at) {
+    for_each_argument(bound, [&](const Value& value) {
+      if (value.is_tensor() && !is_update_of(bound, root_of(value))) last_reader_[static_cast<size_t>(root_of(value))] = at;
+    });
+  }
+
+  bool is_update_of(const BoundSymbol& bound, int input) const {
+    bool writes = false;
+    for_each_output(bound, [&](const Value& output) { writes = writes || (output.is_tensor() && destination_[static_cast<size_t>(output.tensor().id)] == input); });
+    return writes;
+  }
+
+  // Whether a line gives new values to inputs, which a program writes where they belong, and nothing else.
+  bool is_update(int i) const {
+    const BoundSymbol& bound = line(i);
+    if (has_effect(bound) || (!bound.symbol->traits.pointwise && bound.symbol != &prims_adamw_symbol)) return false;
+    bool has_outputs = false, updates = true;
+    for_each_output(bound, [&](const Value& output) {
+      has_outputs = true;
+      updates = updates && output.is_tensor() && destination_[static_cast<size_t>(output.tensor().id)] >= 0;
+    });
+    return has_outputs && updates;
+  }
+
+  static bool is_small(const BoundSymbol& bound) {
+    bool is_small = true;
+    for_each_output(bound, [&](const Value& output) {
+      int64_t count = 1;
+      if (output.is_tensor())
+        for (const Int size : output.tensor().shape) count *= size.hint();
+      is_small = is_small && output.is_tensor() && count <= few_elements;
+    });
+    return is_small;
+  }
+
+  // Whether a line may be made earlier with `reader`: nothing is alive longer for it but small values.
+  bool goes_with(int i, int reader) const {
+    const BoundSymbol& bound = line(i);
+    const bool is_view = bound.symbol->view != nullptr;
+    if (has_effect(bound) || bound.symbol->traits.structural || (!is_view && !bound.implementation)) return false;
+    if (is_small(bound)) return true;
+    bool is_exclusive = true;
+    for_each_output(bound, [&](const Value& output) {
+      for (const int consumer : uses_.consumers(output.tensor().id)) is_exclusive = is_exclusive && consumer == reader;
+    });
+    return is_exclusive && (is_view || bound.symbol->traits.pointwise);
+  }
+
+  // The line behind which a line may stand, with those that go with it.
+  int earliest(int i) const {
+    int at = barrier_;
+    for (const int before : graph_.before(i)) {
+      const int stands = after_[static_cast<size_t>(before)];
+      at = std::max(at, stands > at && goes_with(before, i) ? std::min(stands, earliest(before)) : stands);
+    }
+    return at;
+  }
+
+  void move_with_others(int i, int at) {
+    if (after_[static_cast<size_t>(i)] <= at) return;
+    after_[static_cast<size_t>(i)] = at;
+    for (const int before : graph_.before(i)) move_with_others(before, at);
+  }
+
+  void move(int update) {
+    int at = earliest(update);
+    for_each_output(line(update), [&](const Value& output) { at = std::max(at, last_reader_[static_cast<size_t>(destination_[static_cast<size_t>(output.tensor().id)])]); });
+    if (at < update) move_with_others(update, at);
+  }
+
+  const Trace& trace_;
+  const fuser::LineGraph graph_;
+  const Uses uses_;
+  const std::vector<int> roots_;   // by proxy id
+  std::vector<int> after_;         // by line: the line behind which it stands; itself where it stays
+  std::vector<int> last_reader_;   // by the root's proxy id: the last line that reads it without updating it
+  std::vector<int> destination_;   // by proxy id: the input that a copy_ brings it to; -1: none
+  int barrier_ = 0;                // the last line that nothing may be moved across
+};
+
+}  // namespace
+
+Trace update_early(const Trace& trace) { return EarlyUpdates(trace).run(); }
+bool has_updates(const Trace& trace) {
+  return std::ranges::any_of(trace.bound_symbols.read(), [](const BoundSymbol& bound) { return bound.symbol == &prims_copy__symbol; });
+}
+
+}  // namespace fulgurite
