@@ -182,7 +182,8 @@ FULGURITE_INLINE void multiply_blocks(const ProductLaunch& launch, long first, l
         const long column = panel * tiles.panel_rows, columns = launch.right.rows - column;
         for (long r = row; r < last_row; r += tiles.tile_rows, left += tiles.tile_rows * tiles.slice_steps) {
           const SumTile tile{sums, r, column, last_row - r < tiles.tile_rows ? last_row - r : tiles.tile_rows, columns};
-          if (ends) fetch_result(launch, tile, tiles);
+          // A matrix unit's panel is a whole line of a result of two bytes, of which nothing old is read.
+          if (ends && !(Unit::is_matrix_unit && launch.result_bytes == 2)) fetch_result(launch, tile, tiles);
           if constexpr (Unit::is_matrix_unit) {
             const long times = (steps + 15) / 16 + 1, rows_a_time = (tiles.tile_rows + times - 1) / times;
             multiply_tiles<Unit>((float*)sums, left, (const int*)right, steps, begins, tile.rows > 16, columns > 16,
