@@ -81,8 +81,8 @@ ProductLayout layout_of(const products::ProductKernel& kernel) {
 
 Product::Product(void (*pack)(), void (*multiply)(), const ProductLayout& layout) : inputs_(layout.bias ? 3 : 2) {
   const ProductTiles& tiles = layout.tiles;
-  if (std::ranges::min({tiles.tile_rows, tiles.panel_rows, tiles.step_depth, tiles.slice_steps, tiles.several_steps, tiles.block_rows,
-                        tiles.packed_numbers}) < 1)
+  if (std::min({tiles.tile_rows, tiles.panel_rows, tiles.step_depth, tiles.slice_steps, tiles.several_steps, tiles.block_rows,
+                tiles.packed_numbers}) < 1)
     throw UserError("Product: the layout's tiles must be those that the kernels were written for; a program that `fulgurite repro` writes has them");
   codegen::matrix_unit_is_usable();  // asks the system for it, should the kernels be written for one
   codegen::ProductKernels kernels;
