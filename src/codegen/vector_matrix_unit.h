@@ -1,7 +1,7 @@
 // A CPU's matrix unit (AMX): a tile is sixteen rows of sixteen steps, or of sixteen sums; one instruction adds all products of two tiles to
 // a third.
 #pragma once
-#include "codegen/vector_launch.h"
+#include "codegen/vector.h"
 
 #if defined(__AMX_BF16__) || defined(__AMXBF16__)
 #define FULGURITE_MATRIX_UNIT
