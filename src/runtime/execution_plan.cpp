@@ -286,8 +286,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
 
   // Whether a kernel copies an input and then writes to places of it, which are not read from it.
   bool changes_places_of(const Step& maker, int input) const {
-    const Symbol* const symbol = maker.bound->symbol;
-    if (symbol != &prims_index_put_symbol && symbol != &scatter_symbol && symbol != &scatter_add_symbol) return false;
+    if (!changes_places(*maker.bound->symbol)) return false;
     const auto is_in = [&](int operand) { return plan_.slots[operand].root == input; };
     return maker.operands[0] == input && std::ranges::count_if(maker.operands, is_in) == 1;
   }
@@ -319,9 +318,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     for (size_t i = 0; i < plan_.slots.size(); ++i) {
       const Slot& slot = plan_.slots[i];
       if (slot.place != Place::arena || slot.root != static_cast<int>(i)) continue;
-      int64_t bytes = size_of(slot.dtype);
-      for (const int64_t size : slot.sizes()) bytes *= size;
-      buffers.push_back({bytes, slot.first, slot.last});
+      buffers.push_back({size_of(slot.dtype) * slot.element_count(), slot.first, slot.last});
       roots.push_back(static_cast<int>(i));
     }
     plan_.arena_bytes = plan_memory(buffers);

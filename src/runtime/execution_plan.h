@@ -39,6 +39,11 @@ struct Slot {
 
   const Sizes& sizes() const { return geometry->sizes; }
   const Sizes& strides() const { return geometry->strides; }
+  int64_t element_count() const {
+    int64_t count = 1;
+    for (const int64_t size : sizes()) count *= size;
+    return count;
+  }
 };
 
 using Operands = SmallVector<int, 4>;

@@ -82,7 +82,7 @@ class PartsInPlace {
     const Implementation& implementation = *plan_.steps[maker].bound->implementation;
     if (!implementation.takes_result_strides) return false;
     // All of what was made, in the order in which it lies.
-    if (part.offset != 0 || part.strides() != contiguous_strides(part.sizes()) || element_count(part) != element_count(root)) return false;
+    if (part.offset != 0 || part.strides() != contiguous_strides(part.sizes()) || part.element_count() != root.element_count()) return false;
     for (size_t i = 0; i < plan_.slots.size(); ++i) {
       const Slot& slot = plan_.slots[i];
       if (slot.root != part.root) continue;
@@ -92,12 +92,6 @@ class PartsInPlace {
       changes.push_back({static_cast<int>(i), part.root, *geometry, place.offset(slot.offset)});
     }
     return true;
-  }
-
-  static int64_t element_count(const Slot& slot) {
-    int64_t count = 1;
-    for (const int64_t size : slot.sizes()) count *= size;
-    return count;
   }
 
   void change_slot(int whole, Change& change) {

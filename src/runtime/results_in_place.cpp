@@ -33,20 +33,14 @@ class ResultsInPlace {
  private:
   Slot& slot(int index) { return plan_.slots[static_cast<size_t>(index)]; }
 
-  static int64_t element_count(const Slot& slot) {
-    int64_t count = 1;
-    for (const int64_t size : slot.sizes()) count *= size;
-    return count;
-  }
-
   bool may_be_written_over(const Step& step, int k, size_t operand) {
     const int read = step.operands[operand];
     const Slot &from = slot(read), &result = slot(step.result + k), &root = slot(from.root);
     // A slot's first and last count all steps that there were, and a result is there from its own on.
     if (result.place != Place::arena || result.root != step.result + k || root.place != Place::arena || root.last != result.first) return false;
-    const int64_t count = element_count(result);
-    if (count == 0 || size_of(result.dtype) != size_of(from.dtype) || element_count(from) != count) return false;
-    if (element_count(root) * size_of(root.dtype) != count * size_of(result.dtype)) return false;
+    const int64_t count = result.element_count();
+    if (count == 0 || size_of(result.dtype) != size_of(from.dtype) || from.element_count() != count) return false;
+    if (root.element_count() * size_of(root.dtype) != count * size_of(result.dtype)) return false;
     if (from.offset != 0 || from.strides() != contiguous_strides(from.sizes()) || result.strides() != contiguous_strides(result.sizes())) return false;
     const auto shares = [&](int other) { return slot(other).root == from.root; };
     return std::ranges::count_if(step.operands, shares) == 1 && allows(step, static_cast<size_t>(k), operand);
@@ -56,9 +50,8 @@ class ResultsInPlace {
     const Implementation& implementation = *step.bound->implementation;
     if (implementation.fusion) return implementation.fusion->may_overwrite(k, operand);
     if (implementation.executor != "eager") return false;
-    const Symbol* const symbol = step.bound->symbol;
-    const bool changes_places = symbol == &prims_index_put_symbol || symbol == &scatter_symbol || symbol == &scatter_add_symbol;
-    return symbol->traits.pointwise || (changes_places && operand == 0);
+    const Symbol& symbol = *step.bound->symbol;
+    return symbol.traits.pointwise || (changes_places(symbol) && operand == 0);
   }
 
   void write_over(int operand, int result) {
@@ -77,6 +70,10 @@ class ResultsInPlace {
 };
 
 }  // namespace
+
+bool changes_places(const Symbol& symbol) {
+  return &symbol == &prims_index_put_symbol || &symbol == &scatter_symbol || &symbol == &scatter_add_symbol;
+}
 
 void write_results_over_operands(ExecutionPlan& plan) { ResultsInPlace(plan).run(); }
 

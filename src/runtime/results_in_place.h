@@ -11,4 +11,7 @@ namespace fulgurite {
 /// To be used before the arena is laid out. Inputs, results of the program and what lies in their memory stay as they are.
 void write_results_over_operands(ExecutionPlan&);
 
+/// Whether a kernel copies its first operand, unless the result lies there, and then writes to places of it.
+bool changes_places(const Symbol&);
+
 }  // namespace fulgurite
