@@ -9,6 +9,7 @@
 #include "ir/uses.h"
 #include "ir/view_roots.h"
 #include "ops/symbols.h"
+#include "runtime/results_in_place.h"
 
 namespace fulgurite {
 
@@ -74,7 +75,7 @@ class EarlyUpdates {
   // Whether a line gives new values to inputs, which a program writes where they belong, and nothing else.
   bool is_update(int i) const {
     const BoundSymbol& bound = line(i);
-    if (has_effect(bound) || (!bound.symbol->traits.pointwise && bound.symbol != &prims_adamw_symbol)) return false;
+    if (has_effect(bound) || !updates_place_by_place(*bound.symbol)) return false;
     bool has_outputs = false, updates = true;
     for_each_output(bound, [&](const Value& output) {
       has_outputs = true;

@@ -271,8 +271,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
       const int made = producer[write.source];
       const Step& maker = plan_.steps[made];
       if (maker.kind != Step::Kind::kernel) continue;
-      const Symbol* const symbol = maker.bound->symbol;
-      if (!symbol->traits.pointwise && symbol != &prims_adamw_symbol && !changes_places_of(maker, write.result)) continue;
+      if (!updates_place_by_place(*maker.bound->symbol) && !changes_places_of(maker, write.result)) continue;
       const bool is_read_later = std::any_of(readers[write.result].begin(), readers[write.result].end(),
                                              [&](int reader) { return reader > made; });
       const bool is_read_through_view = std::any_of(maker.operands.begin(), maker.operands.end(), [&](int operand) {

@@ -75,6 +75,8 @@ bool changes_places(const Symbol& symbol) {
   return &symbol == &prims_index_put_symbol || &symbol == &scatter_symbol || &symbol == &scatter_add_symbol;
 }
 
+bool updates_place_by_place(const Symbol& symbol) { return symbol.traits.pointwise || &symbol == &prims_adamw_symbol; }
+
 void write_results_over_operands(ExecutionPlan& plan) { ResultsInPlace(plan).run(); }
 
 }  // namespace fulgurite
