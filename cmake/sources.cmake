@@ -42,8 +42,8 @@ configure_file(${PROJECT_SOURCE_DIR}/cmake/version.h.in ${PROJECT_BINARY_DIR}/in
 
 # The header of generated kernels, as text.
 set(kernel_header_definitions "")
-foreach(part vector vector_memory vector_math vector_angles vector_activations vector_launch vector_stream vector_rows vector_wide vector_transpose
-        vector_matrix_unit vector_product_units vector_register_tiles vector_product)
+foreach(part vector vector_memory vector_math vector_angles vector_activations vector_launch vector_stream vector_rows vector_reductions vector_wide
+        vector_transpose vector_matrix_unit vector_product_units vector_register_tiles vector_product)
   set(header ${PROJECT_SOURCE_DIR}/src/codegen/${part}.h)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
   file(READ ${header} content)

@@ -7,8 +7,8 @@ namespace fulgurite::codegen {
 
 // Defined in a file that the build writes from the headers.
 extern const std::string_view vector_text, vector_memory_text, vector_math_text, vector_angles_text, vector_activations_text, vector_launch_text,
-    vector_stream_text, vector_rows_text, vector_wide_text, vector_transpose_text, vector_matrix_unit_text, vector_product_units_text,
-    vector_register_tiles_text, vector_product_text;
+    vector_stream_text, vector_rows_text, vector_reductions_text, vector_wide_text, vector_transpose_text, vector_matrix_unit_text,
+    vector_product_units_text, vector_register_tiles_text, vector_product_text;
 
 namespace {
 
@@ -48,7 +48,7 @@ std::string kernel_header(bool wide, bool angles, bool product) {
   std::string out = without_directives(vector_text) + without_directives(vector_memory_text) + without_directives(vector_math_text);
   if (angles) out += without_directives(vector_angles_text);
   out += without_directives(vector_activations_text) + without_directives(vector_launch_text) +
-         without_directives(vector_stream_text) + without_directives(vector_rows_text);
+         without_directives(vector_stream_text) + without_directives(vector_rows_text) + without_directives(vector_reductions_text);
   if (wide) out += without_directives(vector_wide_text);
   if (product)
     out += without_directives(vector_transpose_text) + without_directives(vector_matrix_unit_text) + without_directives(vector_product_units_text) +

@@ -6,8 +6,9 @@
 #ifndef FULGURITE_KERNELS
 #define FULGURITE_KERNELS kernels
 #endif
-// Every function here is always inlined: translation units built for different instruction sets must not share a copy.
+// Functions are inlined, or static: translation units built for different instruction sets must not share a copy.
 #define FULGURITE_INLINE static inline __attribute__((always_inline))
+#define FULGURITE_OUT_OF_LINE [[maybe_unused]] static __attribute__((noinline))
 
 namespace fulgurite::FULGURITE_KERNELS {
 
@@ -35,17 +36,27 @@ struct Float16 {
   unsigned short bits;
 };
 
-#define FULGURITE_EACH_PART _Pragma("GCC unroll 4") for (int p = 0; p < parts; ++p)
+// A statement for each of a value's registers, number p. Written out: loops in all of a kernel's lines would take the compiler twice as long.
+#define FULGURITE_PART(number, ...) { constexpr int p = number; __VA_ARGS__; }
+#define FULGURITE_2_PARTS(...) FULGURITE_PART(0, __VA_ARGS__) FULGURITE_PART(1, __VA_ARGS__)
+#define FULGURITE_4_PARTS(...) FULGURITE_2_PARTS(__VA_ARGS__) FULGURITE_PART(2, __VA_ARGS__) FULGURITE_PART(3, __VA_ARGS__)
+#if defined(__AVX512F__)
+#define FULGURITE_EACH_PART(...) FULGURITE_PART(0, __VA_ARGS__)
+#elif defined(__AVX__)
+#define FULGURITE_EACH_PART(...) { FULGURITE_2_PARTS(__VA_ARGS__) }
+#else
+#define FULGURITE_EACH_PART(...) { FULGURITE_4_PARTS(__VA_ARGS__) }
+#endif
 
 // g++ 12 copies a value of several registers through memory, in pieces shorter than what is loaded from there next.
 #if defined(__AVX512F__)
-#define FULGURITE_COPIED_BY_PARTS(Type, parts)
+#define FULGURITE_COPIED_BY_PARTS(Type, each_part)
 #else
-#define FULGURITE_COPIED_BY_PARTS(Type, parts)                                                                                       \
-  __attribute__((always_inline)) Type(const Type& from) { _Pragma("GCC unroll 8") for (int p = 0; p < parts; ++p) part[p] = from.part[p]; } \
-  __attribute__((always_inline)) Type& operator=(const Type& from) {                                                                 \
-    _Pragma("GCC unroll 8") for (int p = 0; p < parts; ++p) part[p] = from.part[p];                                                  \
-    return *this;                                                                                                                    \
+#define FULGURITE_COPIED_BY_PARTS(Type, each_part)                                             \
+  __attribute__((always_inline)) Type(const Type& from) { each_part(part[p] = from.part[p]); } \
+  __attribute__((always_inline)) Type& operator=(const Type& from) {                           \
+    each_part(part[p] = from.part[p]);                                                         \
+    return *this;                                                                              \
   }
 #endif
 
@@ -53,22 +64,22 @@ struct Float16 {
 struct Ints {
   IntPart part[parts];
   __attribute__((always_inline)) Ints() {}
-  __attribute__((always_inline)) Ints(int value) { FULGURITE_EACH_PART part[p] = IntPart{} + value; }
-  FULGURITE_COPIED_BY_PARTS(Ints, parts)
+  __attribute__((always_inline)) Ints(int value) { FULGURITE_EACH_PART(part[p] = IntPart{} + value); }
+  FULGURITE_COPIED_BY_PARTS(Ints, FULGURITE_EACH_PART)
 };
 /// Sixteen floats.
 struct Floats {
   FloatPart part[parts];
   __attribute__((always_inline)) Floats() {}
-  __attribute__((always_inline)) Floats(float value) { FULGURITE_EACH_PART part[p] = value - FloatPart{}; }
-  FULGURITE_COPIED_BY_PARTS(Floats, parts)
+  __attribute__((always_inline)) Floats(float value) { FULGURITE_EACH_PART(part[p] = value - FloatPart{}); }
+  FULGURITE_COPIED_BY_PARTS(Floats, FULGURITE_EACH_PART)
 };
 
-#define FULGURITE_LANES_OPERATOR(Type, Whole, Part, op)                               \
-  FULGURITE_INLINE Type operator op(const Type& a, const Type& b) {                   \
-    Type result;                                                                      \
-    FULGURITE_EACH_PART result.part[p] = (Whole)((Part)a.part[p] op(Part) b.part[p]); \
-    return result;                                                                    \
+#define FULGURITE_LANES_OPERATOR(Type, Whole, Part, op)                                \
+  FULGURITE_INLINE Type operator op(const Type& a, const Type& b) {                    \
+    Type result;                                                                       \
+    FULGURITE_EACH_PART(result.part[p] = (Whole)((Part)a.part[p] op(Part) b.part[p])); \
+    return result;                                                                     \
   }
 FULGURITE_LANES_OPERATOR(Floats, FloatPart, FloatPart, +)
 FULGURITE_LANES_OPERATOR(Floats, FloatPart, FloatPart, -)
@@ -84,12 +95,12 @@ FULGURITE_LANES_OPERATOR(Ints, IntPart, UnsignedPart, ^)
 #define FULGURITE_LANES_COMPARISON(op)                                  \
   FULGURITE_INLINE Ints operator op(const Floats& a, const Floats& b) { \
     Ints result;                                                        \
-    FULGURITE_EACH_PART result.part[p] = a.part[p] op b.part[p];        \
+    FULGURITE_EACH_PART(result.part[p] = a.part[p] op b.part[p]);       \
     return result;                                                      \
   }                                                                     \
   FULGURITE_INLINE Ints operator op(const Ints& a, const Ints& b) {     \
     Ints result;                                                        \
-    FULGURITE_EACH_PART result.part[p] = a.part[p] op b.part[p];        \
+    FULGURITE_EACH_PART(result.part[p] = a.part[p] op b.part[p]);       \
     return result;                                                      \
   }
 FULGURITE_LANES_COMPARISON(==)
@@ -102,56 +113,56 @@ FULGURITE_LANES_COMPARISON(>=)
 
 FULGURITE_INLINE Floats operator-(const Floats& a) {
   Floats result;
-  FULGURITE_EACH_PART result.part[p] = -a.part[p];
+  FULGURITE_EACH_PART(result.part[p] = -a.part[p]);
   return result;
 }
 FULGURITE_INLINE Ints operator~(const Ints& a) {
   Ints result;
-  FULGURITE_EACH_PART result.part[p] = ~a.part[p];
+  FULGURITE_EACH_PART(result.part[p] = ~a.part[p]);
   return result;
 }
 FULGURITE_INLINE Ints shift_left(const Ints& a, int count) {
   Ints result;
-  FULGURITE_EACH_PART result.part[p] = (IntPart)((UnsignedPart)a.part[p] << count);
+  FULGURITE_EACH_PART(result.part[p] = (IntPart)((UnsignedPart)a.part[p] << count));
   return result;
 }
 /// Shifts zeros in.
 FULGURITE_INLINE Ints shift_right(const Ints& a, int count) {
   Ints result;
-  FULGURITE_EACH_PART result.part[p] = (IntPart)((UnsignedPart)a.part[p] >> count);
+  FULGURITE_EACH_PART(result.part[p] = (IntPart)((UnsignedPart)a.part[p] >> count));
   return result;
 }
 /// Shifts copies of the sign in.
 FULGURITE_INLINE Ints shift_right_signed(const Ints& a, int count) {
   Ints result;
-  FULGURITE_EACH_PART result.part[p] = a.part[p] >> count;
+  FULGURITE_EACH_PART(result.part[p] = a.part[p] >> count);
   return result;
 }
 
 /// a where the mask holds, else b.
 FULGURITE_INLINE Floats select(const Ints& mask, const Floats& a, const Floats& b) {
   Floats result;
-  FULGURITE_EACH_PART result.part[p] = mask.part[p] ? a.part[p] : b.part[p];
+  FULGURITE_EACH_PART(result.part[p] = mask.part[p] ? a.part[p] : b.part[p]);
   return result;
 }
 FULGURITE_INLINE Ints select(const Ints& mask, const Ints& a, const Ints& b) {
   Ints result;
-  FULGURITE_EACH_PART result.part[p] = mask.part[p] ? a.part[p] : b.part[p];
+  FULGURITE_EACH_PART(result.part[p] = mask.part[p] ? a.part[p] : b.part[p]);
   return result;
 }
 FULGURITE_INLINE Ints bits_of(const Floats& a) {
   Ints result;
-  FULGURITE_EACH_PART result.part[p] = (IntPart)a.part[p];
+  FULGURITE_EACH_PART(result.part[p] = (IntPart)a.part[p]);
   return result;
 }
 FULGURITE_INLINE Floats from_bits(const Ints& a) {
   Floats result;
-  FULGURITE_EACH_PART result.part[p] = (FloatPart)a.part[p];
+  FULGURITE_EACH_PART(result.part[p] = (FloatPart)a.part[p]);
   return result;
 }
 FULGURITE_INLINE Floats to_floats(const Ints& a) {
   Floats result;
-  FULGURITE_EACH_PART result.part[p] = __builtin_convertvector(a.part[p], FloatPart);
+  FULGURITE_EACH_PART(result.part[p] = __builtin_convertvector(a.part[p], FloatPart));
   return result;
 }
 /// Whether any lane's mask is set.
@@ -179,17 +190,17 @@ FULGURITE_INLINE bool any(const Ints& mask) {
 FULGURITE_INLINE Ints multiply_even(const Ints& a, const Ints& b) {
   Ints result;
 #if defined(__AVX2__)
-  FULGURITE_EACH_PART asm("vpmuludq %2, %1, %0" : "=v"(result.part[p]) : "v"(a.part[p]), "v"(b.part[p]));
+  FULGURITE_EACH_PART(asm("vpmuludq %2, %1, %0" : "=v"(result.part[p]) : "v"(a.part[p]), "v"(b.part[p])));
 #else
-  FULGURITE_EACH_PART result.part[p] =
-      (IntPart)(((LongPart)a.part[p] & 0xffffffffull) * ((LongPart)b.part[p] & 0xffffffffull));
+  FULGURITE_EACH_PART(result.part[p] =
+      (IntPart)(((LongPart)a.part[p] & 0xffffffffull) * ((LongPart)b.part[p] & 0xffffffffull)));
 #endif
   return result;
 }
 /// Pairs of lanes shifted right as 64 bits.
 FULGURITE_INLINE Ints shift_right_pairs(const Ints& a, int count) {
   Ints result;
-  FULGURITE_EACH_PART result.part[p] = (IntPart)((LongPart)a.part[p] >> count);
+  FULGURITE_EACH_PART(result.part[p] = (IntPart)((LongPart)a.part[p] >> count));
   return result;
 }
 
@@ -197,7 +208,7 @@ FULGURITE_INLINE Ints shift_right_pairs(const Ints& a, int count) {
 /// a * b + c; one expression, so that it becomes one instruction where there is one.
 FULGURITE_INLINE Floats multiply_add(const Floats& a, const Floats& b, const Floats& c) {
   Floats result;
-  FULGURITE_EACH_PART result.part[p] = a.part[p] * b.part[p] + c.part[p];
+  FULGURITE_EACH_PART(result.part[p] = a.part[p] * b.part[p] + c.part[p]);
   return result;
 }
 FULGURITE_INLINE Floats abs(const Floats& x) { return from_bits(bits_of(x) & Ints(0x7fffffff)); }
@@ -231,7 +242,7 @@ FULGURITE_INLINE Floats trunc(const Floats& x) { return copy_sign(floor(abs(x)),
 FULGURITE_INLINE Floats lesser_or_second(const Floats& a, const Floats& b) {
 #ifdef FULGURITE_BINARY_INSTRUCTION
   Floats result;
-  FULGURITE_EACH_PART { FULGURITE_BINARY_INSTRUCTION("minps", a.part[p], b.part[p], result.part[p]); }
+  FULGURITE_EACH_PART(FULGURITE_BINARY_INSTRUCTION("minps", a.part[p], b.part[p], result.part[p]));
   return result;
 #else
   return select(a < b, a, b);
@@ -241,7 +252,7 @@ FULGURITE_INLINE Floats lesser_or_second(const Floats& a, const Floats& b) {
 FULGURITE_INLINE Floats greater_or_second(const Floats& a, const Floats& b) {
 #ifdef FULGURITE_BINARY_INSTRUCTION
   Floats result;
-  FULGURITE_EACH_PART { FULGURITE_BINARY_INSTRUCTION("maxps", a.part[p], b.part[p], result.part[p]); }
+  FULGURITE_EACH_PART(FULGURITE_BINARY_INSTRUCTION("maxps", a.part[p], b.part[p], result.part[p]));
   return result;
 #else
   return select(a > b, a, b);
@@ -253,12 +264,12 @@ FULGURITE_INLINE Floats minimum(const Floats& a, const Floats& b) { return selec
 FULGURITE_INLINE Floats sqrt(const Floats& x) {
   Floats result;
 #if defined(__AVX__)
-  FULGURITE_EACH_PART asm("vsqrtps %1, %0" : "=v"(result.part[p]) : "v"(x.part[p]));
+  FULGURITE_EACH_PART(asm("vsqrtps %1, %0" : "=v"(result.part[p]) : "v"(x.part[p])));
 #elif defined(__SSE2__)
-  FULGURITE_EACH_PART asm("sqrtps %1, %0" : "=x"(result.part[p]) : "x"(x.part[p]));
+  FULGURITE_EACH_PART(asm("sqrtps %1, %0" : "=x"(result.part[p]) : "x"(x.part[p])));
 #else
-  FULGURITE_EACH_PART for (int lane = 0; lane < part_lanes; ++lane) result.part[p][lane] =
-      __builtin_sqrtf(x.part[p][lane]);
+  FULGURITE_EACH_PART(for (int lane = 0; lane < part_lanes; ++lane) result.part[p][lane] =
+      __builtin_sqrtf(x.part[p][lane]));
 #endif
   return result;
 }
@@ -283,17 +294,17 @@ template <int d>
 FULGURITE_INLINE Floats moved_down(const Floats& x) {
   Floats result;
   if constexpr (d >= part_lanes) {
-    FULGURITE_EACH_PART result.part[p] = x.part[(p + d / part_lanes) % parts];
+    FULGURITE_EACH_PART(result.part[p] = x.part[(p + d / part_lanes) % parts]);
   } else {
 #if defined(__AVX512F__)
-    FULGURITE_EACH_PART result.part[p] =
+    FULGURITE_EACH_PART(result.part[p] =
         __builtin_shufflevector(x.part[p], x.part[p], d, d + 1, d + 2, d + 3, d + 4, d + 5, d + 6, d + 7, d + 8, d + 9,
-                                d + 10, d + 11, d + 12, d + 13, d + 14, d + 15);
+                                d + 10, d + 11, d + 12, d + 13, d + 14, d + 15));
 #elif defined(__AVX__)
-    FULGURITE_EACH_PART result.part[p] =
-        __builtin_shufflevector(x.part[p], x.part[p], d, d + 1, d + 2, d + 3, d + 4, d + 5, d + 6, d + 7);
+    FULGURITE_EACH_PART(result.part[p] =
+        __builtin_shufflevector(x.part[p], x.part[p], d, d + 1, d + 2, d + 3, d + 4, d + 5, d + 6, d + 7));
 #else
-    FULGURITE_EACH_PART result.part[p] = __builtin_shufflevector(x.part[p], x.part[p], d, d + 1, d + 2, d + 3);
+    FULGURITE_EACH_PART(result.part[p] = __builtin_shufflevector(x.part[p], x.part[p], d, d + 1, d + 2, d + 3));
 #endif
   }
   return result;

@@ -8,22 +8,22 @@ namespace fulgurite::FULGURITE_KERNELS {
 FULGURITE_INLINE Floats load(const float* from) {
   typedef float Part __attribute__((vector_size(part_bytes), aligned(4), may_alias));
   Floats result;
-  FULGURITE_EACH_PART result.part[p] = *(const Part*)(from + p * part_lanes);
+  FULGURITE_EACH_PART(result.part[p] = *(const Part*)(from + p * part_lanes));
   return result;
 }
 FULGURITE_INLINE void store(float* to, const Floats& value) {
   typedef float Part __attribute__((vector_size(part_bytes), aligned(4), may_alias));
-  FULGURITE_EACH_PART*(Part*)(to + p * part_lanes) = value.part[p];
+  FULGURITE_EACH_PART(*(Part*)(to + p * part_lanes) = value.part[p]);
 }
 FULGURITE_INLINE Ints load(const int* from) {
   typedef int Part __attribute__((vector_size(part_bytes), aligned(4), may_alias));
   Ints result;
-  FULGURITE_EACH_PART result.part[p] = *(const Part*)(from + p * part_lanes);
+  FULGURITE_EACH_PART(result.part[p] = *(const Part*)(from + p * part_lanes));
   return result;
 }
 FULGURITE_INLINE void store(int* to, const Ints& value) {
   typedef int Part __attribute__((vector_size(part_bytes), aligned(4), may_alias));
-  FULGURITE_EACH_PART*(Part*)(to + p * part_lanes) = value.part[p];
+  FULGURITE_EACH_PART(*(Part*)(to + p * part_lanes) = value.part[p]);
 }
 /// Sixteen 16-bit numbers, widened.
 FULGURITE_INLINE Ints load_halves(const unsigned short* from) {
@@ -31,10 +31,10 @@ FULGURITE_INLINE Ints load_halves(const unsigned short* from) {
   Ints result;
   // The builtin becomes five instructions in g++ 12.
 #if defined(__AVX2__)
-  FULGURITE_EACH_PART asm("vpmovzxwd %1, %0" : "=v"(result.part[p]) : "m"(*(const Part*)(from + p * part_lanes)));
+  FULGURITE_EACH_PART(asm("vpmovzxwd %1, %0" : "=v"(result.part[p]) : "m"(*(const Part*)(from + p * part_lanes))));
 #else
-  FULGURITE_EACH_PART result.part[p] =
-      (IntPart) __builtin_convertvector(*(const Part*)(from + p * part_lanes), UnsignedPart);
+  FULGURITE_EACH_PART(result.part[p] =
+      (IntPart) __builtin_convertvector(*(const Part*)(from + p * part_lanes), UnsignedPart));
 #endif
   return result;
 }
@@ -49,17 +49,17 @@ FULGURITE_INLINE HalfPart low_halves(const IntPart& value) {
 }
 FULGURITE_INLINE void store_halves(unsigned short* to, const Ints& value) {
   typedef unsigned short Part __attribute__((vector_size(part_bytes / 2), aligned(2), may_alias));
-  FULGURITE_EACH_PART*(Part*)(to + p * part_lanes) = low_halves(value.part[p]);
+  FULGURITE_EACH_PART(*(Part*)(to + p * part_lanes) = low_halves(value.part[p]));
 }
 /// Sixteen bytes, zero-extended.
 FULGURITE_INLINE Ints load_bytes(const unsigned char* from) {
   typedef unsigned char Part __attribute__((vector_size(part_bytes / 4), aligned(1), may_alias));
   Ints result;
 #if defined(__AVX2__)
-  FULGURITE_EACH_PART asm("vpmovzxbd %1, %0" : "=v"(result.part[p]) : "m"(*(const Part*)(from + p * part_lanes)));
+  FULGURITE_EACH_PART(asm("vpmovzxbd %1, %0" : "=v"(result.part[p]) : "m"(*(const Part*)(from + p * part_lanes))));
 #else
-  FULGURITE_EACH_PART result.part[p] =
-      (IntPart) __builtin_convertvector(*(const Part*)(from + p * part_lanes), UnsignedPart);
+  FULGURITE_EACH_PART(result.part[p] =
+      (IntPart) __builtin_convertvector(*(const Part*)(from + p * part_lanes), UnsignedPart));
 #endif
   return result;
 }
@@ -75,7 +75,7 @@ FULGURITE_INLINE BytePart low_bytes(const IntPart& value) {
 }
 FULGURITE_INLINE void store_bytes(unsigned char* to, const Ints& value) {
   typedef unsigned char Part __attribute__((vector_size(part_bytes / 4), aligned(1), may_alias));
-  FULGURITE_EACH_PART*(Part*)(to + p * part_lanes) = low_bytes(value.part[p]);
+  FULGURITE_EACH_PART(*(Part*)(to + p * part_lanes) = low_bytes(value.part[p]));
 }
 
 // bf16 is the upper half of a float; rounding is to nearest, ties to even.

@@ -1,5 +1,5 @@
 // What generated kernels are made of beside vector.h's lanes: rows and columns of tensors, loads and stores that end where a row
-// ends, and reductions of a row. A kernel goes over a range of rows; it knows sizes and strides only when it runs.
+// ends. A kernel goes over a range of rows; it knows sizes and strides only when it runs.
 #pragma once
 #include "codegen/vector_stream.h"
 #include "codegen/vector_launch.h"
@@ -12,7 +12,7 @@ struct Boolean {
 
 FULGURITE_INLINE Ints operator*(const Ints& a, const Ints& b) {
   Ints result;
-  FULGURITE_EACH_PART result.part[p] = (IntPart)((UnsignedPart)a.part[p] * (UnsignedPart)b.part[p]);
+  FULGURITE_EACH_PART(result.part[p] = (IntPart)((UnsignedPart)a.part[p] * (UnsignedPart)b.part[p]));
   return result;
 }
 FULGURITE_INLINE Ints operator-(const Ints& a) { return Ints(0) - a; }
@@ -26,7 +26,7 @@ FULGURITE_INLINE Floats sign(const Floats& x) {
 /// Toward zero.
 FULGURITE_INLINE Ints to_ints(const Floats& a) {
   Ints result;
-  FULGURITE_EACH_PART result.part[p] = __builtin_convertvector(a.part[p], IntPart);
+  FULGURITE_EACH_PART(result.part[p] = __builtin_convertvector(a.part[p], IntPart));
   return result;
 }
 /// Of a comparison: 1 where it holds, else 0.
@@ -49,27 +49,34 @@ FULGURITE_INLINE Floats round_to_float16(const Floats& x) {
 
 inline constexpr float infinity = __builtin_inff(), not_a_number = __builtin_nanf("");
 
+// What is done once a row is not inlined: the compiler would look through it again for each of a kernel's operands.
+FULGURITE_OUT_OF_LINE void find_row(const Launch& launch, long number, long* index) {
+  for (int d = launch.row_dimensions; d-- > 0;) {
+    index[d] = number % launch.row_sizes[d];
+    number /= launch.row_sizes[d];
+  }
+}
+FULGURITE_OUT_OF_LINE void find_next_row(const Launch& launch, long* index) {
+  for (int d = launch.row_dimensions; d-- > 0;) {
+    if (++index[d] < launch.row_sizes[d]) return;
+    index[d] = 0;
+  }
+}
+FULGURITE_OUT_OF_LINE char* row_of(const Launch& launch, const long* index, int operand) {
+  char* at = launch.operands[operand].data;
+  for (int d = 0; d < launch.row_dimensions; ++d) at += index[d] * launch.operands[operand].strides[d];
+  return at;
+}
+
 /// A row of all tensors.
 class Row {
  public:
-  __attribute__((always_inline)) Row(const Launch& launch, long number) : launch_(launch) {
-    for (int d = launch.row_dimensions; d-- > 0;) {
-      index_[d] = number % launch.row_sizes[d];
-      number /= launch.row_sizes[d];
-    }
-  }
-  __attribute__((always_inline)) void next() {
-    for (int d = launch_.row_dimensions; d-- > 0;) {
-      if (++index_[d] < launch_.row_sizes[d]) return;
-      index_[d] = 0;
-    }
-  }
+  __attribute__((always_inline)) Row(const Launch& launch, long number) : launch_(launch) { find_row(launch, number, index_); }
+  __attribute__((always_inline)) void next() { find_next_row(launch_, index_); }
   /// The row's first element in a tensor.
   template <class Element>
   __attribute__((always_inline)) Element* of(int operand) const {
-    char* at = launch_.operands[operand].data;
-    for (int d = 0; d < launch_.row_dimensions; ++d) at += index_[d] * launch_.operands[operand].strides[d];
-    return (Element*)at;
+    return (Element*)row_of(launch_, index_, operand);
   }
   /// The row of a result that has as many columns.
   template <class Element>
@@ -93,7 +100,9 @@ inline constexpr long block_columns = 256;  // what a reduction adds up before i
 /// Sixteen columns of a row, or what is left of it.
 struct Columns {
   long at = 0, end, ahead;
+#if defined(__AVX512F__)
   unsigned short mask = 0xffff;  // the lanes inside the row; made anew only at its end
+#endif
   __attribute__((always_inline)) explicit Columns(const Launch& launch) : end(launch.columns), ahead(launch.ahead) { find_mask(); }
   __attribute__((always_inline)) bool more() const { return at < end; }
   __attribute__((always_inline)) void next() {
@@ -101,7 +110,9 @@ struct Columns {
     find_mask();
   }
   __attribute__((always_inline)) void find_mask() {
+#if defined(__AVX512F__)
     if (__builtin_expect(!is_whole(), 0)) mask = more() ? (1u << (end - at)) - 1 : 0;
+#endif
   }
   __attribute__((always_inline)) bool is_whole() const { return end - at >= lanes; }
   __attribute__((always_inline)) long count() const { return is_whole() ? (long)lanes : end - at; }
@@ -112,7 +123,7 @@ struct Columns {
 };
 
 // Loads and stores; lanes past the row's end are zero, and not written.
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__)
+#if defined(__AVX512F__)
 // What is read and written later is asked for, because several streams at once are too many to be foreseen, and because a row's later sweeps ask
 // the memory for nothing.
 typedef unsigned short HalfLanes __attribute__((vector_size(32), aligned(2), may_alias));
@@ -163,28 +174,38 @@ FULGURITE_INLINE Floats keep_inside(const Columns& c, const Floats& x, const Flo
   asm("vblendmps %2, %1, %0%{%3%}" : "=v"(result.part[0]) : "v"(fill.part[0]), "v"(x.part[0]), "Yk"(c.mask));
   return result;
 }
-// As the templates below, without a blend.
-FULGURITE_INLINE void add_inside(const Columns& c, Floats& sum, const Floats& x) {
-  asm("vaddps %1, %0, %0%{%2%}" : "+v"(sum.part[0]) : "v"(x.part[0]), "Yk"(c.mask));
-}
-FULGURITE_INLINE void take_numbers_missing(const Columns& c, Floats& most, const Floats& x) {
-  unsigned short is_missing;
-  asm("vcmpunordps %1, %1, %0%{%2%}" : "=Yk"(is_missing) : "v"(x.part[0]), "Yk"(c.mask));
-  asm("vmovaps %1, %0%{%2%}" : "+v"(most.part[0]) : "v"(x.part[0]), "Yk"(is_missing));
-}
-FULGURITE_INLINE void raise_inside(const Columns& c, Floats& most, const Floats& x) {
-  asm("vmaxps %0, %1, %0%{%2%}" : "+v"(most.part[0]) : "v"(x.part[0]), "Yk"(c.mask));
-  take_numbers_missing(c, most, x);
-}
-FULGURITE_INLINE void lower_inside(const Columns& c, Floats& least, const Floats& x) {
-  asm("vminps %0, %1, %0%{%2%}" : "+v"(least.part[0]) : "v"(x.part[0]), "Yk"(c.mask));
-  take_numbers_missing(c, least, x);
-}
 #else
 template <class Element>
 FULGURITE_INLINE void copy_some(Element* to, const Element* from, long count) {
   __builtin_memcpy(to, from, count * sizeof(Element));
 }
+#if defined(__AVX2__) && !defined(__SANITIZE_ADDRESS__)
+// Loads and stores with a mask are slow on many CPUs: only where a row ends. The sanitizer does not see them.
+FULGURITE_INLINE Floats load(const float* row, const Columns& c) {
+  if (c.is_whole()) return load(row + c.at);
+  const Ints mask = c.are_inside();
+  Floats result;
+  FULGURITE_EACH_PART(result.part[p] = __builtin_ia32_maskloadps256((const FloatPart*)(row + c.at) + p, mask.part[p]));
+  return result;
+}
+FULGURITE_INLINE void store(float* row, const Columns& c, const Floats& value) {
+  if (c.is_whole()) return store(row + c.at, value);
+  const Ints mask = c.are_inside();
+  FULGURITE_EACH_PART(__builtin_ia32_maskstoreps256((FloatPart*)(row + c.at) + p, mask.part[p], value.part[p]));
+}
+FULGURITE_INLINE Ints load(const int* row, const Columns& c) {
+  if (c.is_whole()) return load(row + c.at);
+  const Ints mask = c.are_inside();
+  Ints result;
+  FULGURITE_EACH_PART(result.part[p] = __builtin_ia32_maskloadd256((const IntPart*)(row + c.at) + p, mask.part[p]));
+  return result;
+}
+FULGURITE_INLINE void store(int* row, const Columns& c, const Ints& value) {
+  if (c.is_whole()) return store(row + c.at, value);
+  const Ints mask = c.are_inside();
+  FULGURITE_EACH_PART(__builtin_ia32_maskstored256((IntPart*)(row + c.at) + p, mask.part[p], value.part[p]));
+}
+#else
 FULGURITE_INLINE Floats load(const float* row, const Columns& c) {
   return c.is_whole() ? load(row + c.at) : load_some(row + c.at, c.count());
 }
@@ -204,6 +225,7 @@ FULGURITE_INLINE void store(int* row, const Columns& c, const Ints& value) {
   store(some, value);
   copy_some(row + c.at, some, c.count());
 }
+#endif
 FULGURITE_INLINE Ints load_halves(const void* row, const Columns& c) {
   const unsigned short* from = (const unsigned short*)row + c.at;
   if (c.is_whole()) return load_halves(from);
@@ -280,74 +302,5 @@ template <class Element, class Lanes>
 FULGURITE_INLINE void accumulate(Element* row, const Columns& c, const Lanes& value) {
   store(row, c, load(row, c) + value);
 }
-
-FULGURITE_INLINE void set_to_lowest(Floats& x) { x = Floats(-__builtin_inff()); }
-FULGURITE_INLINE void set_to_highest(Floats& x) { x = Floats(__builtin_inff()); }
-FULGURITE_INLINE void set_to_lowest(Ints& x) { x = Ints(-0x7fffffff - 1); }
-FULGURITE_INLINE void set_to_highest(Ints& x) { x = Ints(0x7fffffff); }
-// Lanes past the row's end change nothing. The next elements come first: what is asked of the first operand is known early then.
-template <class Lanes>
-FULGURITE_INLINE void add_inside(const Columns& c, Lanes& sum, const Lanes& x) {
-  sum = sum + keep_inside(c, x, Lanes(0));
-}
-template <class Lanes>
-FULGURITE_INLINE void raise_inside(const Columns& c, Lanes& most, const Lanes& x) {
-  Lanes lowest;
-  set_to_lowest(lowest);
-  most = maximum(keep_inside(c, x, lowest), most);
-}
-template <class Lanes>
-FULGURITE_INLINE void lower_inside(const Columns& c, Lanes& least, const Lanes& x) {
-  Lanes highest;
-  set_to_highest(highest);
-  least = minimum(keep_inside(c, x, highest), least);
-}
-
-/// A row's sum: in sixteen lanes over blocks of columns, blocks joined pairwise, then a fixed tree.
-template <class Lanes>
-struct Sum {
-  Lanes sum, joined[48];
-  long blocks = 0;
-  int depth = 0;
-  __attribute__((always_inline)) Sum() : sum(0) {}
-  __attribute__((always_inline)) void add(const Columns& c, const Lanes& x) {
-    add_inside(c, sum, x);
-    if (!c.end_block()) return;
-    for (long n = blocks++; n & 1; n >>= 1) sum = joined[--depth] + sum;
-    joined[depth++] = sum;
-    sum = Lanes(0);
-  }
-  __attribute__((always_inline)) Lanes total() {
-    for (; depth > 0; --depth) sum = joined[depth - 1] + sum;
-    return Lanes(sum_of_lanes(sum));
-  }
-};
-FULGURITE_INLINE int maximum_of_lanes(const Ints& x) {
-  int value[lanes];
-  store(value, x);
-  for (int lane = 1; lane < lanes; ++lane) value[0] = value[lane] > value[0] ? value[lane] : value[0];
-  return value[0];
-}
-FULGURITE_INLINE int minimum_of_lanes(const Ints& x) {
-  int value[lanes];
-  store(value, x);
-  for (int lane = 1; lane < lanes; ++lane) value[0] = value[lane] < value[0] ? value[lane] : value[0];
-  return value[0];
-}
-/// A row's largest element, not a number where one is not; and its smallest.
-template <class Lanes>
-struct Largest {
-  Lanes most;
-  __attribute__((always_inline)) Largest() { set_to_lowest(most); }
-  __attribute__((always_inline)) void add(const Columns& c, const Lanes& x) { raise_inside(c, most, x); }
-  __attribute__((always_inline)) Lanes total() { return Lanes(maximum_of_lanes(most)); }
-};
-template <class Lanes>
-struct Smallest {
-  Lanes least;
-  __attribute__((always_inline)) Smallest() { set_to_highest(least); }
-  __attribute__((always_inline)) void add(const Columns& c, const Lanes& x) { lower_inside(c, least, x); }
-  __attribute__((always_inline)) Lanes total() { return Lanes(minimum_of_lanes(least)); }
-};
 
 }  // namespace fulgurite::FULGURITE_KERNELS

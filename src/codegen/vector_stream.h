@@ -23,13 +23,13 @@ FULGURITE_INLINE void stream_part(void* to, const Part& value) {
 #endif
 }
 FULGURITE_INLINE void stream(float* to, const Floats& value) {
-  FULGURITE_EACH_PART stream_part(to + p * part_lanes, value.part[p]);
+  FULGURITE_EACH_PART(stream_part(to + p * part_lanes, value.part[p]));
 }
 FULGURITE_INLINE void stream(int* to, const Ints& value) {
-  FULGURITE_EACH_PART stream_part(to + p * part_lanes, value.part[p]);
+  FULGURITE_EACH_PART(stream_part(to + p * part_lanes, value.part[p]));
 }
 FULGURITE_INLINE void stream_halves(void* to, const Ints& value) {
-  FULGURITE_EACH_PART stream_part((unsigned short*)to + p * part_lanes, low_halves(value.part[p]));
+  FULGURITE_EACH_PART(stream_part((unsigned short*)to + p * part_lanes, low_halves(value.part[p])));
 }
 FULGURITE_INLINE void stream(short* to, const Ints& value) { stream_halves(to, value); }
 FULGURITE_INLINE void stream(BFloat16* to, const Floats& value) { stream_halves(to, bfloat16_bits(value)); }

@@ -16,17 +16,19 @@ namespace fulgurite::FULGURITE_KERNELS {
 #define FULGURITE_KEPT(l) (l & bit ? part_lanes + l - bit : l)
 #define FULGURITE_TAKEN(l) (l & bit ? part_lanes + l : l + bit)
 template <int bit>
+FULGURITE_INLINE void exchange_lanes(IntPart& a, IntPart& b) {
+  const IntPart kept = __builtin_shufflevector(a, b, FULGURITE_LANES(FULGURITE_KEPT));
+  b = __builtin_shufflevector(a, b, FULGURITE_LANES(FULGURITE_TAKEN));
+  a = kept;
+}
+template <int bit>
 FULGURITE_INLINE void exchange(Ints& a, Ints& b) {
   if constexpr (bit >= part_lanes) {
     const IntPart moved = a.part[parts - 1];
     a.part[parts - 1] = b.part[0];
     b.part[0] = moved;
   } else {
-    FULGURITE_EACH_PART {
-      const IntPart kept = __builtin_shufflevector(a.part[p], b.part[p], FULGURITE_LANES(FULGURITE_KEPT));
-      b.part[p] = __builtin_shufflevector(a.part[p], b.part[p], FULGURITE_LANES(FULGURITE_TAKEN));
-      a.part[p] = kept;
-    }
+    FULGURITE_EACH_PART(exchange_lanes<bit>(a.part[p], b.part[p]));
   }
 }
 #undef FULGURITE_TAKEN

@@ -1,10 +1,17 @@
 // Sixteen 64-bit numbers under the names of vector_rows.h's 32-bit ones. What has no instruction goes lane by lane, by the C library.
 #pragma once
-#include "codegen/vector_rows.h"
+#include "codegen/vector_reductions.h"
 
 namespace fulgurite::FULGURITE_KERNELS {
 
 inline constexpr int wide_parts = 2 * parts;
+#if defined(__AVX512F__)
+#define FULGURITE_EACH_WIDE_PART(...) { FULGURITE_2_PARTS(__VA_ARGS__) }
+#elif defined(__AVX__)
+#define FULGURITE_EACH_WIDE_PART(...) { FULGURITE_4_PARTS(__VA_ARGS__) }
+#else
+#define FULGURITE_EACH_WIDE_PART(...) for (int p = 0; p < wide_parts; ++p) { __VA_ARGS__; }
+#endif
 inline constexpr int wide_lanes_of_part = part_bytes / 8;
 typedef double DoublePart __attribute__((vector_size(part_bytes)));
 typedef long long WidePart __attribute__((vector_size(part_bytes)));
@@ -13,9 +20,9 @@ struct Doubles {
   DoublePart part[wide_parts];
   __attribute__((always_inline)) Doubles() {}
   __attribute__((always_inline)) Doubles(double value) {
-    for (int p = 0; p < wide_parts; ++p) part[p] = value - DoublePart{};
+    FULGURITE_EACH_WIDE_PART(part[p] = value - DoublePart{});
   }
-  FULGURITE_COPIED_BY_PARTS(Doubles, wide_parts)
+  FULGURITE_COPIED_BY_PARTS(Doubles, FULGURITE_EACH_WIDE_PART)
   __attribute__((always_inline)) double& operator[](int lane) { return ((double*)part)[lane]; }
   __attribute__((always_inline)) double operator[](int lane) const { return ((const double*)part)[lane]; }
 };
@@ -23,18 +30,18 @@ struct Longs {
   WidePart part[wide_parts];
   __attribute__((always_inline)) Longs() {}
   __attribute__((always_inline)) Longs(long long value) {
-    for (int p = 0; p < wide_parts; ++p) part[p] = WidePart{} + value;
+    FULGURITE_EACH_WIDE_PART(part[p] = WidePart{} + value);
   }
-  FULGURITE_COPIED_BY_PARTS(Longs, wide_parts)
+  FULGURITE_COPIED_BY_PARTS(Longs, FULGURITE_EACH_WIDE_PART)
   __attribute__((always_inline)) long long& operator[](int lane) { return ((long long*)part)[lane]; }
   __attribute__((always_inline)) long long operator[](int lane) const { return ((const long long*)part)[lane]; }
 };
 
-#define FULGURITE_WIDE_OPERATOR(Type, Whole, Part, op)                                                        \
-  FULGURITE_INLINE Type operator op(const Type& a, const Type& b) {                                           \
-    Type result;                                                                                              \
-    for (int p = 0; p < wide_parts; ++p) result.part[p] = (Whole)((Part)a.part[p] op(Part) b.part[p]); \
-    return result;                                                                                            \
+#define FULGURITE_WIDE_OPERATOR(Type, Whole, Part, op)                                      \
+  FULGURITE_INLINE Type operator op(const Type& a, const Type& b) {                         \
+    Type result;                                                                            \
+    FULGURITE_EACH_WIDE_PART(result.part[p] = (Whole)((Part)a.part[p] op(Part) b.part[p])); \
+    return result;                                                                          \
   }
 FULGURITE_WIDE_OPERATOR(Doubles, DoublePart, DoublePart, +)
 FULGURITE_WIDE_OPERATOR(Doubles, DoublePart, DoublePart, -)
@@ -61,11 +68,11 @@ FULGURITE_INLINE Longs to_longs(const Ints& a) {
   for (int lane = 0; lane < lanes; ++lane) result[lane] = narrow[lane];
   return result;
 }
-#define FULGURITE_WIDE_COMPARISON(Type, op)                                                      \
-  FULGURITE_INLINE Ints operator op(const Type& a, const Type& b) {                              \
-    WidePart mask[wide_parts];                                                                   \
-    for (int p = 0; p < wide_parts; ++p) mask[p] = (WidePart)(a.part[p] op b.part[p]);           \
-    return narrow_mask(mask);                                                                    \
+#define FULGURITE_WIDE_COMPARISON(Type, op)                                 \
+  FULGURITE_INLINE Ints operator op(const Type& a, const Type& b) {         \
+    WidePart mask[wide_parts];                                              \
+    FULGURITE_EACH_WIDE_PART(mask[p] = (WidePart)(a.part[p] op b.part[p])); \
+    return narrow_mask(mask);                                               \
   }
 #define FULGURITE_WIDE_COMPARISONS(Type) \
   FULGURITE_WIDE_COMPARISON(Type, ==)    \
@@ -81,7 +88,7 @@ FULGURITE_WIDE_COMPARISONS(Longs)
 
 FULGURITE_INLINE Doubles operator-(const Doubles& a) {
   Doubles result;
-  for (int p = 0; p < wide_parts; ++p) result.part[p] = -a.part[p];
+  FULGURITE_EACH_WIDE_PART(result.part[p] = -a.part[p]);
   return result;
 }
 FULGURITE_INLINE Longs operator-(const Longs& a) { return Longs(0) - a; }
@@ -93,37 +100,37 @@ FULGURITE_INLINE Longs select(const Ints& mask, const Longs& a, const Longs& b) 
 FULGURITE_INLINE Doubles select(const Ints& mask, const Doubles& a, const Doubles& b) {
   const Longs wide = to_longs(mask);
   Doubles result;
-  for (int p = 0; p < wide_parts; ++p) result.part[p] = wide.part[p] ? a.part[p] : b.part[p];
+  FULGURITE_EACH_WIDE_PART(result.part[p] = wide.part[p] ? a.part[p] : b.part[p]);
   return result;
 }
 
 // Conversions as C's.
-#define FULGURITE_CONVERSION(To, name, From, type)                                   \
-  FULGURITE_INLINE To name(const From& a) {                                          \
-    To result;                                                                       \
-    for (int lane = 0; lane < lanes; ++lane) result[lane] = (type)a[lane];           \
-    return result;                                                                   \
+#define FULGURITE_CONVERSION(To, name, From, type)                         \
+  FULGURITE_INLINE To name(const From& a) {                                \
+    To result;                                                             \
+    for (int lane = 0; lane < lanes; ++lane) result[lane] = (type)a[lane]; \
+    return result;                                                         \
   }
 FULGURITE_CONVERSION(Doubles, to_doubles, Longs, double)
 FULGURITE_CONVERSION(Longs, to_longs, Doubles, long long)
 #undef FULGURITE_CONVERSION
-#define FULGURITE_WIDENING(To, name, From, type)                                     \
-  FULGURITE_INLINE To name(const From& a) {                                          \
-    type narrow[lanes];                                                              \
-    store(narrow, a);                                                                \
-    To result;                                                                       \
-    for (int lane = 0; lane < lanes; ++lane) result[lane] = narrow[lane];            \
-    return result;                                                                   \
+#define FULGURITE_WIDENING(To, name, From, type)                          \
+  FULGURITE_INLINE To name(const From& a) {                               \
+    type narrow[lanes];                                                   \
+    store(narrow, a);                                                     \
+    To result;                                                            \
+    for (int lane = 0; lane < lanes; ++lane) result[lane] = narrow[lane]; \
+    return result;                                                        \
   }
 FULGURITE_WIDENING(Doubles, to_doubles, Floats, float)
 FULGURITE_WIDENING(Doubles, to_doubles, Ints, int)
 FULGURITE_WIDENING(Longs, to_longs, Floats, float)
 #undef FULGURITE_WIDENING
-#define FULGURITE_NARROWING(To, name, From, type)                                    \
-  FULGURITE_INLINE To name(const From& a) {                                          \
-    type narrow[lanes];                                                              \
-    for (int lane = 0; lane < lanes; ++lane) narrow[lane] = (type)a[lane];           \
-    return load(narrow);                                                             \
+#define FULGURITE_NARROWING(To, name, From, type)                          \
+  FULGURITE_INLINE To name(const From& a) {                                \
+    type narrow[lanes];                                                    \
+    for (int lane = 0; lane < lanes; ++lane) narrow[lane] = (type)a[lane]; \
+    return load(narrow);                                                   \
   }
 FULGURITE_NARROWING(Floats, to_floats, Doubles, float)
 FULGURITE_NARROWING(Floats, to_floats, Longs, float)
@@ -132,14 +139,14 @@ FULGURITE_NARROWING(Ints, to_ints, Longs, int)
 #undef FULGURITE_NARROWING
 
 // Functions. Those of the C library are called one lane at a time.
-#define FULGURITE_DOUBLES_FUNCTION(name, value)                                      \
-  FULGURITE_INLINE Doubles name(const Doubles& a) {                                  \
-    Doubles result;                                                                  \
-    for (int lane = 0; lane < lanes; ++lane) {                                       \
-      const double x = a[lane];                                                      \
-      result[lane] = value;                                                          \
-    }                                                                                \
-    return result;                                                                   \
+#define FULGURITE_DOUBLES_FUNCTION(name, value)     \
+  FULGURITE_INLINE Doubles name(const Doubles& a) { \
+    Doubles result;                                 \
+    for (int lane = 0; lane < lanes; ++lane) {      \
+      const double x = a[lane];                     \
+      result[lane] = value;                         \
+    }                                               \
+    return result;                                  \
   }
 FULGURITE_DOUBLES_FUNCTION(exp, __builtin_exp(x))
 FULGURITE_DOUBLES_FUNCTION(exp2, __builtin_exp2(x))
@@ -197,36 +204,36 @@ FULGURITE_INLINE Doubles gelu_tanh_backward(const Doubles& g, const Doubles& y) 
   return result;
 }
 
-#define FULGURITE_WIDE_MEMORY(Type, Element)                                                         \
-  FULGURITE_INLINE Type load(const Element* row, const Columns& c) {                                 \
-    Type result(0);                                                                                  \
-    if (c.is_whole()) __builtin_memcpy(result.part, row + c.at, sizeof(result.part));                \
-    else __builtin_memcpy(result.part, row + c.at, c.count() * sizeof(Element));                     \
-    return result;                                                                                   \
-  }                                                                                                  \
-  FULGURITE_INLINE void store(Element* row, const Columns& c, const Type& value) {                   \
-    if (c.is_whole()) __builtin_memcpy(row + c.at, value.part, sizeof(value.part));                  \
-    else __builtin_memcpy(row + c.at, value.part, c.count() * sizeof(Element));                      \
-  }                                                                                                  \
-  FULGURITE_INLINE void stream(Element* to, const Type& value) {                                     \
-    for (int p = 0; p < wide_parts; ++p) stream_part((char*)to + p * part_bytes, value.part[p]);     \
-  }                                                                                                  \
-  FULGURITE_INLINE Type load_one(const Element* from) { return Type(*from); }                        \
-  FULGURITE_INLINE Type keep_inside(const Columns& c, const Type& x, const Type& fill) {             \
-    return c.is_whole() ? x : select(c.are_inside(), x, fill);                                       \
-  }                                                                                                  \
-  FULGURITE_INLINE Element sum_of_lanes(Type x) {                                                    \
-    for (int half = lanes / 2; half > 0; half /= 2)                                                  \
-      for (int lane = 0; lane < half; ++lane) x[lane] = x[lane] + x[lane + half];                    \
-    return x[0];                                                                                     \
-  }                                                                                                  \
-  FULGURITE_INLINE Element maximum_of_lanes(Type x) {                                                \
+#define FULGURITE_WIDE_MEMORY(Type, Element)                                                               \
+  FULGURITE_INLINE Type load(const Element* row, const Columns& c) {                                       \
+    Type result(0);                                                                                        \
+    if (c.is_whole()) __builtin_memcpy(result.part, row + c.at, sizeof(result.part));                      \
+    else __builtin_memcpy(result.part, row + c.at, c.count() * sizeof(Element));                           \
+    return result;                                                                                         \
+  }                                                                                                        \
+  FULGURITE_INLINE void store(Element* row, const Columns& c, const Type& value) {                         \
+    if (c.is_whole()) __builtin_memcpy(row + c.at, value.part, sizeof(value.part));                        \
+    else __builtin_memcpy(row + c.at, value.part, c.count() * sizeof(Element));                            \
+  }                                                                                                        \
+  FULGURITE_INLINE void stream(Element* to, const Type& value) {                                           \
+    FULGURITE_EACH_WIDE_PART(stream_part((char*)to + p * part_bytes, value.part[p]));                      \
+  }                                                                                                        \
+  FULGURITE_INLINE Type load_one(const Element* from) { return Type(*from); }                              \
+  FULGURITE_INLINE Type keep_inside(const Columns& c, const Type& x, const Type& fill) {                   \
+    return c.is_whole() ? x : select(c.are_inside(), x, fill);                                             \
+  }                                                                                                        \
+  FULGURITE_INLINE Element sum_of_lanes(Type x) {                                                          \
+    for (int half = lanes / 2; half > 0; half /= 2)                                                        \
+      for (int lane = 0; lane < half; ++lane) x[lane] = x[lane] + x[lane + half];                          \
+    return x[0];                                                                                           \
+  }                                                                                                        \
+  FULGURITE_INLINE Element maximum_of_lanes(Type x) {                                                      \
     for (int lane = 1; lane < lanes; ++lane) x[0] = x[lane] > x[0] || x[lane] != x[lane] ? x[lane] : x[0]; \
-    return x[0];                                                                                     \
-  }                                                                                                  \
-  FULGURITE_INLINE Element minimum_of_lanes(Type x) {                                                \
+    return x[0];                                                                                           \
+  }                                                                                                        \
+  FULGURITE_INLINE Element minimum_of_lanes(Type x) {                                                      \
     for (int lane = 1; lane < lanes; ++lane) x[0] = x[lane] < x[0] || x[lane] != x[lane] ? x[lane] : x[0]; \
-    return x[0];                                                                                     \
+    return x[0];                                                                                           \
   }
 FULGURITE_WIDE_MEMORY(Doubles, double)
 FULGURITE_WIDE_MEMORY(Longs, long long)
