@@ -1,6 +1,7 @@
 #include "codegen/product_kernel.h"
 
 #include "codegen/compile_kernels.h"
+#include "codegen/library_products/library_product.h"
 #include "codegen/matrix_unit.h"
 #include "support/text.h"
 
@@ -43,12 +44,57 @@ kernels::ProductTiles tiles_of(const ProductForm& form, Instructions instruction
   return instructions.set >= InstructionSet::avx512 ? kernels::wide_single_tiles : kernels::narrow_single_tiles;
 }
 
-// What such a source compiles to, whatever the compiler's list is made of.
-kernels::ProductFunction product_function(kernels::KernelFunction compiled) {
-  return reinterpret_cast<kernels::ProductFunction>(reinterpret_cast<void (*)()>(compiled));
+// The library's, where it has been compiled for these instructions.
+LibraryFunction library_function([[maybe_unused]] const std::string& name, [[maybe_unused]] const ProductForm& form,
+                                 [[maybe_unused]] Instructions instructions) {
+#if defined(FULGURITE_LIBRARY_PRODUCTS)
+  const bool has_pairs = form.number == Dtype::bf16 && instructions.set == InstructionSet::avx512_bf16;
+  if (form.number == Dtype::bf16 && instructions.has_matrix_unit) return has_pairs ? products_matrix_unit::library_product(name.c_str()) : nullptr;
+  if (has_pairs) return products_avx512_bf16::library_product(name.c_str());
+  if (instructions.set >= InstructionSet::avx512) return products_avx512::library_product(name.c_str());
+  if (instructions.set == InstructionSet::avx2) return products_avx2::library_product(name.c_str());
+#endif
+  return nullptr;
 }
 
+/// Kernels of products by their sources.
+class ProductFunctions {
+ public:
+  ProductFunctions(Instructions instructions, bool generates_all) : instructions_(instructions), generates_all_(generates_all) {}
+
+  void add(KernelSource source, const ProductForm& form) {
+    functions_.push_back(generates_all_ ? nullptr : library_function(source.name, form, instructions_));
+    if (functions_.back() == nullptr) missing_.push_back(source);
+    sources_.push_back(std::move(source));
+  }
+  /// False where the compiler fails.
+  bool compile() {
+    const std::vector<kernels::KernelFunction> compiled = compile_kernels(missing_, instructions_);
+    if (compiled.size() != missing_.size()) return false;
+    auto next = compiled.begin();
+    for (LibraryFunction& function : functions_)
+      if (function == nullptr) function = reinterpret_cast<LibraryFunction>(*next++);
+    return true;
+  }
+  const KernelSource& source(size_t i) const { return sources_[i]; }
+  kernels::ProductFunction function(size_t i) const { return reinterpret_cast<kernels::ProductFunction>(functions_[i]); }
+
+ private:
+  const Instructions instructions_;
+  const bool generates_all_;
+  std::vector<KernelSource> sources_, missing_;
+  std::vector<LibraryFunction> functions_;  // by source
+};
+
 }  // namespace
+
+bool has_library_products() {
+#if defined(FULGURITE_LIBRARY_PRODUCTS)
+  return true;
+#else
+  return false;
+#endif
+}
 
 bool has_product_instructions() { return best_instruction_set() >= InstructionSet::avx2; }
 
@@ -61,22 +107,23 @@ Instructions product_instructions() {
   return instructions;
 }
 
-std::vector<ProductKernels> compile_products(std::span<const ProductForm> forms, Instructions instructions) {
-  std::vector<KernelSource> sources;
+std::vector<ProductKernels> compile_products(std::span<const ProductForm> forms, Instructions instructions, bool generates_all) {
+  ProductFunctions functions(instructions, generates_all);
   for (const ProductForm& form : forms) {
-    sources.push_back(packing_source(form));
-    sources.push_back(multiplying_source(form));
+    functions.add(packing_source(form), form);
+    functions.add(multiplying_source(form), form);
   }
-  const std::vector<kernels::KernelFunction> functions = compile_kernels(sources, instructions);
+  if (!functions.compile()) return {};
   std::vector<ProductKernels> out;
-  for (size_t i = 0; i + 1 < functions.size(); i += 2) {
+  for (size_t i = 0; i < forms.size(); ++i) {
+    const KernelSource &packing = functions.source(2 * i), &multiplying = functions.source(2 * i + 1);
     ProductKernels& product = out.emplace_back();
-    product.pack = product_function(functions[i]);
-    product.multiply = product_function(functions[i + 1]);
-    product.tiles = tiles_of(forms[i / 2], instructions);
-    product.text = sources[i].text + sources[i + 1].text;
-    product.pack_name = sources[i].name;
-    product.multiply_name = sources[i + 1].name;
+    product.pack = functions.function(2 * i);
+    product.multiply = functions.function(2 * i + 1);
+    product.tiles = tiles_of(forms[i], instructions);
+    product.text = packing.text + multiplying.text;
+    product.pack_name = packing.name;
+    product.multiply_name = multiplying.name;
   }
   return out;
 }

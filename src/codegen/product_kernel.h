@@ -35,7 +35,10 @@ bool has_product_instructions();
 /// lets this process use.
 Instructions product_instructions();
 
-/// In the forms' order; none where they cannot be compiled, as compile_kernels says.
-std::vector<ProductKernels> compile_products(std::span<const ProductForm>, Instructions = product_instructions());
+/// Whether the library has products of its own: sanitized ones, and those for other kinds of CPUs, have none.
+bool has_library_products();
+/// In the forms' order; none where they cannot be compiled, as compile_kernels says. What most programs have is compiled with the library, from the
+/// same text, and is taken from there unless all is to be generated.
+std::vector<ProductKernels> compile_products(std::span<const ProductForm>, Instructions = product_instructions(), bool generates_all = false);
 
 }  // namespace fulgurite::codegen

@@ -42,8 +42,9 @@ std::vector<Instructions> all_instructions() {
   return {{all.set, false}, {all.set, true}};
 }
 
-Tensor product_of(const ProductForm& form, const Tensor& left, const Tensor& right, const Tensor& bias, Instructions instructions) {
-  const std::vector<ProductKernels> kernels = codegen::compile_products({&form, 1}, instructions);
+Tensor product_of(const ProductForm& form, const Tensor& left, const Tensor& right, const Tensor& bias, Instructions instructions,
+                  bool generates_all = true) {
+  const std::vector<ProductKernels> kernels = codegen::compile_products({&form, 1}, instructions, generates_all);
   const Tensor result = (zeros({left.size(0), right.size(0)}) - 9.0).to(form.result);
   if (!expect(kernels.size() == 1)) return result;
   products::ProductCall call{matrix_of(left), matrix_of(right), left.impl()->sizes[1], {}, {result.impl()->data(), right.impl()->sizes[0]}};
@@ -173,4 +174,28 @@ TEST("products have the same bits on any number of threads, and rows the same bi
   };
   for (const Instructions instructions : all_instructions()) expect_bits(Dtype::bf16, instructions);
   if (codegen::has_product_instructions()) expect_bits(Dtype::f32, codegen::product_instructions());
+}
+
+TEST("the library's products have the bits of those that are generated") {
+  const EmulatedMatrixUnit unit;
+  manual_seed(5);
+  const NoGrad no_grad;
+  constexpr Dtype f32 = Dtype::f32, bf16 = Dtype::bf16;
+  const std::vector<ProductForm> forms{{f32, f32, f32, f32, {}},     {f32, f32, f32, f32, f32},    {bf16, bf16, bf16, bf16, {}},
+                                       {bf16, f32, f32, bf16, {}},   {bf16, f32, bf16, bf16, bf16}, {bf16, f32, bf16, bf16, f32},
+                                       {f32, bf16, bf16, bf16, {}}};
+  for (const ProductForm& form : forms) {
+    const Tensor left = make_matrix(70, 200, form.left, Lies::along_depth), right = make_matrix(83, 200, form.right, Lies::along_rows);
+    const Tensor bias = form.bias ? randn({83}).to(*form.bias) : Tensor();
+    for (const Instructions instructions : all_instructions()) {
+      const auto numbers = [&](bool generates_all) {
+        return product_of(form, left, right, bias, instructions, generates_all).to(Dtype::f64).to_vector<double>();
+      };
+      expect(numbers(false) == numbers(true), "the bits differ");
+      if (!codegen::has_library_products()) continue;
+      if (instructions.has_matrix_unit && instructions.set != codegen::InstructionSet::avx512_bf16) continue;
+      const ProductKernels taken = codegen::compile_products({&form, 1}, instructions)[0], made = codegen::compile_products({&form, 1}, instructions, true)[0];
+      expect(taken.pack != made.pack && taken.multiply != made.multiply, "the library lacks a product");
+    }
+  }
 }
