@@ -36,7 +36,7 @@ struct Float16 {
   unsigned short bits;
 };
 
-// A statement for each of a value's registers, number p. Written out: loops in all of a kernel's lines would take the compiler twice as long.
+// A statement for each of a value's registers, number p. Written out: loops in all of a kernel's lines cost the compiler a third of its time.
 #define FULGURITE_PART(number, ...) { constexpr int p = number; __VA_ARGS__; }
 #define FULGURITE_2_PARTS(...) FULGURITE_PART(0, __VA_ARGS__) FULGURITE_PART(1, __VA_ARGS__)
 #define FULGURITE_4_PARTS(...) FULGURITE_2_PARTS(__VA_ARGS__) FULGURITE_PART(2, __VA_ARGS__) FULGURITE_PART(3, __VA_ARGS__)
