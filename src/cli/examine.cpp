@@ -19,8 +19,9 @@ namespace fulgurite::cli {
 namespace {
 
 // Everything that can be fused is: example models are too small to pay for kernels.
-JitOptions with_executors(const std::string& list) {
+JitOptions with_executors(const std::string& list, const std::string& dtype = "f32") {
   JitOptions options;
+  if (dtype == "bf16") options.autocast = Dtype::bf16;
   if (list.empty()) options.executors = default_executors();
   std::istringstream names(list);
   for (std::string name; std::getline(names, name, ',');) options.executors.push_back(name);
@@ -102,15 +103,16 @@ void show_profile(const Example& example, const std::string& model, const examin
 
 int examine(const std::vector<std::string>& arguments) {
   Subject subject;
-  std::string fusion, executors, page, chrome;
+  std::string fusion, executors, page, chrome, dtype = "f32";
   bool memory = false, profile = false, supported = false, as_json = false;
   int64_t threads = 0;
   double seconds = 1;
   Flags flags(
       "fulgurite examine MODEL [--library FILE] [--fusion NAME | --memory | --supported | --profile | --html FILE | --chrome FILE] "
-      "[--executors LIST] [--json]");
+      "[--dtype f32|bf16] [--executors LIST] [--json]");
   flags.positional("MODEL", subject.name, example_models);
   flags.text("library", subject.library, library_help);
+  flags.choice("dtype", dtype, {"f32", "bf16"}, "what products are computed in (f32); parameters stay f32");
   flags.text("fusion", fusion, "this fusion alone, with its kernel");
   flags.toggle("memory", memory, "what is alive after each line, forward and backward");
   flags.toggle("profile", profile, "time, bytes and share of the machine's limit beside each line; tables; what is alive at the peak");
@@ -131,12 +133,13 @@ int examine(const std::vector<std::string>& arguments) {
     std::cout << examine::supported_body(make_example(subject).step);
     return 0;
   }
+  const JitOptions options = with_executors(executors, dtype);
   if (measures) {
-    show_profile(make_example(subject, with_executors(executors), true), subject.name, {.seconds = seconds},
+    show_profile(make_example(subject, options, true), subject.name, {.seconds = seconds},
                  {profile, profile && as_json, page, chrome});
     return 0;
   }
-  const Jitted f = run_example(subject, with_executors(executors), true);
+  const Jitted f = run_example(subject, options, true);
   const std::vector<std::string> names = fusion.empty() ? examine::fusion_names(f) : std::vector<std::string>{fusion};
   if (as_json) {
     print_json(f, names);

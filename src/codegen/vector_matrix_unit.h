@@ -9,6 +9,12 @@
 
 namespace fulgurite::FULGURITE_KERNELS {
 
+/// Two tiles of sixteen rows for every sixteen steps: rows of steps, the second sixteen of them below, or steps of rows, beside.
+struct TwoTiles {
+  const int *first, *second;
+  long row_bytes, next;  // from one row to the next, and, in steps, from sixteen steps to the following ones
+};
+
 #if defined(FULGURITE_MATRIX_UNIT)
 
 /// The unit's eight tiles, for as long as this lives: they are a thread's own.
@@ -44,45 +50,47 @@ FULGURITE_INLINE void add_tile_products() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(sums), "i"(left), "i"(right));
 }
 
-/// Adds a slice of 32 left rows, or of the first 16, times 32 or 16 of a panel's rows to the sums, which are in memory after this and, but where
-/// the slice is the first, before. meanwhile(time) is called before each sixteen steps and at the end: the unit is at work all the while.
-template <class Unit, class Meanwhile>
-FULGURITE_INLINE void multiply_tiles(float* sums, const int* left, const int* right, long steps, bool begins, bool has_two_strips,
+/// Adds products of 32 left rows, or of the first 16, with 32 or 16 right ones to the sums, which are in memory after this and, but where they
+/// begin here, before: 32 rows of 32, `sums_row` apart. meanwhile(time) is called before each sixteen steps and at the end: the unit is at work
+/// all the while.
+template <class Meanwhile>
+FULGURITE_INLINE void multiply_tiles(float* sums, long sums_row, TwoTiles left, TwoTiles right, long steps, bool begins, bool has_two_strips,
                                      bool has_two_halves, Meanwhile meanwhile) {
-  constexpr long panel_rows = Unit::tiles.panel_rows, panel_bytes = panel_rows * 4, row_bytes = Unit::tiles.slice_steps * 4;
-  float* const lower = sums + 16 * panel_rows;
-  const int* const second_strip = left + 16 * Unit::tiles.slice_steps;
+  float* const lower = sums + 16 * sums_row;
+  const long sums_bytes = sums_row * 4;
   if (begins) {
     clear_tile<0>();
     clear_tile<1>();
     clear_tile<2>();
     clear_tile<3>();
   } else {
-    load_tile<0>(sums, panel_bytes);
-    load_tile<1>(sums + 16, panel_bytes);
-    load_tile<2>(lower, panel_bytes);
-    load_tile<3>(lower + 16, panel_bytes);
+    load_tile<0>(sums, sums_bytes);
+    load_tile<1>(sums + 16, sums_bytes);
+    load_tile<2>(lower, sums_bytes);
+    load_tile<3>(lower + 16, sums_bytes);
   }
   for (long step = 0;; step += 16) {
     meanwhile(step / 16);
     if (step >= steps) break;
-    load_tile<4>(left + step, row_bytes);
-    load_tile<6>(right + step * panel_rows, panel_bytes);
+    load_tile<4>(left.first, left.row_bytes);
+    load_tile<6>(right.first, right.row_bytes);
     add_tile_products<0, 4, 6>();
     if (has_two_halves) {
-      load_tile<7>(right + step * panel_rows + 16, panel_bytes);
+      load_tile<7>(right.second, right.row_bytes);
       add_tile_products<1, 4, 7>();
     }
     if (has_two_strips) {
-      load_tile<5>(second_strip + step, row_bytes);
+      load_tile<5>(left.second, left.row_bytes);
       add_tile_products<2, 5, 6>();
       if (has_two_halves) add_tile_products<3, 5, 7>();
     }
+    left.first += left.next, left.second += left.next;
+    right.first += right.next, right.second += right.next;
   }
-  store_tile<0>(sums, panel_bytes);
-  store_tile<1>(sums + 16, panel_bytes);
-  store_tile<2>(lower, panel_bytes);
-  store_tile<3>(lower + 16, panel_bytes);
+  store_tile<0>(sums, sums_bytes);
+  store_tile<1>(sums + 16, sums_bytes);
+  store_tile<2>(lower, sums_bytes);
+  store_tile<3>(lower + 16, sums_bytes);
 }
 
 #endif

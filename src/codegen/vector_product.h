@@ -176,18 +176,26 @@ FULGURITE_INLINE void multiply_blocks(const ProductLaunch& launch, long first, l
       const long kept_sums = launch.sums_are_kept ? first * launch.block_rows * launch.block_panels * tiles.panel_rows : 0;
       Floats *const first_sums = (Floats*)(launch.sums + kept_sums * 4), *sums = first_sums;
       SumTile unfinished{};  // until a matrix unit has the next tile to multiply
-      for (long panel = first_panel; panel < last_panel; ++panel) {
-        const Ints* const right = (const Ints*)launch.right_panels + (panel * launch.slices + slice) * tiles.slice_steps * vectors;
-        const int* left = (const int*)launch.left_strips + slice * strips * 16 * tiles.slice_steps;
-        const long column = panel * tiles.panel_rows, columns = launch.right.rows - column;
-        for (long r = row; r < last_row; r += tiles.tile_rows, left += tiles.tile_rows * tiles.slice_steps) {
+      // A panel stays in the first cache for all tiles below one another. Tiles of a matrix unit are done so soon that memory has to take their
+      // results as fast as it can, which is row by row: there a strip stays for all tiles beside one another.
+      constexpr bool is_by_rows = Unit::is_matrix_unit;
+      const long tiles_below = (last_row - row + tiles.tile_rows - 1) / tiles.tile_rows, tiles_beside = last_panel - first_panel;
+      const long outer = is_by_rows ? tiles_below : tiles_beside, inner = is_by_rows ? tiles_beside : tiles_below;
+      for (long o = 0; o < outer; ++o)
+        for (long i = 0; i < inner; ++i) {
+          const long below = is_by_rows ? o : i, panel = first_panel + (is_by_rows ? i : o);
+          const int* const right = (const int*)((const Ints*)launch.right_panels + (panel * launch.slices + slice) * tiles.slice_steps * vectors);
+          const int* const left = (const int*)launch.left_strips + (slice * strips * 16 + below * tiles.tile_rows) * tiles.slice_steps;
+          const long r = row + below * tiles.tile_rows, column = panel * tiles.panel_rows, columns = launch.right.rows - column;
           const SumTile tile{sums, r, column, last_row - r < tiles.tile_rows ? last_row - r : tiles.tile_rows, columns};
           // A matrix unit's panel is a whole line of a result of two bytes, of which nothing old is read.
           if (ends && !(Unit::is_matrix_unit && launch.result_bytes == 2)) fetch_result(launch, tile, tiles);
           if constexpr (Unit::is_matrix_unit) {
             const long times = (steps + 15) / 16 + 1, rows_a_time = (tiles.tile_rows + times - 1) / times;
-            multiply_tiles<Unit>((float*)sums, left, (const int*)right, steps, begins, tile.rows > 16, columns > 16,
-                                 [&](long time) { finish_rows<Unit>(unfinished, time * rows_a_time, (time + 1) * rows_a_time, finish); });
+            const TwoTiles left_tiles{left, left + 16 * tiles.slice_steps, tiles.slice_steps * 4, 16};
+            const TwoTiles right_tiles{right, right + 16, tiles.panel_rows * 4, 16 * tiles.panel_rows};
+            multiply_tiles((float*)sums, tiles.panel_rows, left_tiles, right_tiles, steps, begins, tile.rows > 16, columns > 16,
+                           [&](long time) { finish_rows<Unit>(unfinished, time * rows_a_time, (time + 1) * rows_a_time, finish); });
             if (ends) unfinished = tile;
           } else {
             for (int i = 0; begins && i < tile_vectors; ++i) sums[i] = Floats(0.f);
@@ -197,7 +205,6 @@ FULGURITE_INLINE void multiply_blocks(const ProductLaunch& launch, long first, l
           if (!is_done_at_once) sums += tile_vectors;
           else if (Unit::is_matrix_unit) sums = sums == first_sums ? sums + tile_vectors : first_sums;
         }
-      }
       if constexpr (Unit::is_matrix_unit) finish_rows<Unit>(unfinished, 0, tiles.tile_rows, finish);
     }
   }
