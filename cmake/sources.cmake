@@ -119,8 +119,9 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
   add_kernel_variant(baseline "${fulgurite_kernel_sources}" $<$<CONFIG:Release>:-O2> ${addresses_only})
   add_kernel_variant(avx2 "${fulgurite_kernel_sources}" -march=x86-64-v3 ${addresses_only})
   add_kernel_variant(avx512 "${fulgurite_kernel_sources}" -march=x86-64-v4 -mprefer-vector-width=512)
-  # What multiplies pairs of bf16: only the kernels that gain by it, beside those of avx512, which ask the CPU.
+  # What multiplies pairs of bf16, by an instruction or a matrix unit: only the kernels that gain by it, beside those of avx512, which ask the CPU.
   add_kernel_variant(avx512_bf16 "${fulgurite_bf16_pair_sources}" -march=x86-64-v4 -mavx512bf16 -mprefer-vector-width=512)
+  add_kernel_variant(matrix_unit "${fulgurite_bf16_pair_sources}" -march=x86-64-v4 -mavx512bf16 -mamx-tile -mamx-bf16 -mprefer-vector-width=512)
   target_compile_definitions(fulgurite_objects PRIVATE FULGURITE_X86_KERNELS)
   if(NOT FULGURITE_SANITIZE)  # sanitizers look into products that are generated
     add_product_variant(avx2 -march=x86-64-v3)

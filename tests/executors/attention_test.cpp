@@ -1,8 +1,18 @@
 #include <cmath>
 #include <limits>
 
+#include "executors/eager/kernels.h"
 #include "executors/fused.h"
 #include "ops/symbols.h"
+#include "support/emulated_matrix_unit.h"
+
+#if defined(FULGURITE_EMULATED_ATTENTION)
+// The kernels for a matrix unit, compiled with instructions for the rest that more CPUs have.
+namespace fulgurite::kernels_emulated_unit {
+void attention_kernel(Arguments, std::span<const Tensor> results);
+void attention_backward_kernel(Arguments, std::span<const Tensor> results);
+}  // namespace fulgurite::kernels_emulated_unit
+#endif
 
 using namespace fulgurite;
 using namespace fulgurite::test;
@@ -32,15 +42,41 @@ Tensor logsumexp_of(const Operands& o, const Tensor& mask, bool is_causal, Float
   return sums;
 }
 
+#if defined(FULGURITE_EMULATED_ATTENTION)
+/// The results of the kernel for a matrix unit, emulated where there is none; none where the CPU lacks even the rest.
+std::optional<std::vector<Tensor>> run_on_matrix_unit(const Symbol& symbol, const std::vector<Argument>& arguments, std::span<const Tensor> like) {
+  if (!__builtin_cpu_supports("avx2")) return std::nullopt;
+  const EmulatedMatrixUnit unit;
+  std::vector<Tensor> results;
+  for (const Tensor& t : like) results.push_back((zeros(t.shape()) - 9.0).to(t.dtype()));
+  if (&symbol == &prims_scaled_dot_product_attention_symbol) kernels_emulated_unit::attention_kernel(arguments, results);
+  else kernels_emulated_unit::attention_backward_kernel(arguments, results);
+  return results;
+}
+bool takes_matrix_unit(const Operands& o) {
+  return o.query.dtype() == Dtype::bf16 && o.query.shape()[2].hint() >= 16 && o.key.shape()[2].hint() >= 16;
+}
+#endif
+
+/// A kernel agrees with the decomposition in f64, and so does the one for a matrix unit, where it is one for these operands.
+void check([[maybe_unused]] const Operands& o, const Symbol& symbol, const std::vector<Argument>& arguments, double tolerance, SourceLocation at) {
+  expect_as_decomposed(symbol, arguments, tolerance, at);
+#if defined(FULGURITE_EMULATED_ATTENTION)
+  if (!takes_matrix_unit(o)) return;
+  const KernelAndDecomposition both = run_both(symbol, arguments);
+  const auto results = run_on_matrix_unit(symbol, arguments, both.kernel);
+  for (size_t i = 0; results && i < results->size(); ++i)
+    expect_near(elements((*results)[i]), elements(both.decomposition[i]), tolerance, at);
+#endif
+}
+
 /// Both directions agree with the decomposition in f64.
 void check(const Operands& o, const Tensor& mask, bool is_causal, Float scale = 0.3,
            SourceLocation at = SourceLocation::here()) {
   const double tolerance = tolerance_of(o.query.dtype()) * 4;
-  expect_as_decomposed(prims_scaled_dot_product_attention_symbol, {o.query, o.key, o.value, mask, is_causal, scale},
-                       tolerance, at);
+  check(o, prims_scaled_dot_product_attention_symbol, {o.query, o.key, o.value, mask, is_causal, scale}, tolerance, at);
   const Tensor sums = logsumexp_of(o, mask, is_causal, scale);
-  expect_as_decomposed(prims_scaled_dot_product_attention_backward_symbol,
-                       {o.grad, o.query, o.key, o.value, sums, mask, is_causal, scale}, tolerance * 4, at);
+  check(o, prims_scaled_dot_product_attention_backward_symbol, {o.grad, o.query, o.key, o.value, sums, mask, is_causal, scale}, tolerance * 4, at);
 }
 
 }  // namespace
@@ -129,6 +165,12 @@ TEST("what is not a number spreads to the rows that see it") {
     const auto [out, sums] = prims::scaled_dot_product_attention(o.query, key, o.value, {}, true, 0.3);
     const std::vector<double> values = elements(sums);
     for (int64_t i = 0; i < 40; ++i) expect_equal(std::isnan(values[i]), i >= 20);
+#if defined(FULGURITE_EMULATED_ATTENTION)
+    if (!takes_matrix_unit(o)) continue;
+    const auto results = run_on_matrix_unit(prims_scaled_dot_product_attention_symbol, {o.query, key, o.value, Tensor(), true, Float(0.3)},
+                                            std::vector{out, sums});
+    for (int64_t i = 0; results && i < 40; ++i) expect_equal(std::isnan(elements((*results)[1])[i]), i >= 20);
+#endif
   }
 }
 
@@ -148,6 +190,14 @@ TEST("where one key has all the weight the scores get no cotangent, not even a r
           prims::scaled_dot_product_attention_backward(o.grad, o.query, o.key, o.value, sums, {}, true, 1.0);
       const Tensor first = narrow(dq, 1, 0, 1);  // the first query sees one key
       for (const double slope : elements(first)) expect_equal(slope, 0.0);
+#if defined(FULGURITE_EMULATED_ATTENTION)
+      if (!takes_matrix_unit(o)) continue;
+      const auto results = run_on_matrix_unit(prims_scaled_dot_product_attention_backward_symbol,
+                                              {o.grad, o.query, o.key, o.value, sums, Tensor(), true, Float(1.0)}, std::vector{dq, dk, dv});
+      if (!results) continue;
+      const Tensor of_unit = narrow((*results)[0], 1, 0, 1);
+      for (const double slope : elements(of_unit)) expect_equal(slope, 0.0);
+#endif
     }
   }
 }
@@ -189,5 +239,21 @@ TEST("attention does not depend on the number of threads") {
           prims::scaled_dot_product_attention_backward(o.grad, o.query, o.key, o.value, sums, {}, true, 0.2);
       return std::vector<Tensor>{out, sums, dq, dk, dv};
     });
+#if defined(FULGURITE_EMULATED_ATTENTION)
+    if (!takes_matrix_unit(o)) continue;
+    const Tensor given_sums = logsumexp_of(o, {}, true, 0.2);
+    expect_same_bits([&] {
+      const auto [out, sums] = prims::scaled_dot_product_attention(o.query, o.key, o.value, {}, true, 0.2);
+      std::vector<Tensor> all =
+          run_on_matrix_unit(prims_scaled_dot_product_attention_symbol, {o.query, o.key, o.value, Tensor(), true, Float(0.2)},
+                             std::vector{out, sums})
+              .value_or(std::vector<Tensor>());
+      const auto [dq, dk, dv] = prims::scaled_dot_product_attention_backward(o.grad, o.query, o.key, o.value, given_sums, {}, true, 0.2);
+      const auto slopes = run_on_matrix_unit(prims_scaled_dot_product_attention_backward_symbol,
+                                             {o.grad, o.query, o.key, o.value, given_sums, Tensor(), true, Float(0.2)}, std::vector{dq, dk, dv});
+      if (slopes) all.insert(all.end(), slopes->begin(), slopes->end());
+      return all;
+    });
+#endif
   }
 }

@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "codegen/matrix_unit.h"
 #include "executors/eager/kernels/pack.h"
 #include "executors/eager/kernels/wide.h"
 #include "runtime/parallel_for.h"
@@ -14,6 +15,10 @@ namespace fulgurite::kernels_avx512_bf16 {
 void attention_kernel(Arguments, std::span<const Tensor> results);
 void attention_backward_kernel(Arguments, std::span<const Tensor> results);
 }  // namespace fulgurite::kernels_avx512_bf16
+namespace fulgurite::kernels_matrix_unit {
+void attention_kernel(Arguments, std::span<const Tensor> results);
+void attention_backward_kernel(Arguments, std::span<const Tensor> results);
+}  // namespace fulgurite::kernels_matrix_unit
 #endif
 
 namespace fulgurite::FULGURITE_KERNELS {
@@ -143,7 +148,7 @@ void for_each_piece(const AttentionCall& call, Make&& make_worker) {
   const AttentionSizes& s = call.sizes;
   if (s.matrices * s.queries == 0) return;
   const int64_t wanted = s.matrices >= 16 ? 1 : (16 + s.matrices - 1) / s.matrices;
-  const int64_t rows = std::max<int64_t>(64, ((s.queries + wanted - 1) / wanted + 7) / 8 * 8);
+  const int64_t rows = std::max<int64_t>(64, ((s.queries + wanted - 1) / wanted + 31) / 32 * 32);
   const int64_t pieces = (s.queries + rows - 1) / rows, count = s.matrices * pieces;
   const auto body = [&](int64_t begin, int64_t end) {
     auto worker = make_worker();

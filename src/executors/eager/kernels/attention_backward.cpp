@@ -185,7 +185,7 @@ void attention_backward_kernel(Arguments arguments, std::span<const Tensor> resu
   if (is_better_in_f64(call.sizes, dtype)) return run_in_f64(attention_backward_kernel, arguments, results);
 #if defined(__AVX512F__)
   if (is_worth_pairs(call.sizes, dtype) && has_products_of_pairs())
-    return kernels_avx512_bf16::attention_backward_kernel(arguments, results);
+    return (codegen::matrix_unit_is_usable() ? kernels_matrix_unit::attention_backward_kernel : kernels_avx512_bf16::attention_backward_kernel)(arguments, results);
 #endif
   visit_floating(dtype, [&]<class Element>() {
     for_each_key_matrix(call, [&] { return BackwardWorker<Element>(call, results); });

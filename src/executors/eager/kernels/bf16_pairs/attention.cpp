@@ -3,10 +3,9 @@
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
-constexpr int64_t panel = panel_columns<float>;
 // Keys whose scores are kept at once. A row's probabilities are rescaled where one such block ends, so this is part of
 // the result. A multiple of a panel.
-constexpr int64_t key_block = 512;
+constexpr int64_t key_block = 512, score_stride = key_block + panel;  // no power of two: rows would share few places of the cache
 
 // Attention of a few queries after the other; probabilities, at most one, become bf16 before they are multiplied by values.
 class ForwardWorker {
@@ -17,13 +16,13 @@ class ForwardWorker {
         out_(results[0]),
         log_sums_(data_of<float>(results[1])),
         form_(call.scale, call.mask.has_value()),
-        width_(padded<float>(s_.value_features)),
-        keys_(panel_padded<float>(s_.keys) * pairs_of(s_.features)),
-        values_(panel_padded<float>(s_.value_features) * pairs_of(s_.keys)),
-        rows_(tile_rows * pairs_of(s_.features)),
-        probabilities_(tile_rows * key_block / 2),
-        scores_(tile_rows * key_block),
-        sums_(tile_rows * width_),
+        width_(up_to(s_.value_features, panel)),
+        keys_(up_to(s_.keys, panel) * depth_of(s_.features)),
+        values_(width_ * depth_of(s_.keys)),
+        rows_(product_rows * depth_of(s_.features)),
+        probabilities_(product_rows * score_stride / 2),
+        scores_(product_rows * score_stride),
+        sums_(product_rows * width_),
         added_(key_block) {}
 
   void run(int64_t matrix, int64_t first, int64_t last) {
@@ -35,62 +34,63 @@ class ForwardWorker {
                  s_.value_features, values_.data());
       packed_ = key_matrix;
     }
-    for (int64_t i = first; i < last; i += tile_rows)
-      tile_of_queries(matrix, i, std::min<int64_t>(tile_rows, last - i));
+    for (int64_t i = first; i < last; i += product_rows) some_queries(matrix, i, std::min(product_rows, last - i));
   }
 
  private:
-  void tile_of_queries(int64_t matrix, int64_t first, int64_t rows) {
-    float most[tile_rows], sum[tile_rows];
+  void some_queries(int64_t matrix, int64_t first, int64_t rows) {
+    float most[up_to(product_rows, lanes)] = {}, sum[up_to(product_rows, lanes)] = {};
     const BFloat16* query = call_.query.matrix<BFloat16>(matrix, s_.batch) + first * call_.query.row;
     const PairRows queries(query, call_.query.row, call_.query.column, rows, s_.features, rows_.data());
-    const int64_t key_count = call_.seen_by(first + rows - 1), depth = pairs_of(s_.features);
+    const int64_t key_count = call_.seen_by(first + rows - 1), depth = depth_of(s_.features);
     for (int64_t k = 0; k < key_count; k += key_block) {
       const int64_t count = std::min(key_block, key_count - k);
       const PanelOperand<Pair> keys{keys_.data() + k * depth, panel, panel * depth};
-      multiply_rows<float, false>(rows, count, depth, queries.data, queries.stride, keys, scores_.data(), key_block, false);
+      multiply_pairs(rows, count, depth, queries.data, queries.stride, keys, scores_.data(), score_stride, false);
       for (int64_t r = 0; r < rows; ++r) {
         const int64_t seen = std::clamp<int64_t>(call_.seen_by(first + r) - k, 0, count);
         if (call_.mask) mask_row(*call_.mask, matrix, s_.batch, first + r, k, seen, added_.data());
         row_of_scores(r, seen, count, k > 0, most[r], sum[r]);
       }
-      const PanelOperand<Pair> values{values_.data() + k / 2 * panel, panel, panel * pairs_of(s_.keys)};
-      multiply_rows<float, false>(rows, s_.value_features, pairs_of(count), probabilities_.data(), key_block / 2, values,
-                                  sums_.data(), width_, k > 0);
+      const PanelOperand<Pair> values{values_.data() + k / 2 * panel, panel, panel * depth_of(s_.keys)};
+      multiply_pairs(rows, s_.value_features, depth_of(count), probabilities_.data(), score_stride / 2, values, sums_.data(), width_, k > 0);
     }
     const ResultRows<BFloat16> out(out_, matrix);
     for (int64_t r = 0; r < rows; ++r) {
-      const float factor = sum[r] == 0 ? 0.f : 1.f / sum[r];  // a query that sees nothing gets zeros
-      float* const row = sums_.data() + r * width_;
-      for (int64_t j = 0; j < width_; ++j) row[j] *= factor;
-      narrow_row(row, out.first + (first + r) * out.stride, s_.value_features);
-      log_sums_[matrix * s_.queries + first + r] =
-          sum[r] == 0 ? -infinite<float>
-                      : static_cast<float>(static_cast<double>(most[r]) * form_.factor + __builtin_log(sum[r]));
+      const Floats factor(sum[r] == 0 ? 0.f : 1.f / sum[r]);  // a query that sees nothing gets zeros
+      const float* const row = sums_.data() + r * width_;
+      BFloat16* const to = out.first + (first + r) * out.stride;
+      int64_t j = 0;
+      for (; j + lanes <= s_.value_features; j += lanes) store_narrow(to + j, load(row + j) * factor);
+      if (j < s_.value_features) store_some(to + j, load(row + j) * factor, s_.value_features - j);
+    }
+    float* const log_sums = log_sums_ + matrix * s_.queries + first;
+    for (int64_t r = 0; r < rows; r += lanes) {
+      const Floats sums = load(sum + r), logarithms = multiply_add(load(most + r), Floats(form_.factor), log(sums));
+      store_up_to(log_sums + r, select(sums == Floats(0.f), Floats(-infinite<float>), logarithms), rows - r);
     }
   }
 
   // Products of one query with some keys become its probabilities, up to their sum.
   void row_of_scores(int64_t r, int64_t seen, int64_t count, bool goes_on, float& most, float& sum) {
-    float* const scores = scores_.data() + r * key_block;
-    BFloat16* const probabilities = reinterpret_cast<BFloat16*>(probabilities_.data()) + r * key_block;
+    float* const scores = scores_.data() + r * score_stride;
+    BFloat16* const probabilities = reinterpret_cast<BFloat16*>(probabilities_.data()) + r * score_stride;
     form_.finish(scores, call_.mask ? added_.data() : nullptr, seen);
     // What is not a number is passed over here; it comes out of the exponentials.
     Floats largest(-infinite<float>);
     int64_t j = 0;
     for (; j + lanes <= seen; j += lanes) largest = greater_or_second(load(scores + j), largest);
-    if (j < seen) largest = greater_or_second(load_masked(scores + j, seen - j, -infinite<float>), largest);
+    if (j < seen) largest = greater_or_second(load_up_to(scores + j, seen - j, -infinite<float>), largest);
     const float block_most = maximum_of_lanes(largest);
     const float before = goes_on ? most : -infinite<float>;
     most = std::max(block_most, before);
     const float factor = form_.factor * 1.44269504088896341f;
     const Floats factors(factor), offset(most == -infinite<float> ? 0.f : most * -factor);
     Floats total(0.f);
-    for (j = 0; j < count; j += lanes) {
-      const Floats value = keep(first_of(seen - j), exp2_of_small(multiply_add(load(scores + j), factors, offset)));
+    for (j = 0; j < 2 * depth_of(count); j += lanes) {
+      const Floats value = keep_first(seen - j, exp2_of_small(multiply_add(load(scores + j), factors, offset)));
       total = total + value;
-      const __m256i narrowed = (__m256i)_mm512_cvtneps_pbh((__m512)value.part[0]);
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(probabilities + j), narrowed);
+      store_narrow(probabilities + j, value);
     }
     if (!goes_on) {
       sum = sum_of_lanes(total);
@@ -105,6 +105,7 @@ class ForwardWorker {
     sum = sum * rescaling.part[0][0] + sum_of_lanes(total);
   }
 
+  [[no_unique_address, maybe_unused]] ProductRegisters registers_;
   const AttentionCall& call_;
   const AttentionSizes& s_;
   const Tensor& out_;
