@@ -18,8 +18,10 @@ namespace fulgurite::cli {
 
 namespace {
 
+constexpr const char* dtype_help = "what products are computed in (f32); parameters stay f32";
+
 // Everything that can be fused is: example models are too small to pay for kernels.
-JitOptions with_executors(const std::string& list, const std::string& dtype = "f32") {
+JitOptions with_executors(const std::string& list, const std::string& dtype) {
   JitOptions options;
   if (dtype == "bf16") options.autocast = Dtype::bf16;
   if (list.empty()) options.executors = default_executors();
@@ -112,7 +114,7 @@ int examine(const std::vector<std::string>& arguments) {
       "[--dtype f32|bf16] [--executors LIST] [--json]");
   flags.positional("MODEL", subject.name, example_models);
   flags.text("library", subject.library, library_help);
-  flags.choice("dtype", dtype, {"f32", "bf16"}, "what products are computed in (f32); parameters stay f32");
+  flags.choice("dtype", dtype, {"f32", "bf16"}, dtype_help);
   flags.text("fusion", fusion, "this fusion alone, with its kernel");
   flags.toggle("memory", memory, "what is alive after each line, forward and backward");
   flags.toggle("profile", profile, "time, bytes and share of the machine's limit beside each line; tables; what is alive at the peak");
@@ -129,11 +131,11 @@ int examine(const std::vector<std::string>& arguments) {
   if (memory + supported + measures + !fusion.empty() > 1) throw WrongUse("give one of --fusion, --memory, --supported and a profile");
   if (as_json && (memory || supported)) throw WrongUse("--json goes with neither --memory nor --supported");
   if (threads > 0) set_num_threads(static_cast<int>(threads));
+  const JitOptions options = with_executors(executors, dtype);
   if (supported) {
-    std::cout << examine::supported_body(make_example(subject).step);
+    std::cout << examine::supported_body(make_example(subject, {.autocast = options.autocast}).step);
     return 0;
   }
-  const JitOptions options = with_executors(executors, dtype);
   if (measures) {
     show_profile(make_example(subject, options, true), subject.name, {.seconds = seconds},
                  {profile, profile && as_json, page, chrome});
@@ -160,12 +162,15 @@ int examine(const std::vector<std::string>& arguments) {
 
 int repro(const std::vector<std::string>& arguments) {
   Subject subject;
-  std::string fusion, out, executors;
+  std::string fusion, out, executors, dtype = "f32";
   int64_t first = 0, last = 0, seed = 0;
   bool backward = false, python = false;
-  Flags flags("fulgurite repro MODEL [--library FILE] (--fusion NAME | --first I --last J [--backward]) [--python] [--seed N] [--out FILE]");
+  Flags flags(
+      "fulgurite repro MODEL [--library FILE] (--fusion NAME | --first I --last J [--backward]) [--dtype f32|bf16] [--python] [--seed N] "
+      "[--out FILE]");
   flags.positional("MODEL", subject.name, example_models);
   flags.text("library", subject.library, library_help);
+  flags.choice("dtype", dtype, {"f32", "bf16"}, dtype_help);
   flags.text("fusion", fusion, "a fusion, as fulgurite examine names it");
   flags.integer("first", first, 0, 1'000'000, "instead: lines from this one");
   flags.integer("last", last, 0, 1'000'000, "... to before this one, of the trace that ran");
@@ -177,7 +182,7 @@ int repro(const std::vector<std::string>& arguments) {
   if (!flags.parse(arguments)) return 0;
   if (subject.name.empty()) throw WrongUse("a model is missing; see --help");
   if (fusion.empty() != flags.was_given("last")) throw WrongUse("give one of --fusion, and --first with --last");
-  const Jitted f = run_example(subject, with_executors(executors), true);
+  const Jitted f = run_example(subject, with_executors(executors, dtype), true);
   examine::ReproOptions options;
   if (python) options.language = examine::ReproOptions::Language::python;
   options.seed = static_cast<uint64_t>(seed);
