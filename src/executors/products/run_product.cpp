@@ -1,7 +1,6 @@
 #include "executors/products/run_product.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "runtime/parallel_for.h"
 #include "tensor/scratch_memory.h"
@@ -19,13 +18,13 @@ constexpr int64_t most_kept_rows = 4032; // whose sums are kept from one part of
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t up_to(int64_t a, int64_t unit) { return divide_up(a, unit) * unit; }
 
-// Left rows of a block: enough for what a panel costs to bring in, few enough that several threads have blocks; whole tiles and strips. A function of
-// the sizes.
+// Left rows of a block: enough for what a panel costs to bring in, few enough that several threads have blocks, an even number of them and nearly
+// equal ones; whole tiles. A function of the sizes.
 int64_t rows_of_block(int64_t rows, int64_t column_blocks, const kernels::ProductTiles& tiles) {
-  const int64_t unit = std::lcm(tiles.tile_rows, 16);
-  for (const int64_t wanted : {int64_t{tiles.block_rows}, up_to(tiles.block_rows / 2, unit)})
-    if (divide_up(rows, wanted) * column_blocks >= 6) return wanted;
-  return up_to(tiles.block_rows / 4, unit);
+  constexpr int64_t wanted_blocks = 6;
+  const int64_t most = divide_up(rows, tiles.block_rows / 4), unit = column_blocks % 2 == 0 ? 1 : 2;
+  const int64_t below = up_to(std::max(divide_up(rows, tiles.block_rows), divide_up(wanted_blocks, column_blocks)), unit);
+  return up_to(divide_up(rows, std::clamp<int64_t>(below, 1, most)), tiles.tile_rows);
 }
 
 // Of a depth, that is multiplied at a time.
