@@ -15,36 +15,69 @@
 extern "C" {
 void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned flags);
 int omp_get_thread_num(void);
-int omp_get_num_threads(void);
 int omp_in_parallel(void);
 }
 #endif
 
 namespace fulgurite {
 
-namespace {
-
-/// One call of parallel_for, shared by the threads that run it.
-struct Region {
-  int64_t count;
-  void (*body)(void*, int64_t, int64_t);
-  void* context;
-  std::atomic<bool> failed{false};
-  std::exception_ptr error;
-
-  void run(int64_t thread, int64_t threads) {
-    const int64_t share = count / threads, rest = count % threads;
-    const int64_t begin = thread * share + std::min(thread, rest);
-    const int64_t end = begin + share + (thread < rest ? 1 : 0);
-    if (begin == end) return;
-    try {
-      body(context, begin, end);
-    } catch (...) {
-      // An exception must not leave the thread it was thrown on; the first one is thrown again by the caller.
-      if (!failed.exchange(true)) error = std::current_exception();
+/// One call, shared by the threads that run it: a share of pieces for each of them. CPUs of a shared machine are not equally fast, so a
+/// thread that is done with its share helps with the others'.
+class Region {
+ public:
+  Region(int64_t count, void (*body)(void*, Ranges&), void* context, int threads, int64_t most_pieces)
+      : count_(count), body_(body), context_(context), share_count_(std::min(threads, most_shares)) {
+    pieces_ = std::min<int64_t>(most_pieces, int64_t{pieces_of_share} * share_count_);
+    for (int i = 0; i < share_count_; ++i) {
+      shares_[i].next = part(pieces_, share_count_, i);
+      shares_[i].end = part(pieces_, share_count_, i + 1);
     }
   }
+  void run(int thread) {
+    Ranges ranges(this, thread);
+    try {
+      body_(context_, ranges);
+    } catch (...) {
+      // An exception must not leave the thread it was thrown on; the first one is thrown again by the caller.
+      if (!failed_.exchange(true)) error_ = std::current_exception();
+    }
+  }
+  bool next(Ranges& taker, int64_t& begin, int64_t& end) {
+    for (; taker.passed_ < share_count_; ++taker.passed_) {
+      Share& share = shares_[(taker.thread_ + taker.passed_) % share_count_];
+      const int64_t piece = std::atomic_ref(share.next).fetch_add(1, std::memory_order_relaxed);
+      if (piece >= share.end) continue;
+      begin = part(count_, pieces_, piece);
+      end = part(count_, pieces_, piece + 1);
+      return true;
+    }
+    return false;
+  }
+  /// What was thrown first, or null.
+  const std::exception_ptr& error() const { return error_; }
+
+ private:
+  static constexpr int most_shares = 64, pieces_of_share = 8;
+  struct alignas(64) Share {  // of pieces: the next one that nobody has taken, and where they end
+    int64_t next, end;
+  };
+
+  /// Where part `i` of `parts` nearly equal ones of `count` begins.
+  static int64_t part(int64_t count, int64_t parts, int64_t i) { return count / parts * i + std::min(i, count % parts); }
+
+  int64_t count_;
+  void (*body_)(void*, Ranges&);
+  void* context_;
+  int share_count_;
+  int64_t pieces_;
+  Share shares_[most_shares];  // as many as are used are filled
+  std::atomic<bool> failed_{false};
+  std::exception_ptr error_;
 };
+
+bool Ranges::next_of_region(int64_t& begin, int64_t& end) { return region_->next(*this, begin, end); }
+
+namespace {
 
 // The team of threads is one for the process; whoever does not get it runs serially.
 std::mutex& team() {
@@ -60,9 +93,9 @@ thread_local bool in_region = false;
 bool is_nested() { return in_region; }
 
 void run_region(Region& region, int threads) {
-  const auto work = [&region, threads](int thread) {
+  const auto work = [&region](int thread) {
     in_region = true;
-    region.run(thread, threads);
+    region.run(thread);
     in_region = false;
   };
   std::vector<std::thread> workers;
@@ -76,7 +109,7 @@ void run_region(Region& region, int threads) {
 bool is_nested() { return omp_in_parallel() != 0; }
 
 void run_region(Region& region, int threads) {
-  const auto body = [](void* data) { static_cast<Region*>(data)->run(omp_get_thread_num(), omp_get_num_threads()); };
+  const auto body = [](void* data) { static_cast<Region*>(data)->run(omp_get_thread_num()); };
   GOMP_parallel(body, &region, static_cast<unsigned>(threads), 0);
 }
 
@@ -84,22 +117,19 @@ void run_region(Region& region, int threads) {
 
 }  // namespace
 
-void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t), void* context) {
+void parallel_ranges(int64_t count, int64_t grain, void (*body)(void*, Ranges&), void* context) {
   if (count <= 0) return;
   const int64_t wanted = grain > 1 ? count / grain : count;
   const int threads = static_cast<int>(std::min<int64_t>(num_threads(), wanted));
-  if (threads <= 1 || is_nested()) {
-    body(context, 0, count);
+  std::unique_lock lock(team(), std::defer_lock);
+  if (threads <= 1 || is_nested() || !lock.try_lock()) {
+    Ranges all(count);
+    body(context, all);
     return;
   }
-  const std::unique_lock lock(team(), std::try_to_lock);
-  if (!lock.owns_lock()) {
-    body(context, 0, count);
-    return;
-  }
-  Region region{count, body, context, {}, {}};
+  Region region(count, body, context, threads, wanted);
   run_region(region, threads);
-  if (region.error) std::rethrow_exception(region.error);
+  if (region.error()) std::rethrow_exception(region.error());
 }
 
 }  // namespace fulgurite

@@ -4,15 +4,45 @@
 
 namespace fulgurite {
 
-/// Calls body(context, begin, end) over [0, count) cut into ranges, on up to num_threads() threads; serially when count is below
-/// `grain` or another thread has the team. Ranges may differ with the number of threads: work whose result depends on how it is
-/// cut must be cut into fixed blocks by the caller, one index a block.
-void parallel_for(int64_t count, int64_t grain, void (*body)(void* context, int64_t begin, int64_t end), void* context);
+/// What one thread gets of [0, count): ranges, one after another, at last those of slower threads.
+class Ranges {
+ public:
+  explicit Ranges(int64_t count) : count_(count) {}  // all of it, at once
+  Ranges(class Region* region, int thread) : region_(region), thread_(thread) {}
+  /// False when nothing is left.
+  bool next(int64_t& begin, int64_t& end) {
+    if (region_ != nullptr) return next_of_region(begin, end);
+    begin = 0;
+    end = count_;
+    count_ = 0;
+    return end > 0;
+  }
 
+ private:
+  friend class Region;
+  bool next_of_region(int64_t& begin, int64_t& end);
+  int64_t count_ = 0;
+  class Region* region_ = nullptr;
+  int thread_ = 0, passed_ = 0;  // passed_: shares that nothing is left of
+};
+
+/// Calls body(context, ranges) on up to num_threads() threads, once on each, which together get [0, count) cut into ranges of `grain` and more; on
+/// this thread alone when there are fewer than two of them or another thread has the team. Ranges differ with the number of threads, and who
+/// gets them from run to run: work whose result depends on how it is cut must be cut into fixed blocks by the caller, one index a block.
+void parallel_ranges(int64_t count, int64_t grain, void (*body)(void* context, Ranges&), void* context);
+
+/// For a body that has memory of its own, from range to range.
+template <class Body>
+void parallel_ranges(int64_t count, int64_t grain, Body&& body) {
+  parallel_ranges(count, grain, [](void* c, Ranges& ranges) { (*static_cast<std::remove_reference_t<Body>*>(c))(ranges); },
+                  const_cast<void*>(static_cast<const void*>(&body)));
+}
+/// Calls body(begin, end) for each of the ranges.
 template <class Body>
 void parallel_for(int64_t count, int64_t grain, Body&& body) {
-  parallel_for(count, grain, [](void* c, int64_t b, int64_t e) { (*static_cast<std::remove_reference_t<Body>*>(c))(b, e); },
-               const_cast<void*>(static_cast<const void*>(&body)));
+  parallel_ranges(count, grain, [&body](Ranges& ranges) {
+    for (int64_t begin, end; ranges.next(begin, end);) body(begin, end);
+  });
 }
 
 }  // namespace fulgurite

@@ -1,6 +1,7 @@
 #include "runtime/parallel_for.h"
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #include <fulgurite/error.h>
@@ -34,6 +35,37 @@ TEST("every index is visited once, with any number of threads") {
       expect(once);
     }
   }
+}
+
+TEST("a thread that is done takes what a slower one has left") {
+  const Threads scope(2);
+  std::atomic<int> others{0};
+  bool all_were_taken = false;
+  parallel_for(16, 1, [&](int64_t begin, int64_t end) {
+    if (begin > 0) {
+      others += static_cast<int>(end - begin);
+      return;
+    }
+    for (int tries = 0; others < 15 && tries < 10000; ++tries) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    all_were_taken = others == 15;
+  });
+  expect(all_were_taken, "the first range's thread had others to itself");
+}
+
+TEST("a body that has memory of its own is called once on each thread, for ranges of the grain and more") {
+  const Threads scope(3);
+  std::atomic<int> calls{0};
+  std::atomic<int64_t> visited{0}, shortest{1000};
+  parallel_ranges(1000, 30, [&](Ranges& ranges) {
+    ++calls;
+    for (int64_t begin, end; ranges.next(begin, end);) {
+      visited += end - begin;
+      if (end - begin < shortest) shortest = end - begin;
+    }
+  });
+  expect_equal(calls.load(), 3);
+  expect_equal(visited.load(), int64_t{1000});
+  expect(shortest >= 30, "a range is shorter than the grain");
 }
 
 TEST("little work is one serial call") {

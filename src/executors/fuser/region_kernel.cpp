@@ -67,14 +67,11 @@ class RegionKernel::Call {
     const bool divides_rows = is_divisible && rows_ < few_rows && launch_.columns >= 2 * block_columns;
     const int64_t in_row = divides_rows ? (launch_.columns + block_columns - 1) / block_columns : 1;
     const int64_t work = divides_rows ? block_columns : std::max<int64_t>(launch_.columns, 1);
-    parallel_for(rows_ * in_row, std::max<int64_t>(1, worth_a_thread / work), [&](int64_t begin, int64_t end) {
+    parallel_ranges(rows_ * in_row, std::max<int64_t>(1, worth_a_thread / work), [&](Ranges& ranges) {
       const ScratchMemory kept(kept_bytes());
-      if (in_row == 1) return call(begin, end, 0, launch_.columns, kept, operands_);
-      while (begin < end) {
-        const int64_t row = begin / in_row, first = begin % in_row, count = std::min(in_row - first, end - begin);
-        const int64_t at = first * block_columns;
-        call(row, row + 1, at, std::min(count * block_columns, launch_.columns - at), kept, operands_);
-        begin += count;
+      for (int64_t begin, end; ranges.next(begin, end);) {
+        if (in_row == 1) call(begin, end, 0, launch_.columns, kept, operands_);
+        else call_on_parts(begin, end, in_row, kept);
       }
     });
   }
@@ -191,6 +188,14 @@ class RegionKernel::Call {
 
   int64_t kept_bytes() const { return kernel_.kept_rows_ * launch_.kept_stride; }
 
+  /// The rows are cut into `in_row` parts each, which are numbered through.
+  void call_on_parts(int64_t begin, int64_t end, int64_t in_row, const ScratchMemory& kept) {
+    while (begin < end) {
+      const int64_t row = begin / in_row, first = begin % in_row, count = std::min(in_row - first, end - begin), at = first * block_columns;
+      call(row, row + 1, at, std::min(count * block_columns, launch_.columns - at), kept, operands_);
+      begin += count;
+    }
+  }
   void call(int64_t first, int64_t last, int64_t column, int64_t columns, const ScratchMemory& kept, const Operand* operands) const {
     Launch launch = launch_;
     launch.columns = columns;
@@ -217,18 +222,19 @@ class RegionKernel::Call {
       if (places_[k]->is_column_sum) bytes += rounded(columns_ * places_[k]->lane_bytes);
     }
     const ScratchMemory sums(blocks * std::max<int64_t>(bytes, 64));
-    parallel_for(blocks, std::max<int64_t>(1, worth_a_thread / std::max<int64_t>(per_block * columns_, 1)), [&](int64_t begin, int64_t end) {
+    parallel_ranges(blocks, std::max<int64_t>(1, worth_a_thread / std::max<int64_t>(per_block * columns_, 1)), [&](Ranges& ranges) {
       const ScratchMemory kept(kept_bytes());
       Operand operands[most_operands];
-      for (int64_t block = begin; block < end; ++block) {
-        char* const own = sums.data() + block * bytes;
-        std::memset(own, 0, static_cast<size_t>(bytes));
-        for (size_t k = 0; k < count_; ++k) {
-          operands[k] = operands_[k];
-          if (places_[k]->is_column_sum) operands[k] = {own + offsets[k], {}};
+      for (int64_t begin, end; ranges.next(begin, end);)
+        for (int64_t block = begin; block < end; ++block) {
+          char* const own = sums.data() + block * bytes;
+          std::memset(own, 0, static_cast<size_t>(bytes));
+          for (size_t k = 0; k < count_; ++k) {
+            operands[k] = operands_[k];
+            if (places_[k]->is_column_sum) operands[k] = {own + offsets[k], {}};
+          }
+          if (rows_ > 0) call(block * per_block, std::min(rows_, (block + 1) * per_block), 0, columns_, kept, operands);
         }
-        if (rows_ > 0) call(block * per_block, std::min(rows_, (block + 1) * per_block), 0, columns_, kept, operands);
-      }
     });
     for (size_t k = kernel_.inputs_.size(); k < count_; ++k)
       if (places_[k]->is_column_sum) finish(k, sums.data() + offsets[k], bytes, blocks);

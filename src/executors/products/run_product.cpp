@@ -13,6 +13,7 @@ using kernels::ProductLaunch;
 
 constexpr int64_t step_bytes = 4;        // of a row that is packed
 constexpr int64_t block_columns = 384;   // what a block's unrounded sums may take of the second cache
+constexpr int64_t few_blocks = 6;        // are enough for several threads
 constexpr int64_t most_kept_rows = 4032; // whose sums are kept from one part of the depth to the next: whole blocks of any kind
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -21,9 +22,8 @@ int64_t up_to(int64_t a, int64_t unit) { return divide_up(a, unit) * unit; }
 // Left rows of a block: enough for what a panel costs to bring in, few enough that several threads have blocks, an even number of them and nearly
 // equal ones; whole tiles. A function of the sizes.
 int64_t rows_of_block(int64_t rows, int64_t column_blocks, const kernels::ProductTiles& tiles) {
-  constexpr int64_t wanted_blocks = 6;
   const int64_t most = divide_up(rows, tiles.block_rows / 4), unit = column_blocks % 2 == 0 ? 1 : 2;
-  const int64_t below = up_to(std::max(divide_up(rows, tiles.block_rows), divide_up(wanted_blocks, column_blocks)), unit);
+  const int64_t below = up_to(std::max(divide_up(rows, tiles.block_rows), divide_up(few_blocks, column_blocks)), unit);
   return up_to(divide_up(rows, std::clamp<int64_t>(below, 1, most)), tiles.tile_rows);
 }
 
@@ -89,13 +89,15 @@ class Product {
       launch.right = operand(call_.right, form_.right, right_row, right_rows, depth);
       parallel_for(launch.slices * divide_up(right_rows, kernels::packed_rows), 1,
                    [&](int64_t begin, int64_t end) { kernels_.pack(launch, begin, end); });
-      parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
+      // Blocks beside one another are multiplied from the same packed left rows.
+      const int64_t together = blocks / launch.column_blocks >= few_blocks ? launch.column_blocks : 1;
+      parallel_ranges(blocks, together, [&](Ranges& ranges) {
         const ScratchMemory strips(up_to(launch.block_rows + tiles_.tile_rows, 16) * launch.slices * tiles_.slice_steps * step_bytes);
         const ScratchMemory sums(launch.sums_are_kept ? 0 : block_sums);
         ProductLaunch mine = launch;
         mine.left_strips = strips.data();
         if (!launch.sums_are_kept) mine.sums = sums.data();
-        kernels_.multiply(mine, begin, end);
+        for (int64_t begin, end; ranges.next(begin, end);) kernels_.multiply(mine, begin, end);
       });
     }
   }

@@ -150,22 +150,21 @@ void for_each_piece(const AttentionCall& call, Make&& make_worker) {
   const int64_t wanted = s.matrices >= 16 ? 1 : (16 + s.matrices - 1) / s.matrices;
   const int64_t rows = std::max<int64_t>(64, ((s.queries + wanted - 1) / wanted + 31) / 32 * 32);
   const int64_t pieces = (s.queries + rows - 1) / rows, count = s.matrices * pieces;
-  const auto body = [&](int64_t begin, int64_t end) {
+  parallel_ranges(count, call.work() < 200000 ? count + 1 : 1, [&](Ranges& ranges) {
     auto worker = make_worker();
-    for (int64_t i = begin; i < end; ++i)
-      worker.run(i / pieces, i % pieces * rows, std::min(s.queries, (i % pieces + 1) * rows));
-  };
-  parallel_for(count, call.work() < 200000 ? count + 1 : 1, body);
+    for (int64_t begin, end; ranges.next(begin, end);)
+      for (int64_t i = begin; i < end; ++i) worker.run(i / pieces, i % pieces * rows, std::min(s.queries, (i % pieces + 1) * rows));
+  });
 }
 /// Calls worker.run(matrix of keys) for all of them.
 template <class Make>
 void for_each_key_matrix(const AttentionCall& call, Make&& make_worker) {
   const int64_t count = call.sizes.matrices / call.sizes.group;
-  const auto body = [&](int64_t begin, int64_t end) {
+  parallel_ranges(count, call.work() < 100000 ? count + 1 : 1, [&](Ranges& ranges) {
     auto worker = make_worker();
-    for (int64_t i = begin; i < end; ++i) worker.run(i);
-  };
-  parallel_for(count, call.work() < 100000 ? count + 1 : 1, body);
+    for (int64_t begin, end; ranges.next(begin, end);)
+      for (int64_t i = begin; i < end; ++i) worker.run(i);
+  });
 }
 
 /// Whether the instructions on pairs of bf16 serve, where the CPU has them. They round probabilities and their cotangents to

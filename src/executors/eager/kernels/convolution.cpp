@@ -112,11 +112,12 @@ class Convolution {
     const int64_t tasks = groups_ * blocks.row_count * blocks.column_count;
     const double work = 2.0 * static_cast<double>(groups_ * rows_) * static_cast<double>(depth_) *
                         static_cast<double>(columns_ * samples_);
-    parallel_for(tasks, work < 4e5 ? tasks + 1 : 1, [&](int64_t begin, int64_t end) {
+    parallel_ranges(tasks, work < 4e5 ? tasks + 1 : 1, [&](Ranges& ranges) {
       const Scratch<T> windows(reads_directly_ ? 1 : blocks.depth * blocks.columns);
       const Scratch<T> sums(writes_directly_ ? 1 : blocks.rows * blocks.columns);
       const Scratch<ColumnRun> runs(blocks.columns);
-      for (int64_t task = begin; task < end; ++task) run_block(blocks, task, windows.data(), sums.data(), runs.data());
+      for (int64_t begin, end; ranges.next(begin, end);)
+        for (int64_t task = begin; task < end; ++task) run_block(blocks, task, windows.data(), sums.data(), runs.data());
     });
   }
 
