@@ -6,8 +6,12 @@
 #include "ops/symbols.h"
 #include "support/emulated_matrix_unit.h"
 
-#if defined(FULGURITE_EMULATED_ATTENTION)
-// The kernels for a matrix unit, compiled with instructions for the rest that more CPUs have.
+#if defined(FULGURITE_PAIR_ATTENTION)
+// The kernels for pairs of bf16 and for a matrix unit, compiled with instructions for the rest that more CPUs have.
+namespace fulgurite::kernels_emulated_pairs {
+void attention_kernel(Arguments, std::span<const Tensor> results);
+void attention_backward_kernel(Arguments, std::span<const Tensor> results);
+}  // namespace fulgurite::kernels_emulated_pairs
 namespace fulgurite::kernels_emulated_unit {
 void attention_kernel(Arguments, std::span<const Tensor> results);
 void attention_backward_kernel(Arguments, std::span<const Tensor> results);
@@ -42,32 +46,39 @@ Tensor logsumexp_of(const Operands& o, const Tensor& mask, bool is_causal, Float
   return sums;
 }
 
-#if defined(FULGURITE_EMULATED_ATTENTION)
-/// The results of the kernel for a matrix unit, emulated where there is none; none where the CPU lacks even the rest.
-std::optional<std::vector<Tensor>> run_on_matrix_unit(const Symbol& symbol, const std::vector<Argument>& arguments, std::span<const Tensor> like) {
-  if (!__builtin_cpu_supports("avx2")) return std::nullopt;
-  const EmulatedMatrixUnit unit;
-  std::vector<Tensor> results;
-  for (const Tensor& t : like) results.push_back((zeros(t.shape()) - 9.0).to(t.dtype()));
-  if (&symbol == &prims_scaled_dot_product_attention_symbol) kernels_emulated_unit::attention_kernel(arguments, results);
-  else kernels_emulated_unit::attention_backward_kernel(arguments, results);
-  return results;
-}
-bool takes_matrix_unit(const Operands& o) {
-  return o.query.dtype() == Dtype::bf16 && o.query.shape()[2].hint() >= 16 && o.key.shape()[2].hint() >= 16;
-}
-#endif
+using AttentionKernel = void (*)(Arguments, std::span<const Tensor> results);
+/// Kernels that multiply pairs of bf16, forward and backward.
+struct PairKernels {
+  AttentionKernel forward, backward;
 
-/// A kernel agrees with the decomposition in f64, and so does the one for a matrix unit, where it is one for these operands.
-void check([[maybe_unused]] const Operands& o, const Symbol& symbol, const std::vector<Argument>& arguments, double tolerance, SourceLocation at) {
-  expect_as_decomposed(symbol, arguments, tolerance, at);
-#if defined(FULGURITE_EMULATED_ATTENTION)
-  if (!takes_matrix_unit(o)) return;
-  const KernelAndDecomposition both = run_both(symbol, arguments);
-  const auto results = run_on_matrix_unit(symbol, arguments, both.kernel);
-  for (size_t i = 0; results && i < results->size(); ++i)
-    expect_near(elements((*results)[i]), elements(both.decomposition[i]), tolerance, at);
+  /// The unit is emulated where there is none.
+  std::vector<Tensor> run(const Symbol& symbol, const std::vector<Argument>& arguments, std::span<const Tensor> like) const {
+    const EmulatedMatrixUnit unit;
+    std::vector<Tensor> results;
+    for (const Tensor& t : like) results.push_back((zeros(t.shape()) - 9.0).to(t.dtype()));
+    (&symbol == &prims_scaled_dot_product_attention_symbol ? forward : backward)(arguments, results);
+    return results;
+  }
+};
+/// Those that serve these operands, on a CPU that has them or not: none where it lacks even AVX2.
+std::vector<PairKernels> pair_kernels([[maybe_unused]] const Operands& o) {
+#if defined(FULGURITE_PAIR_ATTENTION)
+  const bool are_pairs = o.query.dtype() == Dtype::bf16 && o.query.shape()[2].hint() >= 16 && o.key.shape()[2].hint() >= 16;
+  if (are_pairs && __builtin_cpu_supports("avx2"))
+    return {{kernels_emulated_pairs::attention_kernel, kernels_emulated_pairs::attention_backward_kernel},
+            {kernels_emulated_unit::attention_kernel, kernels_emulated_unit::attention_backward_kernel}};
 #endif
+  return {};
+}
+
+/// A symbol's kernel agrees with the decomposition in f64, and so do those of pairs.
+void check(const Operands& o, const Symbol& symbol, const std::vector<Argument>& arguments, double tolerance, SourceLocation at) {
+  expect_as_decomposed(symbol, arguments, tolerance, at);
+  for (const PairKernels& kernels : pair_kernels(o)) {
+    const KernelAndDecomposition both = run_both(symbol, arguments);
+    const std::vector<Tensor> results = kernels.run(symbol, arguments, both.kernel);
+    for (size_t i = 0; i < results.size(); ++i) expect_near(elements(results[i]), elements(both.decomposition[i]), tolerance, at);
+  }
 }
 
 /// Both directions agree with the decomposition in f64.
@@ -165,12 +176,11 @@ TEST("what is not a number spreads to the rows that see it") {
     const auto [out, sums] = prims::scaled_dot_product_attention(o.query, key, o.value, {}, true, 0.3);
     const std::vector<double> values = elements(sums);
     for (int64_t i = 0; i < 40; ++i) expect_equal(std::isnan(values[i]), i >= 20);
-#if defined(FULGURITE_EMULATED_ATTENTION)
-    if (!takes_matrix_unit(o)) continue;
-    const auto results = run_on_matrix_unit(prims_scaled_dot_product_attention_symbol, {o.query, key, o.value, Tensor(), true, Float(0.3)},
-                                            std::vector{out, sums});
-    for (int64_t i = 0; results && i < 40; ++i) expect_equal(std::isnan(elements((*results)[1])[i]), i >= 20);
-#endif
+    for (const PairKernels& kernels : pair_kernels(o)) {
+      const std::vector<Tensor> results = kernels.run(prims_scaled_dot_product_attention_symbol, {o.query, key, o.value, Tensor(), true, Float(0.3)},
+                                                      std::vector{out, sums});
+      for (int64_t i = 0; i < 40; ++i) expect_equal(std::isnan(elements(results[1])[static_cast<size_t>(i)]), i >= 20);
+    }
   }
 }
 
@@ -190,14 +200,12 @@ TEST("where one key has all the weight the scores get no cotangent, not even a r
           prims::scaled_dot_product_attention_backward(o.grad, o.query, o.key, o.value, sums, {}, true, 1.0);
       const Tensor first = narrow(dq, 1, 0, 1);  // the first query sees one key
       for (const double slope : elements(first)) expect_equal(slope, 0.0);
-#if defined(FULGURITE_EMULATED_ATTENTION)
-      if (!takes_matrix_unit(o)) continue;
-      const auto results = run_on_matrix_unit(prims_scaled_dot_product_attention_backward_symbol,
-                                              {o.grad, o.query, o.key, o.value, sums, Tensor(), true, Float(1.0)}, std::vector{dq, dk, dv});
-      if (!results) continue;
-      const Tensor of_unit = narrow((*results)[0], 1, 0, 1);
-      for (const double slope : elements(of_unit)) expect_equal(slope, 0.0);
-#endif
+      for (const PairKernels& kernels : pair_kernels(o)) {
+        const std::vector<Tensor> results =
+            kernels.run(prims_scaled_dot_product_attention_backward_symbol, {o.grad, o.query, o.key, o.value, sums, Tensor(), true, Float(1.0)},
+                        std::vector{dq, dk, dv});
+        for (const double slope : elements(narrow(results[0], 1, 0, 1))) expect_equal(slope, 0.0);
+      }
     }
   }
 }
@@ -239,21 +247,16 @@ TEST("attention does not depend on the number of threads") {
           prims::scaled_dot_product_attention_backward(o.grad, o.query, o.key, o.value, sums, {}, true, 0.2);
       return std::vector<Tensor>{out, sums, dq, dk, dv};
     });
-#if defined(FULGURITE_EMULATED_ATTENTION)
-    if (!takes_matrix_unit(o)) continue;
-    const Tensor given_sums = logsumexp_of(o, {}, true, 0.2);
-    expect_same_bits([&] {
-      const auto [out, sums] = prims::scaled_dot_product_attention(o.query, o.key, o.value, {}, true, 0.2);
-      std::vector<Tensor> all =
-          run_on_matrix_unit(prims_scaled_dot_product_attention_symbol, {o.query, o.key, o.value, Tensor(), true, Float(0.2)},
-                             std::vector{out, sums})
-              .value_or(std::vector<Tensor>());
-      const auto [dq, dk, dv] = prims::scaled_dot_product_attention_backward(o.grad, o.query, o.key, o.value, given_sums, {}, true, 0.2);
-      const auto slopes = run_on_matrix_unit(prims_scaled_dot_product_attention_backward_symbol,
-                                             {o.grad, o.query, o.key, o.value, given_sums, Tensor(), true, Float(0.2)}, std::vector{dq, dk, dv});
-      if (slopes) all.insert(all.end(), slopes->begin(), slopes->end());
-      return all;
-    });
-#endif
+    const auto [out, sums] = prims::scaled_dot_product_attention(o.query, o.key, o.value, {}, true, 0.2);
+    for (const PairKernels& kernels : pair_kernels(o))
+      expect_same_bits([&, like = std::vector{out, sums}, given = sums] {
+        std::vector<Tensor> all =
+            kernels.run(prims_scaled_dot_product_attention_symbol, {o.query, o.key, o.value, Tensor(), true, Float(0.2)}, like);
+        const auto [dq, dk, dv] = prims::scaled_dot_product_attention_backward(o.grad, o.query, o.key, o.value, given, {}, true, 0.2);
+        for (const Tensor& t : kernels.run(prims_scaled_dot_product_attention_backward_symbol,
+                                           {o.grad, o.query, o.key, o.value, given, Tensor(), true, Float(0.2)}, std::vector{dq, dk, dv}))
+          all.push_back(t);
+        return all;
+      });
   }
 }

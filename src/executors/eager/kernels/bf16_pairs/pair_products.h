@@ -7,7 +7,8 @@
 #include "executors/eager/kernels/tile.h"
 
 // Small products of bf16 whose factors are pairs along the summed dimension: by the instruction that multiplies two neighbours and adds
-// both to a sum in f32 (vdpbf16ps), with tile.h's tiles in registers, or by a matrix unit (AMX). Denormal numbers count as zeros.
+// both to a sum in f32 (vdpbf16ps), with tile.h's tiles in registers, or by a matrix unit (AMX). Denormal numbers count as zeros. For CPUs that
+// have neither this is slow, and there for tests.
 namespace fulgurite::FULGURITE_KERNELS {
 
 /// Two bf16, the first one in the lower half. Any two neighbours in memory are one, of any alignment.
@@ -25,16 +26,14 @@ FULGURITE_INLINE void store(Pair* to, const Ints& value) {
   FULGURITE_EACH_PART(*reinterpret_cast<Part*>(to + p * part_lanes) = value.part[p]);
 }
 constexpr int64_t up_to(int64_t count, int64_t unit) { return (count + unit - 1) / unit * unit; }
-/// Columns of a panel of the right factors.
-inline constexpr int64_t panel = 32;
 
 #if defined(FULGURITE_MATRIX_UNIT)
 
 inline constexpr bool is_matrix_unit = true;
 /// The unit is the thread's while this lives.
 using ProductRegisters = MatrixUnit;
-// Rows of sums that are computed at a time; rows, and pairs of the depth, that are read at a time.
-inline constexpr int64_t product_rows = 32, row_unit = 16, depth_unit = 16;
+// Columns of a panel of the right factors; rows of sums that are computed at a time; rows, and pairs of the depth, that are read at a time.
+inline constexpr int64_t panel = 32, product_rows = 32, row_unit = 16, depth_unit = 16;
 
 // For the unit alone: of any alignment.
 FULGURITE_INLINE const int* integers_at(const Pair* pairs) {
@@ -60,8 +59,7 @@ inline void multiply_pairs(int64_t rows, int64_t columns, int64_t depth, const P
 
 inline constexpr bool is_matrix_unit = false;
 struct ProductRegisters {};
-inline constexpr int64_t product_rows = tile_rows, row_unit = 1, depth_unit = 1;
-static_assert(panel == panel_columns<float>);
+inline constexpr int64_t panel = panel_columns<float>, product_rows = tile_rows, row_unit = 1, depth_unit = 1;
 
 template <>
 struct Wide<Pair> {
@@ -71,7 +69,13 @@ struct Wide<Pair> {
 /// sum + x.first * values.first + x.second * values.second, lane by lane.
 template <class T>
 [[gnu::always_inline]] inline FloatPart add_products(const FloatPart& sum, Pair x, const IntPart& values) {
+#if defined(__AVX512BF16__)
   return (FloatPart)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_epi32(static_cast<int>(x.bits)), (__m512bh)values);
+#else
+  const IntPart factors = IntPart{} + static_cast<int>(x.bits), upper_half = IntPart{} + static_cast<int>(0xffff0000U);
+  const FloatPart with_second = sum + (FloatPart)(factors & upper_half) * (FloatPart)(values & upper_half);
+  return with_second + (FloatPart)((UnsignedPart)factors << 16) * (FloatPart)((UnsignedPart)values << 16);
+#endif
 }
 
 /// `rows` rows of to = left · right, or of to + left · right.
