@@ -115,21 +115,25 @@ void run_region(Region& region, int threads) {
 
 #endif
 
+// Apart, so that calls that run serially make no room for a region.
+[[gnu::noinline]] void run_on_team(int64_t count, int threads, int64_t most_pieces, void (*body)(void*, Ranges&), void* context) {
+  Region region(count, body, context, threads, most_pieces);
+  run_region(region, threads);
+  if (region.error()) std::rethrow_exception(region.error());
+}
+
 }  // namespace
 
 void parallel_ranges(int64_t count, int64_t grain, void (*body)(void*, Ranges&), void* context) {
   if (count <= 0) return;
   const int64_t wanted = grain > 1 ? count / grain : count;
   const int threads = static_cast<int>(std::min<int64_t>(num_threads(), wanted));
-  std::unique_lock lock(team(), std::defer_lock);
-  if (threads <= 1 || is_nested() || !lock.try_lock()) {
-    Ranges all(count);
-    body(context, all);
-    return;
+  if (threads > 1 && !is_nested()) {
+    const std::unique_lock lock(team(), std::try_to_lock);
+    if (lock.owns_lock()) return run_on_team(count, threads, wanted, body, context);
   }
-  Region region(count, body, context, threads, wanted);
-  run_region(region, threads);
-  if (region.error()) std::rethrow_exception(region.error());
+  Ranges all(count);
+  body(context, all);
 }
 
 }  // namespace fulgurite
