@@ -12,7 +12,7 @@ namespace fulgurite::FULGURITE_KERNELS {
 /// Two tiles of sixteen rows for every sixteen steps: rows of steps, the second sixteen of them below, or steps of rows, beside.
 struct TwoTiles {
   const int *first, *second;
-  long row_bytes, next;  // from one row to the next, and, in steps, from sixteen steps to the following ones
+  long row_bytes, next;  // bytes from one row to the next, and ints from sixteen steps to the following ones
 };
 
 #if defined(FULGURITE_MATRIX_UNIT)
