@@ -150,29 +150,30 @@ void fold_kernel(Arguments arguments, std::span<const Tensor> results) {
   visit_floating(result.impl()->dtype, [&]<class Element>() {
     using T = Compute<Element>;
     const Element* const from = data_of<Element>(columns);
-    parallel_for(planes, grain_of(in_plane), [&](int64_t begin, int64_t end) {
+    parallel_ranges(planes, grain_of(in_plane), [&](Ranges& ranges) {
       const Scratch<T> sums(height * width);
-      for (int64_t plane = begin; plane < end; ++plane) {
-        std::fill_n(sums.data(), height * width, T(0));
-        for (int64_t k = 0; k < kernel[0] * kernel[1]; ++k) {
-          const int64_t down = k / kernel[1] * dilation[0] - padding[0], across = k % kernel[1] * dilation[1] - padding[1];
-          // The windows whose element k lies within the image.
-          const int64_t first = across < 0 ? (-across + stride[1] - 1) / stride[1] : 0;
-          const int64_t last = std::min(counts[1], (width - across + stride[1] - 1) / stride[1]);
-          for (int64_t i = 0; i < counts[0]; ++i) {
-            const int64_t y = down + i * stride[0];
-            if (y < 0 || y >= height) continue;
-            const Element* const row = from + plane * in_plane + k * windows + i * counts[1];
-            T* const to = sums.data() + y * width + across;
-            if (stride[1] == 1)
-              for (int64_t j = first; j < last; ++j) to[j] += widen(row[j]);
-            else
-              for (int64_t j = first; j < last; ++j) to[j * stride[1]] += widen(row[j]);
+      for (int64_t begin, end; ranges.next(begin, end);)
+        for (int64_t plane = begin; plane < end; ++plane) {
+          std::fill_n(sums.data(), height * width, T(0));
+          for (int64_t k = 0; k < kernel[0] * kernel[1]; ++k) {
+            const int64_t down = k / kernel[1] * dilation[0] - padding[0], across = k % kernel[1] * dilation[1] - padding[1];
+            // The windows whose element k lies within the image.
+            const int64_t first = across < 0 ? (-across + stride[1] - 1) / stride[1] : 0;
+            const int64_t last = std::min(counts[1], (width - across + stride[1] - 1) / stride[1]);
+            for (int64_t i = 0; i < counts[0]; ++i) {
+              const int64_t y = down + i * stride[0];
+              if (y < 0 || y >= height) continue;
+              const Element* const row = from + plane * in_plane + k * windows + i * counts[1];
+              T* const to = sums.data() + y * width + across;
+              if (stride[1] == 1)
+                for (int64_t j = first; j < last; ++j) to[j] += widen(row[j]);
+              else
+                for (int64_t j = first; j < last; ++j) to[j * stride[1]] += widen(row[j]);
+            }
           }
+          Element* const out = data_of<Element>(result) + plane * height * width;
+          for (int64_t i = 0; i < height * width; ++i) out[i] = narrow<Element>(sums[i]);
         }
-        Element* const out = data_of<Element>(result) + plane * height * width;
-        for (int64_t i = 0; i < height * width; ++i) out[i] = narrow<Element>(sums[i]);
-      }
     });
   });
 }

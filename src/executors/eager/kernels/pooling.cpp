@@ -198,23 +198,24 @@ void spread(const Planes& planes, const Divisor& divisor, const Tensor& given, c
     using T = Compute<Element>;
     const int64_t size = planes.input_plane(), height = planes.input(1), width = planes.input(2);
     const int64_t rows = planes.result(0) * planes.result(1);
-    parallel_for(planes.count(), grain_of(2 * size + 4 * planes.result_plane()), [&](int64_t begin, int64_t end) {
+    parallel_ranges(planes.count(), grain_of(2 * size + 4 * planes.result_plane()), [&](Ranges& ranges) {
       const Scratch<T> sums(size);
-      for (int64_t plane = begin; plane < end; ++plane) {
-        std::fill_n(sums.data(), size, T(0));
-        planes.visit_rows(plane * rows, (plane + 1) * rows,
-                          [&](int64_t, const Window& z, const Window& y, const Window& x, int64_t number) {
-                            if (is_empty(z, y, x)) return;
-                            const T share = widen(data_of<Element>(grad)[number]) / static_cast<T>(divisor.of(z, y, x));
-                            for (int64_t i = z.begin; i < z.end; ++i)
-                              for (int64_t j = y.begin; j < y.end; ++j) {
-                                T* const row = sums.data() + (i * height + j) * width;
-                                for (int64_t k = x.begin; k < x.end; ++k) row[k] += share;
-                              }
-                          });
-        Element* const to = data_of<Element>(result) + plane * size;
-        for (int64_t i = 0; i < size; ++i) to[i] = narrow<Element>(sums[i]);
-      }
+      for (int64_t begin, end; ranges.next(begin, end);)
+        for (int64_t plane = begin; plane < end; ++plane) {
+          std::fill_n(sums.data(), size, T(0));
+          planes.visit_rows(plane * rows, (plane + 1) * rows,
+                            [&](int64_t, const Window& z, const Window& y, const Window& x, int64_t number) {
+                              if (is_empty(z, y, x)) return;
+                              const T share = widen(data_of<Element>(grad)[number]) / static_cast<T>(divisor.of(z, y, x));
+                              for (int64_t i = z.begin; i < z.end; ++i)
+                                for (int64_t j = y.begin; j < y.end; ++j) {
+                                  T* const row = sums.data() + (i * height + j) * width;
+                                  for (int64_t k = x.begin; k < x.end; ++k) row[k] += share;
+                                }
+                            });
+          Element* const to = data_of<Element>(result) + plane * size;
+          for (int64_t i = 0; i < size; ++i) to[i] = narrow<Element>(sums[i]);
+        }
     });
   });
 }

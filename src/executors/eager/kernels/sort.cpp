@@ -74,17 +74,18 @@ void sort_kernel(Arguments arguments, std::span<const Tensor> results) {
       sizes_of(input).size() == 1 && !descending && is_integer(input.impl()->dtype) && count >= 32768;
   const bool stable = arguments[3].boolean() || sorts_digits;
   visit_items(input.impl()->dtype, count, [&]<class Element, class Item>() {
-    parallel_for(lines.number(), grain_of(count, 2048), [&](int64_t begin, int64_t end) {
+    parallel_ranges(lines.number(), grain_of(count, 2048), [&](Ranges& ranges) {
       const Scratch<Item> items(count), spare(count);
-      visit_rows<Element>(lines, arguments, results, descending, begin, end,
-                          [&](ElementRow<Element> row, const auto& out) {
-                            if (row.shorten(count)) {
-                              sort_row(row, count, stable, reinterpret_cast<ShortItem*>(items.data()),
-                                       reinterpret_cast<ShortItem*>(spare.data()), out);
-                            } else {
-                              sort_row(row, count, stable, items.data(), spare.data(), out);
-                            }
-                          });
+      for (int64_t begin, end; ranges.next(begin, end);)
+        visit_rows<Element>(lines, arguments, results, descending, begin, end,
+                            [&](ElementRow<Element> row, const auto& out) {
+                              if (row.shorten(count)) {
+                                sort_row(row, count, stable, reinterpret_cast<ShortItem*>(items.data()),
+                                         reinterpret_cast<ShortItem*>(spare.data()), out);
+                              } else {
+                                sort_row(row, count, stable, items.data(), spare.data(), out);
+                              }
+                            });
     });
   });
 }
