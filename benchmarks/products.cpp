@@ -73,13 +73,15 @@ void measure(const Case& c, Dtype dtype, int rounds) {
   gemm_call.c = expected.impl()->data();
   gemm_call.c_row = c.n;
 
-  const codegen::ProductForm forms[] = {{dtype, dtype, dtype, dtype, {}}, {dtype, Dtype::f32, dtype, dtype, {}}};
+  const codegen::ProductEpilogue stored = codegen::plain_epilogue(dtype);
+  const codegen::ProductForm forms[] = {{dtype, dtype, dtype, stored}, {dtype, Dtype::f32, dtype, stored}};
   const std::vector<codegen::ProductKernels> kernels = codegen::compile_products(forms);
   if (kernels.empty()) return;
   products::ProductCall call;
   call.depth = c.k;
   call.left = is_left_transposed ? products::DepthMatrix{data_of(left), c.m, 1, c.m} : products::DepthMatrix{data_of(left), c.m, c.k, 1};
-  call.result = {result.impl()->data(), c.n};
+  const products::ColumnMatrix stored_at{result.impl()->data(), c.n};
+  call.matrices = {&stored_at, 1};
   const auto run = [&](int form) {
     const void* const data = data_of(form == 0 ? right : weight);
     call.right = is_right_transposed ? products::DepthMatrix{data, c.n, c.k, 1} : products::DepthMatrix{data, c.n, 1, c.n};

@@ -52,11 +52,18 @@ class Kernel {
 struct ProductTiles {
   int tile_rows = 0, panel_rows = 0, step_depth = 0, slice_steps = 0, several_steps = 0, block_rows = 0, packed_numbers = 0;
 };
-/// A product of matrices: left [rows..., depth], right [columns, depth] or, where it is no linear, [depth, columns], and a bias.
+/// What a product's kernel reads where its sums are complete: a tensor of the result's sizes, or a row for all of it.
+struct ProductOperand {
+  Dtype dtype = Dtype::f32;
+  bool is_row = false;
+};
+/// A product of matrices: left [rows..., depth], right [columns, depth] or, where it is no linear, [depth, columns], what is read beside its sums, and
+/// its results [rows..., columns].
 struct ProductLayout {
-  Dtype left = Dtype::bf16, right = Dtype::bf16, result = Dtype::bf16;
+  Dtype left = Dtype::bf16, right = Dtype::bf16;
   Dtype number = Dtype::bf16;  // what operands are rounded to before they are multiplied
-  std::optional<Dtype> bias = {};
+  std::vector<Dtype> results = {Dtype::bf16};
+  std::vector<ProductOperand> operands = {};
   bool is_linear = false;
   ProductTiles tiles = {};
 };
@@ -71,7 +78,7 @@ class Product {
  private:
   Product(void (*pack)(), void (*multiply)(), const ProductLayout&);
   std::shared_ptr<const void> made_;
-  size_t inputs_ = 0;
+  size_t inputs_ = 0, results_ = 0;
 };
 
 /// What a function of a trace returns, as a list.

@@ -2,6 +2,7 @@
 
 #include "codegen/kernel.h"
 #include "codegen/kernel_header.h"
+#include "codegen/value_text.h"
 #include "ir/print_common.h"
 #include "support/text.h"
 
@@ -11,19 +12,10 @@ namespace {
 
 using Kind = KernelValue::Kind;
 
-std::string_view lanes_text(Lanes lanes) {
-  static constexpr std::string_view names[] = {"Floats", "Doubles", "Ints", "Longs", "Ints"};
-  return names[static_cast<int>(lanes)];
-}
 // What a kept row is made of.
 std::string_view lane_text(Lanes lanes) {
   static constexpr std::string_view names[] = {"float", "double", "int", "long long", "int"};
   return names[static_cast<int>(lanes)];
-}
-std::string_view element_text(Dtype dtype) {
-  static constexpr std::string_view names[dtype_count] = {"double", "float", "BFloat16", "Float16", "long long",
-                                                          "int", "short", "signed char", "unsigned char", "Boolean"};
-  return names[static_cast<int>(dtype)];
 }
 
 class KernelPrinter {
@@ -98,17 +90,7 @@ class KernelPrinter {
   }
 
   std::string expression(const KernelValue& v) const {
-    std::string out;
-    for (size_t at = 0; at < v.expression.size(); ++at) {
-      if (v.expression[at] != '{') {
-        out += v.expression[at];
-        continue;
-      }
-      const size_t end = v.expression.find('}', at);
-      out += name(v.operands[static_cast<size_t>(std::stoi(v.expression.substr(at + 1, end - at - 1)))]);
-      at = end;
-    }
-    return out;
+    return expression_text(v, [this](int operand) -> const std::string& { return name(operand); });
   }
 
   void define(int i, std::string_view is) { line("const ", lanes_text(value(i).lanes), " ", name(i), " = ", is, ";"); }

@@ -1,15 +1,17 @@
 #include "codegen/product_kernel.h"
 
+#include <algorithm>
+
 #include "codegen/compile_kernels.h"
+#include "codegen/kernel_header.h"
 #include "codegen/library_products/library_product.h"
 #include "codegen/matrix_unit.h"
+#include "codegen/value_text.h"
 #include "support/text.h"
 
 namespace fulgurite::codegen {
 
 namespace {
-
-std::string_view element_text(Dtype dtype) { return dtype == Dtype::bf16 ? "BFloat16" : dtype == Dtype::f16 ? "Float16" : "float"; }
 
 KernelSource source_of(std::string name, std::string body) {
   KernelSource source;
@@ -17,6 +19,7 @@ KernelSource source_of(std::string name, std::string body) {
   source.plain_text = source.text;  // the name says what it is
   source.name = std::move(name);
   source.is_product = true;
+  source.has_angles = uses_angles(source.text);
   return source;
 }
 
@@ -27,14 +30,18 @@ KernelSource packing_source(const ProductForm& form) {
                    text::cat("  pack_right<", element_text(form.right), ", ", element_text(form.number), ">(launch, first, last);\n"));
 }
 
-KernelSource multiplying_source(const ProductForm& form) {
-  const std::string name = text::cat("multiply_", form.left, as_number(form.left, form), form.bias ? text::cat("_add_", *form.bias) : "", "_to_", form.result);
+// `other` of its name: another function of a trace has it already.
+KernelSource multiplying_source(const ProductForm& form, int other) {
+  const ProductEpilogue& epilogue = form.epilogue;
+  const bool is_uniform = std::ranges::all_of(epilogue.results, [&](Dtype dtype) { return dtype == epilogue.results[0]; });
+  const std::string results = is_uniform && epilogue.results.size() > 1 ? text::cat(epilogue.results.size(), "_", epilogue.results[0])
+                                                                        : text::join(epilogue.results, [](Dtype dtype) { return name(dtype); }, "_");
+  const std::string function = text::cat("multiply_", form.left, as_number(form.left, form), epilogue.name.empty() ? "" : "_", epilogue.name, "_to_", results,
+                                     other == 0 ? std::string() : text::cat("_", other + 1));
   std::string body = text::cat("  multiply_blocks<", element_text(form.left), ", ", element_text(form.number),
                                ">(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {\n");
-  if (form.bias) body += text::cat("    const Floats bias = load(at.of<const ", element_text(*form.bias), ">(launch, 1), at);\n");
-  body += text::cat("    store(at.of<", element_text(form.result), ">(launch, 0), at, sums", form.bias ? " + bias" : "",
-                    ");\n  });\n");
-  return source_of(name, body);
+  for (const std::string& statement : epilogue.statements) body += text::cat("    ", statement, "\n");
+  return source_of(function, body + "  });\n");
 }
 
 // As codegen/vector_product_units.h chooses them.
@@ -45,14 +52,16 @@ kernels::ProductTiles tiles_of(const ProductForm& form, Instructions instruction
 }
 
 // The library's, where it has been compiled for these instructions.
-LibraryFunction library_function([[maybe_unused]] const std::string& name, [[maybe_unused]] const ProductForm& form,
-                                 [[maybe_unused]] Instructions instructions) {
+LibraryFunction library_function([[maybe_unused]] const std::string& name, [[maybe_unused]] const std::vector<std::string>& statements,
+                                 [[maybe_unused]] const ProductForm& form, [[maybe_unused]] Instructions instructions) {
 #if defined(FULGURITE_LIBRARY_PRODUCTS)
+  const std::string text = text::join(statements, [](const std::string& statement) { return statement; }, " ");
+  const auto find = [&](auto library_product) { return library_product(name.c_str(), text.c_str()); };
   const bool has_pairs = form.number == Dtype::bf16 && instructions.set == InstructionSet::avx512_bf16;
-  if (form.number == Dtype::bf16 && instructions.has_matrix_unit) return has_pairs ? products_matrix_unit::library_product(name.c_str()) : nullptr;
-  if (has_pairs) return products_avx512_bf16::library_product(name.c_str());
-  if (instructions.set >= InstructionSet::avx512) return products_avx512::library_product(name.c_str());
-  if (instructions.set == InstructionSet::avx2) return products_avx2::library_product(name.c_str());
+  if (form.number == Dtype::bf16 && instructions.has_matrix_unit) return has_pairs ? find(products_matrix_unit::library_product) : nullptr;
+  if (has_pairs) return find(products_avx512_bf16::library_product);
+  if (instructions.set >= InstructionSet::avx512) return find(products_avx512::library_product);
+  if (instructions.set == InstructionSet::avx2) return find(products_avx2::library_product);
 #endif
   return nullptr;
 }
@@ -62,10 +71,18 @@ class ProductFunctions {
  public:
   ProductFunctions(Instructions instructions, bool generates_all) : instructions_(instructions), generates_all_(generates_all) {}
 
-  void add(KernelSource source, const ProductForm& form) {
-    functions_.push_back(generates_all_ ? nullptr : library_function(source.name, form, instructions_));
+  void add(KernelSource source, const std::vector<std::string>& statements, const ProductForm& form) {
+    functions_.push_back(generates_all_ ? nullptr : library_function(source.name, statements, form, instructions_));
     if (functions_.back() == nullptr) missing_.push_back(source);
     sources_.push_back(std::move(source));
+  }
+  /// The function that multiplies, under a name that no other function has: different epilogues may be of the same operators.
+  KernelSource with_own_name(const ProductForm& form) const {
+    for (int other = 0;; ++other) {
+      KernelSource source = multiplying_source(form, other);
+      const auto is_another = [&](const KernelSource& known) { return known.name == source.name && known.text != source.text; };
+      if (std::ranges::none_of(sources_, is_another)) return source;
+    }
   }
   /// False where the compiler fails.
   bool compile() {
@@ -110,8 +127,8 @@ Instructions product_instructions() {
 std::vector<ProductKernels> compile_products(std::span<const ProductForm> forms, Instructions instructions, bool generates_all) {
   ProductFunctions functions(instructions, generates_all);
   for (const ProductForm& form : forms) {
-    functions.add(packing_source(form), form);
-    functions.add(multiplying_source(form), form);
+    functions.add(packing_source(form), {}, form);
+    functions.add(functions.with_own_name(form), form.epilogue.statements, form);
   }
   if (!functions.compile()) return {};
   std::vector<ProductKernels> out;

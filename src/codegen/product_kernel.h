@@ -1,5 +1,4 @@
 #pragma once
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -7,21 +6,22 @@
 #include <fulgurite/dtype.h>
 
 #include "codegen/compile_kernels.h"
+#include "codegen/product_epilogue.h"
 #include "codegen/vector_launch.h"
 
 namespace fulgurite::codegen {
 
-/// What a product is, all but its sizes and strides. Numbers of one dtype are multiplied; operands, the bias and the result have that dtype or are
-/// of f32: then operands are rounded to it first. Dtypes are f32, bf16 and f16.
+/// What a product is, all but its sizes and strides. Numbers of one dtype are multiplied, f32, bf16 or f16; operands have it or are of f32: then they
+/// are rounded to it first.
 struct ProductForm {
-  Dtype left = Dtype::bf16, right = Dtype::bf16, result = Dtype::bf16;
+  Dtype left = Dtype::bf16, right = Dtype::bf16;
   Dtype number = Dtype::bf16;
-  std::optional<Dtype> bias;  // of a row that is added to each row of the result
+  ProductEpilogue epilogue = plain_epilogue(Dtype::bf16);
 
   friend bool operator==(const ProductForm&, const ProductForm&) = default;
 };
 
-/// A product, ready to run. Its matrices are the result and, if there is one, the bias.
+/// A product, ready to run.
 struct ProductKernels {
   kernels::ProductFunction pack = nullptr;      // panels of the right operand
   kernels::ProductFunction multiply = nullptr;  // blocks of the result

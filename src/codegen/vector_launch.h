@@ -55,6 +55,7 @@ struct ProductOperand {
 struct ProductMatrix {
   char* data;
   long row_bytes;  // 0: one row for all
+  long element_bytes;
 };
 struct ProductLaunch {
   ProductOperand left, right;
@@ -62,8 +63,8 @@ struct ProductLaunch {
   long block_rows, block_panels, column_blocks;   // left rows, panels, and how many of these blocks lie beside one another
   char *right_panels, *left_strips, *sums;        // memory, aligned to 64: of all panels; of a thread's strips and sums
   bool begins, ends, sums_are_kept;               // of a depth that is multiplied in several calls sums are kept, for all blocks
-  long result_bytes;                              // of an element
-  const ProductMatrix* matrices;                  // the result, then what is read beside it
+  int results, matrix_count;
+  const ProductMatrix* matrices;                  // the results, then what is read beside the sums
 };
 /// Packs panels, or computes blocks, from `first` to before `last`.
 using ProductFunction = void (*)(const ProductLaunch&, long first, long last);

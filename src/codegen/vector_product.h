@@ -145,11 +145,20 @@ FULGURITE_INLINE void finish_rows(const SumTile& tile, long first, long last, Fi
   }
 }
 
-/// Asks for the memory of a tile's results, so that it has come when they are written.
-FULGURITE_INLINE void fetch_result(const ProductLaunch& launch, const SumTile& tile, const ProductTiles& tiles) {
-  const char* at = launch.matrices[0].data + tile.row * launch.matrices[0].row_bytes + tile.column * launch.result_bytes;
-  for (int r = 0; r < tile.rows; ++r, at += launch.matrices[0].row_bytes)
-    for (long byte = 0; byte < tiles.panel_rows * launch.result_bytes; byte += 64) __builtin_prefetch(at + byte, 1);
+/// Asks for the memory of what is read and written where a tile's sums are, so that it has come by then.
+template <class Unit>
+FULGURITE_INLINE void fetch_matrices(const ProductLaunch& launch, const SumTile& tile) {
+  for (int m = 0; m < launch.matrix_count; ++m) {
+    const ProductMatrix& matrix = launch.matrices[m];
+    // A matrix unit's panel is a whole line of a result of two bytes, of which nothing old is read.
+    if (matrix.row_bytes == 0 || (Unit::is_matrix_unit && m < launch.results && matrix.element_bytes == 2)) continue;
+    const char* at = matrix.data + tile.row * matrix.row_bytes + tile.column * matrix.element_bytes;
+    for (int r = 0; r < tile.rows; ++r, at += matrix.row_bytes)
+      for (long byte = 0; byte < Unit::tiles.panel_rows * matrix.element_bytes; byte += 64) {
+        if (m < launch.results) __builtin_prefetch(at + byte, 1);
+        else __builtin_prefetch(at + byte);
+      }
+  }
 }
 
 /// Computes blocks of the result, numbered row by row of blocks, from `first` to before `last`: finish(sums, place) gets each sixteen
@@ -188,8 +197,7 @@ FULGURITE_INLINE void multiply_blocks(const ProductLaunch& launch, long first, l
           const int* const left = (const int*)launch.left_strips + (slice * strips * 16 + below * tiles.tile_rows) * tiles.slice_steps;
           const long r = row + below * tiles.tile_rows, column = panel * tiles.panel_rows, columns = launch.right.rows - column;
           const SumTile tile{sums, r, column, last_row - r < tiles.tile_rows ? last_row - r : tiles.tile_rows, columns};
-          // A matrix unit's panel is a whole line of a result of two bytes, of which nothing old is read.
-          if (ends && !(Unit::is_matrix_unit && launch.result_bytes == 2)) fetch_result(launch, tile, tiles);
+          if (ends) fetch_matrices<Unit>(launch, tile);
           if constexpr (Unit::is_matrix_unit) {
             const long times = (steps + 15) / 16 + 1, rows_a_time = (tiles.tile_rows + times - 1) / times;
             const TwoTiles left_tiles{left, left + 16 * tiles.slice_steps, tiles.slice_steps * 4, 16};

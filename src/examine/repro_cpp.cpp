@@ -112,13 +112,16 @@ std::string kernel_section(std::string_view kernel, bool is_product) {
 }
 
 std::string layout_text(const ProductLayout& layout) {
-  std::string bias;
-  if (layout.bias) bias = text::cat(", .bias = ", dtype_text(*layout.bias));
-  return text::cat("  const examine::ProductLayout layout = {.left = ", dtype_text(layout.left), ", .right = ", dtype_text(layout.right),
-                   ", .result = ", dtype_text(layout.result), ", .number = ", dtype_text(layout.number), bias, ", .is_linear = ", layout.is_linear ? "true" : "false", ", .tiles = {", layout.tiles.tile_rows, ", ",
-                   layout.tiles.panel_rows, ", ", layout.tiles.step_depth, ", ", layout.tiles.slice_steps, ", ", layout.tiles.several_steps, ", ",
-                   layout.tiles.block_rows, ", ",
-                   layout.tiles.packed_numbers, "}};\n");
+  const std::string results = text::join(layout.results, dtype_text);
+  const std::string operands = text::join(layout.operands, [](const ProductOperand& operand) {
+    return text::cat("{", dtype_text(operand.dtype), ", ", operand.is_row ? "true" : "false", "}");
+  });
+  const ProductTiles& tiles = layout.tiles;
+  return text::cat("  const examine::ProductLayout layout = {.left = ", dtype_text(layout.left), ", .right = ", dtype_text(layout.right), ", .number = ",
+                   dtype_text(layout.number), ", .results = {", results, "}", operands.empty() ? "" : ", .operands = {", operands,
+                   operands.empty() ? "" : "}", ", .is_linear = ", layout.is_linear ? "true" : "false", ", .tiles = {", tiles.tile_rows, ", ",
+                   tiles.panel_rows, ", ", tiles.step_depth, ", ", tiles.slice_steps, ", ", tiles.several_steps, ", ", tiles.block_rows, ", ",
+                   tiles.packed_numbers, "}};\n");
 }
 
 /// A fusion's kernel as the program has it.

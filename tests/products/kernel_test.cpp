@@ -9,6 +9,7 @@
 #include "executors/products/run_product.h"
 #include "fuser/fused.h"
 #include "support/emulated_matrix_unit.h"
+#include "support/record.h"
 #include "support/test.h"
 #include "tensor/tensor_impl.h"
 
@@ -19,6 +20,14 @@ using codegen::ProductForm;
 using codegen::ProductKernels;
 
 namespace {
+
+/// Products that store their sums, and a bias with them.
+struct PlainForm {
+  Dtype left, right, result, number;
+  std::optional<Dtype> bias;
+
+  operator ProductForm() const { return {left, right, number, codegen::plain_epilogue(result, bias)}; }
+};
 
 /// How a matrix of rows along the depth lies in memory.
 enum class Lies { along_depth, along_rows, apart };
@@ -42,14 +51,15 @@ std::vector<Instructions> all_instructions() {
   return {{all.set, false}, {all.set, true}};
 }
 
-Tensor product_of(const ProductForm& form, const Tensor& left, const Tensor& right, const Tensor& bias, Instructions instructions,
+Tensor product_of(const PlainForm& plain, const Tensor& left, const Tensor& right, const Tensor& bias, Instructions instructions,
                   bool generates_all = true) {
+  const ProductForm form = plain;
   const std::vector<ProductKernels> kernels = codegen::compile_products({&form, 1}, instructions, generates_all);
-  const Tensor result = (zeros({left.size(0), right.size(0)}) - 9.0).to(form.result);
+  const Tensor result = (zeros({left.size(0), right.size(0)}) - 9.0).to(plain.result);
   if (!expect(kernels.size() == 1)) return result;
-  products::ProductCall call{matrix_of(left), matrix_of(right), left.impl()->sizes[1], {}, {result.impl()->data(), right.impl()->sizes[0]}};
-  if (bias.defined()) call.bias = {bias.impl()->data(), 0};
-  products::run_product(form, kernels[0], call);
+  std::vector<products::ColumnMatrix> matrices{{result.impl()->data(), right.impl()->sizes[0]}};
+  if (bias.defined()) matrices.push_back({bias.impl()->data(), 0});
+  products::run_product(form, kernels[0], {matrix_of(left), matrix_of(right), left.impl()->sizes[1], matrices});
   return result;
 }
 
@@ -71,12 +81,12 @@ std::vector<double> expected_of(Dtype number, const Tensor& left, const Tensor& 
 }
 
 // Each form's kernels take a second to compile.
-bool is_tested(Instructions instructions, const ProductForm& form) {
+bool is_tested(Instructions instructions, const PlainForm& form) {
   if (!instructions.has_matrix_unit) return true;
   return form.number == Dtype::bf16 && (form.bias ? form.bias == Dtype::f32 && form.result == Dtype::f32 : form.result == Dtype::bf16 || form.right == Dtype::f32);
 }
 
-void expect_product(const ProductForm& form, int64_t rows, int64_t columns, int64_t depth, Lies left_lies, Lies right_lies) {
+void expect_product(const PlainForm& form, int64_t rows, int64_t columns, int64_t depth, Lies left_lies, Lies right_lies) {
   const Tensor left = make_matrix(rows, depth, form.left, left_lies), right = make_matrix(columns, depth, form.right, right_lies);
   const Tensor bias = form.bias ? randn({columns}).to(*form.bias) : Tensor();
   const std::vector<double> expected = expected_of(form.number, left, right, bias);
@@ -102,7 +112,7 @@ TEST("products of odd sizes, wherever their operands' numbers lie") {
   const NoGrad no_grad;
   const std::vector<std::array<int64_t, 3>> sizes{{1, 1, 1}, {8, 48, 32}, {7, 130, 200}, {33, 65, 31}, {129, 97, 385}, {16, 16, 0}, {300, 50, 64}};
   for (const Dtype dtype : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
-    const ProductForm form{dtype, dtype, dtype, dtype, {}};
+    const PlainForm form{dtype, dtype, dtype, dtype, {}};
     for (const auto& [rows, columns, depth] : sizes)
       for (const Lies left : {Lies::along_depth, Lies::along_rows, Lies::apart})
         for (const Lies right : {Lies::along_depth, Lies::along_rows, Lies::apart}) expect_product(form, rows, columns, depth, left, right);
@@ -160,7 +170,7 @@ TEST("products have the same bits on any number of threads, and rows the same bi
   const NoGrad no_grad;
   const int before = num_threads();
   const auto expect_bits = [before](Dtype dtype, Instructions instructions) {
-    const ProductForm form{dtype, Dtype::f32, Dtype::f32, dtype, {}};
+    const PlainForm form{dtype, Dtype::f32, Dtype::f32, dtype, {}};
     const Tensor left = make_matrix(700, 900, dtype, Lies::along_depth), right = make_matrix(500, 900, Dtype::f32, Lies::along_depth);
     set_num_threads(1);
     const std::vector<float> alone = product_of(form, left, right, {}, instructions).to_vector<float>();
@@ -176,15 +186,94 @@ TEST("products have the same bits on any number of threads, and rows the same bi
   if (codegen::has_product_instructions()) expect_bits(Dtype::f32, codegen::product_instructions());
 }
 
+namespace {
+
+/// The epilogue of a layer that is followed by gelu, or, with a cotangent that is a product, of gelu's gradient.
+codegen::LoweredEpilogue gelu_epilogue(Dtype dtype, const std::string& approximate, bool is_gradient) {
+  const auto layer = [&](const std::vector<Tensor>& t) {
+    const Tensor sums = nn::linear(t[0], t[1], t[2]);
+    return std::vector<Tensor>{sums, nn::gelu(sums, approximate)};
+  };
+  const auto gradient = [&](const std::vector<Tensor>& t) {
+    const Tensor cotangent = matmul(t[0], t[1]);
+    return std::vector<Tensor>{nn::gelu(t[2], approximate), prims::gelu_backward(cotangent, t[2], approximate)};
+  };
+  const Trace trace = is_gradient ? record({{{70, 200}, dtype}, {{200, 83}, dtype}, {{70, 83}, dtype}}, gradient)
+                                  : record({{{70, 200}, dtype}, {{83, 200}, dtype}, {{83}, dtype}}, layer);
+  codegen::EpilogueLines lines;
+  if (!is_gradient) lines.bias = Dtype::f32;
+  lines.stores_product = !is_gradient;
+  for (const BoundSymbol& bound : trace.bound_symbols) {
+    if (bound.symbol->name() == "linear" || bound.symbol->name() == "matmul") lines.product = &bound;
+    if (!bound.symbol->name().starts_with("gelu")) continue;
+    lines.region.lines.push_back(&bound);
+    lines.region.results.push_back(bound.outputs.read()[0]);
+  }
+  codegen::LineExpressions expressions;
+  codegen::LoweredEpilogue lowered = codegen::lower_epilogue(lines, expressions);
+  expect_equal(lowered.reason, "");
+  return lowered;
+}
+
+/// The results of such a product; the second one is gelu of what the first stands for, or its gradient.
+std::vector<Tensor> with_epilogue(const ProductForm& form, const Tensor& left, const Tensor& right, const Tensor& beside, Instructions instructions, bool generates_all) {
+  const std::vector<ProductKernels> kernels = codegen::compile_products({&form, 1}, instructions, generates_all);
+  std::vector<Tensor> results;
+  std::vector<products::ColumnMatrix> matrices;
+  const int64_t columns = right.impl()->sizes[0];
+  for (const Dtype dtype : form.epilogue.results) {
+    results.push_back((zeros({left.size(0), right.size(0)}) - 9.0).to(dtype));
+    matrices.push_back({results.back().impl()->data(), columns});
+  }
+  matrices.push_back({beside.impl()->data(), form.epilogue.operands[0].is_row ? 0 : columns});
+  if (expect(kernels.size() == 1)) products::run_product(form, kernels[0], {matrix_of(left), matrix_of(right), left.impl()->sizes[1], matrices});
+  return results;
+}
+
+}  // namespace
+
+TEST("epilogues are computed of whole sums by all instructions, and the library has those of gelu") {
+  const EmulatedMatrixUnit unit;
+  manual_seed(6);
+  const NoGrad no_grad;
+  std::vector<Instructions> all = all_instructions();
+  if (!all.empty()) all.push_back({codegen::InstructionSet::avx2, false});
+  for (const Instructions instructions : all)
+    for (const Dtype dtype : {Dtype::bf16, Dtype::f32})
+      for (const std::string approximate : {"none", "tanh"})
+        for (const bool is_gradient : {false, true}) {
+          if (dtype == Dtype::f32 && instructions.set != codegen::InstructionSet::avx2) continue;
+          const ProductForm form{dtype, Dtype::f32, dtype, gelu_epilogue(dtype, approximate, is_gradient).epilogue};
+          const Tensor left = make_matrix(70, 200, dtype, Lies::along_depth), right = make_matrix(83, 200, Dtype::f32, Lies::along_rows) * 0.2;
+          const Tensor beside = is_gradient ? randn({70, 83}).to(dtype) : randn({83});
+          const auto wide = [](const Tensor& t) { return t.to(Dtype::f64); };
+          const Tensor sums = matmul(wide(left), transpose(wide(right.to(dtype)), 0, 1));
+          const Tensor before = is_gradient ? wide(beside) : sums + wide(beside);
+          const Tensor first = is_gradient ? nn::gelu(before, approximate) : before;
+          const Tensor second = is_gradient ? prims::gelu_backward(sums, before, approximate) : nn::gelu(before, approximate);
+          const std::vector<Tensor> taken = with_epilogue(form, left, right, beside, instructions, false);
+          const double tolerance = dtype == Dtype::f32 ? 1e-5 : 0.03;
+          expect_close(taken[0], first, tolerance);
+          expect_close(taken[1], second, tolerance);
+          const std::vector<Tensor> made = with_epilogue(form, left, right, beside, instructions, true);
+          for (size_t i = 0; i < 2; ++i) expect(wide(taken[i]).to_vector<double>() == wide(made[i]).to_vector<double>(), "the bits differ");
+          if (!codegen::has_library_products()) continue;
+          if (instructions.has_matrix_unit && instructions.set != codegen::InstructionSet::avx512_bf16) continue;
+          if (instructions.set == codegen::InstructionSet::avx512) continue;
+          expect(codegen::compile_products({&form, 1}, instructions)[0].multiply != codegen::compile_products({&form, 1}, instructions, true)[0].multiply,
+                 "the library lacks a product");
+        }
+}
+
 TEST("the library's products have the bits of those that are generated") {
   const EmulatedMatrixUnit unit;
   manual_seed(5);
   const NoGrad no_grad;
   constexpr Dtype f32 = Dtype::f32, bf16 = Dtype::bf16;
-  const std::vector<ProductForm> forms{{f32, f32, f32, f32, {}},     {f32, f32, f32, f32, f32},    {bf16, bf16, bf16, bf16, {}},
+  const std::vector<PlainForm> forms{{f32, f32, f32, f32, {}},     {f32, f32, f32, f32, f32},    {bf16, bf16, bf16, bf16, {}},
                                        {bf16, f32, f32, bf16, {}},   {bf16, f32, bf16, bf16, bf16}, {bf16, f32, bf16, bf16, f32},
                                        {f32, bf16, bf16, bf16, {}}};
-  for (const ProductForm& form : forms) {
+  for (const PlainForm& form : forms) {
     const Tensor left = make_matrix(70, 200, form.left, Lies::along_depth), right = make_matrix(83, 200, form.right, Lies::along_rows);
     const Tensor bias = form.bias ? randn({83}).to(*form.bias) : Tensor();
     for (const Instructions instructions : all_instructions()) {
@@ -194,7 +283,8 @@ TEST("the library's products have the bits of those that are generated") {
       expect(numbers(false) == numbers(true), "the bits differ");
       if (!codegen::has_library_products()) continue;
       if (instructions.has_matrix_unit && instructions.set != codegen::InstructionSet::avx512_bf16) continue;
-      const ProductKernels taken = codegen::compile_products({&form, 1}, instructions)[0], made = codegen::compile_products({&form, 1}, instructions, true)[0];
+      const ProductForm whole = form;
+      const ProductKernels taken = codegen::compile_products({&whole, 1}, instructions)[0], made = codegen::compile_products({&whole, 1}, instructions, true)[0];
       expect(taken.pack != made.pack && taken.multiply != made.multiply, "the library lacks a product");
     }
   }

@@ -1,10 +1,13 @@
 #include "executors/products/fuse_products.h"
 
 #include <algorithm>
+#include <optional>
+#include <unordered_map>
 
 #include <fulgurite/symbol.h>
 
 #include "executors/fuser/put_in_fusions.h"
+#include "executors/products/grow_epilogue.h"
 #include "executors/products/product_kernel.h"
 #include "ir/trace_values.h"
 #include "ir/uses.h"
@@ -86,11 +89,13 @@ class ProductFusions {
     grown_.region_of.assign(trace_.bound_symbols.size(), -1);
     for (int line = 0; line < graph_.size(); ++line)
       if (trace_.bound_symbols[line].implementation == &candidate_) add(line);
+    EpilogueGrowth growth(trace_, uses_, graph_, grown_);
+    for (size_t i = 0; i < grown_.regions.size(); ++i) add_epilogue(growth, static_cast<int>(i));
     const std::vector<const Implementation*> implementations = product_implementations(products_);
     if (implementations.empty()) grown_.clear();
     for (size_t i = 0; i < grown_.regions.size(); ++i)
       fusions_.push_back({names_.next(), grown_.regions[i].inputs, grown_.regions[i].results, false, implementations[i]});
-    if (logs(LogChannel::fusions)) explain();
+    if (logs(LogChannel::fusions)) explain(growth.refusals());
     return fuser::put_in_fusions(trace_, graph_, grown_, fusions_, candidate_);
   }
 
@@ -103,17 +108,43 @@ class ProductFusions {
     product.form.number = bound.outputs.read()[0].tensor().dtype;
     product.form.left = take_operand(bound.args.read()[0], region);
     product.form.right = take_operand(bound.args.read()[1], region);
-    if (bound.args.size() > 2 && bound.args.read()[2].is_tensor()) product.form.bias = take_operand(bound.args.read()[2], region);
+    std::optional<Dtype> bias;
+    if (bound.args.size() > 2 && bound.args.read()[2].is_tensor()) bias = take_operand(bound.args.read()[2], region);
     region.lines.push_back(line);
     const Value& result = bound.outputs.read()[0];
     const int conversion = conversion_of_result(result);
     if (conversion >= 0) region.lines.push_back(conversion);
     region.results = {conversion >= 0 ? trace_.bound_symbols[conversion].outputs.read()[0] : result};
-    product.form.result = region.results[0].tensor().dtype;
+    product.form.epilogue = codegen::plain_epilogue(region.results[0].tensor().dtype, bias);
     for (const int inside : region.lines) grown_.region_of[inside] = static_cast<int>(grown_.regions.size());
     std::ranges::sort(region.lines);
     grown_.regions.push_back(std::move(region));
     products_.push_back(product);
+    lines_.push_back(conversion >= 0 ? -1 : line);
+    biases_.push_back(bias);
+  }
+
+  void add_epilogue(EpilogueGrowth& growth, int index) {
+    if (lines_[index] < 0) return;
+    std::optional<Epilogue> epilogue = growth.grow(lines_[index], index, biases_[index]);
+    if (!epilogue) return;
+    fuser::GrownRegion& region = grown_.regions[index];
+    std::unordered_map<int, Value> values;
+    const auto collect = [&](const Value& value) {
+      if (value.is_tensor()) values.emplace(value.tensor().id, value);
+    };
+    collect(region.results[0]);
+    for (const int line : epilogue->lines) {
+      for_each_argument(trace_.bound_symbols[line], collect);
+      for_each_output(trace_.bound_symbols[line], collect);
+      region.lines.push_back(line);
+      grown_.region_of[line] = index;
+    }
+    std::ranges::sort(region.lines);
+    region.results.clear();
+    for (const int id : epilogue->lowered.operands) region.inputs.push_back(values.at(id));
+    for (const int id : epilogue->lowered.results) region.results.push_back(values.at(id));
+    products_[index].form.epilogue = std::move(epilogue->lowered.epilogue);
   }
 
   // Its dtype as it is read.
@@ -136,10 +167,11 @@ class ProductFusions {
     return std::ranges::all_of(readers, is_structural) ? consumers[0] : -1;
   }
 
-  void explain() const {
+  void explain(const std::vector<std::string>& refusals) const {
     std::string text;
     for (const fuser::RegionFusion& fusion : fusions_)
       text += text::cat(fusion.name, " of ", trace_.name, ", a product:\n", fusion.implementation->fusion->text());
+    for (const std::string& refusal : refusals) text += text::cat(refusal, "\n");
     if (!text.empty()) log(LogChannel::fusions, text);
   }
 
@@ -150,6 +182,8 @@ class ProductFusions {
   const fuser::LineGraph graph_;
   fuser::GrownRegions grown_;
   std::vector<Product> products_;            // by region
+  std::vector<int> lines_;                   // by region: the product's; -1: nothing more is taken in
+  std::vector<std::optional<Dtype>> biases_; // by region
   std::vector<fuser::RegionFusion> fusions_; // by region
 };
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "executors/eager/copy.h"
 #include "executors/products/run_product.h"
@@ -40,12 +41,32 @@ DepthMatrix rows_of(const TensorImpl& tensor) {
   return rows;
 }
 
-// Columns side by side, of a bias that has them elsewhere or one number for all.
+// Columns side by side, of a row that has them elsewhere or one number for all.
 Tensor expanded(const Tensor& given, int64_t columns) {
-  const Tensor copy = make_tensor({columns}, given.impl()->dtype);
+  Sizes sizes = given.impl()->sizes;
+  sizes[sizes.size() - 1] = columns;
+  const Tensor copy = make_tensor(sizes, given.impl()->dtype);
   copy_elements(given, copy);
   return copy;
 }
+
+/// An operand of an epilogue, and the copy that is read where its own columns do not lie side by side.
+class EpilogueMatrix {
+ public:
+  EpilogueMatrix(const Tensor& given, bool is_row, int64_t columns) {
+    const TensorImpl& impl = *given.impl();
+    const size_t last = impl.sizes.size() - 1;
+    const bool lies_well = impl.sizes[last] == columns && (impl.strides[last] == 1 || columns == 1) && (is_row || has_rows(impl));
+    if (!lies_well) copy_ = is_row ? expanded(given, columns) : copied(given);
+    const TensorImpl& read = lies_well ? impl : *copy_.impl();
+    matrix_ = {read.data(), is_row ? 0 : rows_of(read).row_stride};
+  }
+  const ColumnMatrix& matrix() const { return matrix_; }
+
+ private:
+  Tensor copy_;
+  ColumnMatrix matrix_;
+};
 
 /// For as long as the process lives, because traces do not own what they refer to.
 class Implementations {
@@ -89,17 +110,24 @@ void ProductKernel::run(Arguments arguments, std::span<const Tensor> results) co
   ProductCall call;
   call.left = rows_of(*left.impl());
   call.depth = left.impl()->sizes.back();
-  const size_t columns = product_.is_linear ? 0 : 1;
-  call.right = {right.data(), right.sizes[columns], right.strides[columns], right.strides[1 - columns]};
-  call.result = {results[0].impl()->data(), right.sizes[columns]};
-  Tensor bias;
-  if (product_.form.bias) {
-    const Tensor& given = arguments[2].tensor();
-    bias = given.impl()->sizes[0] == right.sizes[columns] && given.impl()->strides[0] == 1 ? given : expanded(given, right.sizes[columns]);
-    call.bias = {bias.impl()->data(), 0};
+  const size_t dimension = product_.is_linear ? 0 : 1;
+  const int64_t columns = right.sizes[dimension];
+  call.right = {right.data(), columns, right.strides[dimension], right.strides[1 - dimension]};
+  const codegen::ProductEpilogue& epilogue = product_.form.epilogue;
+  ColumnMatrix matrices[codegen::most_product_matrices];
+  std::optional<EpilogueMatrix> operands[codegen::most_product_matrices];
+  size_t count = 0;
+  for (const Tensor& result : results) matrices[count++] = {result.impl()->data(), columns};
+  for (size_t k = 0; k < epilogue.operands.size(); ++k) {
+    operands[k].emplace(arguments[2 + k].tensor(), epilogue.operands[k].is_row, columns);
+    matrices[count++] = operands[k]->matrix();
   }
+  call.matrices = {matrices, count};
   run_product(product_.form, kernels_, call);
 }
+
+// A place is read right before it is written; left and right operands are read all the time.
+bool ProductKernel::may_overwrite(size_t, size_t argument) const { return argument >= 2 && !product_.form.epilogue.operands[argument - 2].is_row; }
 
 std::vector<const Implementation*> product_implementations(std::span<const Product> products) {
   static Implementations* const all = new Implementations;

@@ -22,6 +22,7 @@ class ProductKernel final : public FusedKernel {
   ProductKernel(const Product& product, codegen::ProductKernels kernels) : product_(product), kernels_(std::move(kernels)) {}
   void run(Arguments, std::span<const Tensor> results) const override;
   std::string_view text() const override { return kernels_.text; }
+  bool may_overwrite(size_t result, size_t argument) const override;
   const Product& product() const { return product_; }
   const kernels::ProductTiles& tiles() const { return kernels_.tiles; }
   /// The functions in the text: what packs, and what multiplies.
@@ -33,7 +34,7 @@ class ProductKernel final : public FusedKernel {
   const codegen::ProductKernels kernels_;
 };
 
-/// How they are run, on left and right operands and the bias, if there is one; empty where the kernels cannot be compiled. Valid for ever.
+/// How they are run, on left and right operands and those of the epilogue; empty where the kernels cannot be compiled. Valid for ever.
 /// Thread-safe.
 std::vector<const Implementation*> product_implementations(std::span<const Product>);
 

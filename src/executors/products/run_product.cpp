@@ -66,12 +66,16 @@ class Product {
     launch.column_blocks = divide_up(panels, launch.block_panels);
     launch.block_rows = rows_of_block(left_rows, launch.column_blocks, tiles_);
     launch.sums_are_kept = slices_at_once_ < slices_;
-    const auto matrix = [&](const ColumnMatrix& of, Dtype dtype) {
-      return kernels::ProductMatrix{moved(of.data, left_row * of.row_stride + right_row, dtype), static_cast<long>(of.row_stride * size_of(dtype))};
-    };
-    kernels::ProductMatrix matrices[2] = {matrix(call_.result, form_.result), {}};
-    if (form_.bias) matrices[1] = matrix(call_.bias, *form_.bias);
-    launch.result_bytes = size_of(form_.result);
+    kernels::ProductMatrix matrices[codegen::most_product_matrices];
+    const codegen::ProductEpilogue& epilogue = form_.epilogue;
+    launch.results = static_cast<int>(epilogue.results.size());
+    launch.matrix_count = static_cast<int>(call_.matrices.size());
+    for (size_t m = 0; m < call_.matrices.size(); ++m) {
+      const ColumnMatrix& of = call_.matrices[m];
+      const Dtype dtype = m < epilogue.results.size() ? epilogue.results[m] : epilogue.operands[m - epilogue.results.size()].dtype;
+      const auto item = static_cast<long>(size_of(dtype));
+      matrices[m] = {moved(of.data, left_row * of.row_stride + right_row, dtype), of.row_stride * item, item};
+    }
     launch.matrices = matrices;
     const int64_t blocks = divide_up(left_rows, launch.block_rows) * launch.column_blocks;
     const int64_t block_sums = launch.block_rows * launch.block_panels * tiles_.panel_rows * 4;

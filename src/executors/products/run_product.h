@@ -1,5 +1,4 @@
 #pragma once
-#include <array>
 #include <cstdint>
 #include <span>
 
@@ -12,17 +11,17 @@ struct DepthMatrix {
   const void* data = nullptr;
   int64_t rows = 0, row_stride = 0, depth_stride = 1;
 };
-/// A matrix beside the result, or the result: columns side by side.
+/// A matrix of the result's sizes, or a row: columns side by side.
 struct ColumnMatrix {
   void* data = nullptr;
   int64_t row_stride = 0;  // in elements; 0: one row for all
 };
 
-/// result[i][j] = the sum over the depth of left[i] · right[j], and the bias.
+/// The sum over the depth of left[i] · right[j] at each place, and what the epilogue makes of it.
 struct ProductCall {
   DepthMatrix left, right;
   int64_t depth = 0;
-  ColumnMatrix bias, result;
+  std::span<const ColumnMatrix> matrices;  // the epilogue's results, then its operands
 };
 
 /// Takes as many threads as there are; the result's bits do not depend on how many, nor on how large the product is beside what a number
