@@ -69,7 +69,13 @@ class BackwardWorker {
 
  private:
   void write(const ResultRows<BFloat16>& to, const float* from, int64_t width, int64_t first, int64_t rows, int64_t columns) {
-    for (int64_t r = 0; r < rows; ++r) narrow_row(from + r * width, to.first + (first + r) * to.stride, columns);
+    for (int64_t r = 0; r < rows; ++r) {
+      const float* const row = from + r * width;
+      BFloat16* const at = to.first + (first + r) * to.stride;
+      int64_t j = 0;
+      for (; j + lanes <= columns; j += lanes) store_narrow(at + j, load(row + j));
+      if (j < columns) store_some(at + j, load(row + j), columns - j);
+    }
   }
   // Bring rows into the cache that are written, or read, soon: they lie too far apart for the processor to guess the next.
   static constexpr int64_t line = 64 / sizeof(BFloat16);
@@ -172,7 +178,7 @@ class BackwardWorker {
     int64_t seen;
     Floats offset, along{0.f}, largest{0.f}, reference{0.f}, mean{0.f};
   };
-  Row row_at(int64_t query, int64_t r, bool is_there) {
+  [[gnu::always_inline]] Row row_at(int64_t query, int64_t r, bool is_there) {
     Row row{probabilities_.data() + r * stride_, slopes_.data() + r * stride_, 0, Floats(0.f)};
     if (!is_there) return row;  // nothing of it is seen
     row.seen = call_.seen_by(query);

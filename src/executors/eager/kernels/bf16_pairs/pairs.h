@@ -44,6 +44,14 @@ FULGURITE_INLINE void store_pairs(Pair* to, const NarrowRows& rows) {
                                          4, 19, 3, 18, 2, 17, 1, 16, 0);
   _mm512_storeu_si512(to, _mm512_permutexvar_epi16(order, rows));
 }
+/// Thirty-two neighbours of each of two rows, as pairs down the rows.
+FULGURITE_INLINE void store_interleaved(Pair* to, const BFloat16* first, const BFloat16* second) {
+  const __m512i order = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1,
+                                         32, 0);
+  const __m512i upper = _mm512_loadu_si512(first), lower = _mm512_loadu_si512(second);
+  _mm512_storeu_si512(to, _mm512_permutex2var_epi16(upper, order, lower));
+  _mm512_storeu_si512(to + lanes, _mm512_permutex2var_epi16(upper, _mm512_add_epi16(order, _mm512_set1_epi16(16)), lower));
+}
 FULGURITE_INLINE void store_rows(BFloat16* first, BFloat16* second, const NarrowRows& rows) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(first), _mm512_castsi512_si256(rows));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(second), _mm512_extracti64x4_epi64(rows, 1));
@@ -116,6 +124,10 @@ inline void pack_pairs(const BFloat16* from, int64_t row_stride, int64_t column_
       const bool has_second = k + 1 < rows;
       const BFloat16* const second = has_second ? first + row_stride : first;
       int64_t j = 0;
+#if defined(__AVX512BF16__)
+      if (column_stride == 1 && has_second)
+        for (; j + 2 * lanes <= count; j += 2 * lanes) store_interleaved(to + j, first + j, second + j);
+#endif
       if (column_stride == 1)
         for (; j + lanes <= count; j += lanes) {
           const Ints low = load_halves(&first[j].bits), high = load_halves(&second[j].bits);
