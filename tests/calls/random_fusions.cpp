@@ -39,13 +39,18 @@ struct Input {
   unsigned layout, seed;
 };
 
+constexpr unsigned pointwise_kinds = 26, operator_kinds = 40, product_kind = operator_kinds;
+
 /// The same operators each time it is run, whatever its inputs' elements; in the reference every floating dtype is f64. Some programs are
 /// differentiated: their results are the gradients of the sum of the squares of what they compute.
 struct Program {
-  std::vector<Input> inputs;  // the last one is a mask
+  std::vector<Input> inputs;  // the last one is a mask; where there are products a weight is before it
   std::vector<Operator> operators;
   size_t results = 1;
-  bool is_differentiated = false;
+  bool is_differentiated = false, has_products = false;
+
+  /// The number of the first operator's value.
+  size_t operands() const { return inputs.size() - (has_products ? 2 : 1); }
 
   std::vector<Tensor> make_inputs() const {
     std::vector<Tensor> out;
@@ -76,10 +81,10 @@ struct Program {
 
  private:
   std::vector<Tensor> values(const std::vector<Tensor>& given, bool is_reference, double* largest) const {
-    std::vector<Tensor> all(given.begin(), given.end() - 1);
+    std::vector<Tensor> all(given.begin(), given.begin() + static_cast<std::ptrdiff_t>(operands()));
     const Tensor mask = given.back();
     for (const Operator& op : operators) {
-      all.push_back(apply(op, all[op.left], all[op.right], mask, is_reference));
+      all.push_back(op.kind == product_kind ? product(all[op.left], given[given.size() - 2], op.detail) : apply(op, all[op.left], all[op.right], mask, is_reference));
       if (largest) note(all.back(), *largest);
     }
     std::vector<Tensor> out;
@@ -108,6 +113,14 @@ struct Program {
     if (input.layout == 1 && sizes.size() > 1) out = out.transpose(0, -1);
     if (input.layout == 2) out = out(Ellipsis, Slice({}, {}, 2));
     return out;
+  }
+
+  // Elements stay about as large as they were.
+  static Tensor product(const Tensor& x, const Tensor& weight, unsigned detail) {
+    if (!is_floating(x.dtype()) || x.ndim() != 2 || x.size(-1) != weight.size(0)) return x;
+    if (detail % 2 == 0) return matmul(x, weight.to(x.dtype())) * 0.05;
+    const Tensor small = (weight * 0.05).to(x.dtype());
+    return detail % 4 == 1 ? matmul(x, small) : nn::linear(x, small, select(small, 0, 0));
   }
 
   static Tensor floating(const Tensor& x, bool is_reference) {
@@ -152,7 +165,7 @@ struct Program {
       case 30: return (x.reshape({-1}) * 1.5).reshape(x.shape());
       case 31: return tanh(x.unsqueeze(0)).squeeze(0);
       case 32: return x.size(0) == x.size(-1) ? x.transpose(0, -1) + 0.5 : x;
-      case 33: return x.ndim() == 2 ? matmul(x, x.transpose(0, 1)).softmax(-1).matmul(x) : x;
+      case 33: return x.ndim() == 2 && static_cast<int64_t>(x.numel()) < 10000 ? matmul(x, x.transpose(0, 1)).softmax(-1).matmul(x) : x;
       default: break;
     }
     const bool is_empty = static_cast<int64_t>(x.numel()) == 0;
@@ -168,7 +181,6 @@ struct Program {
     }
   }
 };
-constexpr unsigned operator_kinds = 40;
 
 Program random_program(unsigned seed) {
   std::mt19937 random(seed * 7919u + 1);
@@ -177,8 +189,11 @@ Program random_program(unsigned seed) {
                                      Dtype::i32, Dtype::i16, Dtype::i8,  Dtype::u8,   Dtype::boolean};
   Program program;
   std::vector<int64_t> shape;
+  program.has_products = seed % 40 == 17;
   const size_t rank = 1 + random() % 3;
-  for (size_t d = 0; d < rank; ++d) shape.push_back(sizes[(random() % 8 == 0 ? 0 : 1) + random() % 9]);
+  if (program.has_products) shape = {1024 + static_cast<int64_t>(random() % 40), 256 + static_cast<int64_t>(random() % 40)};  // sizes that have a generated product
+  else
+    for (size_t d = 0; d < rank; ++d) shape.push_back(sizes[(random() % 8 == 0 ? 0 : 1) + random() % 9]);
   const auto smaller = [&] {
     std::vector<int64_t> out(shape.begin() + static_cast<int64_t>(random() % 3 == 0 ? random() % shape.size() : 0), shape.end());
     for (int64_t& size : out)
@@ -186,17 +201,24 @@ Program random_program(unsigned seed) {
     return out;
   };
   program.is_differentiated = random() % 3 == 0;
-  const Dtype main_dtype = program.is_differentiated ? (random() % 3 ? Dtype::f32 : Dtype::f64) : dtypes[random() % 6];
+  const Dtype main_dtype = program.has_products ? (random() % 4 ? Dtype::bf16 : Dtype::f32) : program.is_differentiated ? (random() % 3 ? Dtype::f32 : Dtype::f64) : dtypes[random() % 6];
   const size_t count = 2 + random() % 3;
   for (size_t i = 0; i < count; ++i)
     program.inputs.push_back({i == 0 ? shape : smaller(), random() % 4 || program.is_differentiated ? main_dtype : dtypes[random() % 12], static_cast<unsigned>(random() % 4), seed + static_cast<unsigned>(i)});
+  if (program.has_products) program.inputs.push_back({{shape[1], shape[1]}, random() % 2 ? main_dtype : Dtype::f32, static_cast<unsigned>(random() % 2), seed + 78});
   program.inputs.push_back({shape, Dtype::boolean, static_cast<unsigned>(random() % 4), seed + 77});
-  size_t values = program.inputs.size() - 1;
+  size_t values = program.operands();
   const size_t operators = 2 + random() % (seed % 10 == 0 ? 30 : 10);
   for (size_t i = 0; i < operators; ++i, ++values) {
     const auto pick = [&] { return random() % 2 ? values - 1 : random() % values; };
-    const size_t left = pick(), right = pick();
-    program.operators.push_back({static_cast<unsigned>(random() % operator_kinds), static_cast<unsigned>(random()), left, right});
+    size_t left = pick(), right = pick();
+    auto kind = static_cast<unsigned>(random() % operator_kinds);
+    if (program.has_products) {
+      // A product every few operators, and what follows it mostly computed element by element.
+      if (i % 4 == 0) kind = product_kind;
+      else if (random() % 4) kind %= pointwise_kinds, left = values - 1;
+    }
+    program.operators.push_back({kind, static_cast<unsigned>(random()), left, right});
   }
   program.results = std::min<size_t>(1 + random() % 3, operators);
   return program;
@@ -260,7 +282,7 @@ std::string problem_of(const Program& program, Counts& counts, std::string* trac
   try {
     inputs = program.make_inputs();
     reference = program(wide(inputs), true, &largest);
-    if (largest > 1e3) return {};
+    if (largest > (program.has_products ? 1e7 : 1e3)) return {};
     eager = program(inputs, false);
     in_f64 = errors_in_f64(program, inputs);
   } catch (const UserError&) {
@@ -277,7 +299,7 @@ std::string problem_of(const Program& program, Counts& counts, std::string* trac
   std::vector<Tensor> plain, fused;
   try {
     plain = run({"eager"});
-    fused = run({"fuser"});
+    fused = program.has_products ? run({"products", "fuser"}) : run({"fuser"});
   } catch (const std::exception& error) {
     return error.what();
   }
@@ -305,7 +327,7 @@ std::string problem_of(const Program& program, Counts& counts, std::string* trac
 /// The program without one of its operators, what read its value reads its left operand.
 Program without(const Program& program, size_t number) {
   Program out = program;
-  const size_t value = program.inputs.size() - 1 + number, instead = program.operators[number].left;
+  const size_t value = program.operands() + number, instead = program.operators[number].left;
   out.operators.erase(out.operators.begin() + static_cast<std::ptrdiff_t>(number));
   for (Operator& op : out.operators)
     for (size_t* operand : {&op.left, &op.right}) *operand = *operand == value ? instead : *operand > value ? *operand - 1 : *operand;
@@ -327,7 +349,7 @@ Program shrunk(Program program) {
     Program simpler = program;
     simpler.results = 1;
     if (program.results > 1) is_smaller = take_if_it_fails(simpler) || is_smaller;
-    for (size_t d = 0; d < program.inputs[0].shape.size(); ++d) {
+    for (size_t d = 0; d < program.inputs[0].shape.size() && !program.has_products; ++d) {
       Program smaller = program;
       const int64_t size = program.inputs[0].shape[d];
       if (size < 2) continue;
