@@ -140,3 +140,40 @@ TEST("dimensions that a view joins or divides are looked through") {
   expect_near(columns.to_vector<float>(), {5.784166, 5.784166, 5.784166, 5.784166}, 1e-5);
   expect_near(doubled.sum().item<double>(), 2 * bent.sum().item<double>(), 1e-5);
 }
+
+TEST("what a backward makes again in the kernel that made it is stored once") {
+  manual_seed(9);
+  const Tensor x = randn({512, 256}), weight = randn({256, 256});
+  const auto loss = [](Tensor a, Tensor b) { return sum(matmul(nn::gelu(a), b)); };
+  const auto f = jit(value_and_grad<0, 1>(loss));
+  const auto [value, gradients] = f(x, weight);
+  const auto [expected_value, expected] = value_and_grad<0, 1>(loss)(x, weight);
+  expect_close(value, expected_value, 1e-2);
+  expect_close(std::get<0>(gradients), std::get<0>(expected), 1e-4);
+  expect_close(std::get<1>(gradients), std::get<1>(expected), 1e-3);
+  const Trace last = last_traces(f).back();
+  int gelus = 0;
+  for (const BoundSymbol& bound : last.bound_symbols) {
+    gelus += bound.symbol->name() == "gelu";
+    for (const BoundSymbol& inner : bound.subsymbols) gelus += bound.is_fusion() && inner.symbol->name() == "gelu";
+  }
+  expect_equal(gelus, 1);
+  expect_text(kernel_of(last, 0), R"(
+extern "C" void fusion0(const Launch& launch, long first, long last) {
+  for (Row row(launch, first); first < last; row.next(), ++first) {
+    const auto* const t_0_row = row.of<const float>(0);
+    const auto* const t11_row = row.of<const float>(1);
+    const auto t4_row = row.result<float>(2);
+    const auto t29_row = row.result<float>(3);
+    for (Columns c(launch); c.more(); c.next()) {
+      const Floats t_0 = load(t_0_row, c);
+      const Floats t11 = load(t11_row, c);
+      const Floats t4 = gelu(t_0);
+      const Floats t29 = gelu_backward(t11, t_0);
+      store(t4_row, c, t4);
+      store(t29_row, c, t29);
+    }
+  }
+}
+)");
+}

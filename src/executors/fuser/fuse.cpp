@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 #include <fulgurite/symbol.h>
 
 #include "codegen/kernel_header.h"
+#include "executors/fuser/merge_repeats.h"
 #include "executors/fuser/open_class_losses.h"
 #include "executors/fuser/open_creations.h"
 #include "executors/fuser/put_in_fusions.h"
@@ -102,6 +104,7 @@ class Fuser {
     const bool explains = logs(LogChannel::fusions);
     const GrowingRules rules{[&](const codegen::Region& region) { return codegen::lower(region, expressions_).reason; }, is_worth_alone, codegen::is_plain, makes_one_of_many};
     grown_ = grow_regions(trace_, graph_, is_candidate, rules, explains);
+    if (const std::optional<Trace> merged = merge_repeats(trace_, grown_)) return Fuser(*merged, candidate_, names_, everything_).run();
     if (!everything_) keep_what_pays(trace_, grown_);
     if (!compile()) grown_.clear();
     Trace out = put_in_fusions(trace_, graph_, grown_, fusions_, candidate_);

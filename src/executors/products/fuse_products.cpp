@@ -6,6 +6,7 @@
 
 #include <fulgurite/symbol.h>
 
+#include "executors/fuser/merge_repeats.h"
 #include "executors/fuser/put_in_fusions.h"
 #include "executors/products/grow_epilogue.h"
 #include "executors/products/product_kernel.h"
@@ -91,6 +92,7 @@ class ProductFusions {
       if (trace_.bound_symbols[line].implementation == &candidate_) add(line);
     EpilogueGrowth growth(trace_, uses_, graph_, grown_);
     for (size_t i = 0; i < grown_.regions.size(); ++i) add_epilogue(growth, static_cast<int>(i));
+    if (const std::optional<Trace> merged = fuser::merge_repeats(trace_, grown_)) return ProductFusions(*merged, candidate_, names_).run();
     const std::vector<const Implementation*> implementations = product_implementations(products_);
     if (implementations.empty()) grown_.clear();
     for (size_t i = 0; i < grown_.regions.size(); ++i)

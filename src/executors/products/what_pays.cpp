@@ -24,8 +24,9 @@ struct Sizes {
 constexpr Sizes pairs{1024, 128, 256};         // bf16 with AVX-512 BF16
 constexpr Sizes widened{64, 64, 64};           // 16 bits with AVX2, for which oneDNN has nothing
 constexpr Sizes singles{256, 128, 256, 4096};  // f32 with AVX2: level where both operands lie along the depth, else up to twice as fast
-// bf16 with a matrix unit: what a kernel that cuts products up in the same way was measured to gain on oneDNN 2.6, 1.1 to 2 times its speed.
-constexpr Sizes matrix_unit{256, 128, 128};
+// bf16 with a matrix unit: on a virtual Xeon mostly 1.0 to 1.5 times oneDNN 2.6, deeper ones 0.63 to 1.0, because their sums go through the second
+// cache with every slice.
+constexpr Sizes matrix_unit{256, 128, 128, 2800};
 
 // Null where nothing was measured to pay.
 const Sizes* sizes_that_pay(Dtype dtype) {
