@@ -66,6 +66,29 @@ def figures_of(command, variables, threads):
     return found
 
 
+def machine_limits(options):
+    """Operations and bytes a second that this machine was seen to reach, before anything else ran."""
+    found = figures_of([options.fulgurite, "bench", "limits", "--threads", str(options.threads)], TUNED, options.threads)
+    return {"f32": 1e9 * found["f32_gflops"], "bf16": 1e9 * found["bf16_gflops"], "memory": 1e9 * found["memory_gb_s"]}
+
+
+def least_ms(case, figure, dtype, limits, peers):
+    """The time that products at the machine's best speed, or moving what must be moved, would take alone."""
+    sys.path.insert(0, str(peers))
+    import common
+    if case in TRAINING:
+        config = common.GPT[case]
+        weights = 12 * config["C"] ** 2 * config["L"] + (config["V"] + config["P"]) * config["C"]
+        return 1e3 * (common.gpt_flops(config) / limits[dtype] + 28 * weights / limits["memory"])
+    if case == "llama":
+        return 1e3 * common.llama_flops(figure == "fwdbwd") / limits[dtype]
+    if case == "decode":
+        config = common.GPT["gpt124m"]
+        weights = 12 * config["C"] ** 2 * config["L"] + config["V"] * config["C"]
+        return 1e3 * common.DECODE_N * weights * (4 if dtype == "f32" else 2) / limits["memory"]
+    return 1e3 * common.FUSION_BYTES[case] / limits["memory"]
+
+
 class Side:
     """One program on one case: the least of each time, the last of what is not a time."""
 
@@ -118,7 +141,7 @@ def rows_of(case, dtype, sides, threads):
     return rows
 
 
-def measure(options, case, dtype, folder):
+def measure(options, case, dtype, folder, limits):
     inputs = save_inputs(case, folder, options.programs) if case in TRAINING else None
     sides = sides_of(options, case, dtype, inputs)
     for _ in range(options.rounds):
@@ -127,6 +150,8 @@ def measure(options, case, dtype, folder):
                 sides[name].run(options.threads)
     rows = rows_of(case, dtype, sides, options.threads)
     for row in rows:
+        if "ours" in row:
+            row["share"] = round(least_ms(case, row["figure"], dtype, limits, options.programs) / row["ours"], 2)
         print(json.dumps(row), flush=True)
     wrong = check_losses(case, dtype, sides) if case in TRAINING and "error" not in sides["ours"].figures else []
     return rows, wrong
@@ -156,11 +181,13 @@ def table(rows, threads, peers):
     lines = [marker(threads), f"## Whole steps, {threads} thread{'s' if threads > 1 else ''}, {instructions()}", "",
              f"Milliseconds of the best run on {of_processor('model name', 'an unnamed processor')}: {'CPU' if threads == 1 else 'wall'} time. "
              f"PyTorch is {torch.__version__.split('+')[0]} with an allocator that keeps freed pages; the ratio is that of the best peer to ours. "
-             "`benchmarks/peers.py` runs all sides in turns, from the same weights and tokens, and checks that the losses agree.", "",
-             f"| case | dtype | ours | {' | '.join(peers)} | ratio |", "| --- | --- | --- |" + " --- |" * (len(peers) + 1)]
+             "`benchmarks/peers.py` runs all sides in turns, from the same weights and tokens, and checks that the losses agree. The limit is what the "
+             "products, or the memory that must be moved, would take alone at the best speed that this machine was seen to reach.", "",
+             f"| case | dtype | ours | {' | '.join(peers)} | ratio | of the limit |", "| --- | --- | --- |" + " --- |" * (len(peers) + 2)]
     for row in rows:
         name = CASES[row["case"]] + {"fwd": ": forward", "fwdbwd": ": forward and backward"}.get(row["figure"], "")
-        lines.append(f"| {name} | {row['dtype']} | {row.get('ours', '-')} | {' | '.join(str(row.get(peer, '-')) for peer in peers)} | {row.get('ratio', '-')} |")
+        lines.append(f"| {name} | {row['dtype']} | {row.get('ours', '-')} | {' | '.join(str(row.get(peer, '-')) for peer in peers)} | {row.get('ratio', '-')} | "
+                     + (f"{100 * row['share']:.0f} %" if "share" in row else "-") + " |")
     return "\n".join(lines) + "\n<!-- end -->\n"
 
 
@@ -188,12 +215,14 @@ def main():
     parser.add_argument("--write", type=pathlib.Path, metavar="FILE")
     options = parser.parse_args()
     rows, wrong = [], []
+    limits = machine_limits(options)
+    print(json.dumps({"limits": limits, "threads": options.threads}), flush=True)
     with tempfile.TemporaryDirectory() as folder:
         for case in options.cases.split(","):
             for dtype in options.dtypes.split(","):
                 if dtype == "bf16" and case not in (*TRAINING, "llama", "decode"):
                     continue
-                more, differ = measure(options, case, dtype, folder)
+                more, differ = measure(options, case, dtype, folder, limits)
                 rows += more
                 wrong += differ
                 if options.write:  # what an interrupted run has measured is kept

@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include <fulgurite/fulgurite.h>
+#include <fulgurite/profile.h>
 
 #include "cli/commands.h"
 #include "cli/flags.h"
@@ -64,12 +65,36 @@ void Meter::report(const Report& report, const std::string& prefix) const {
   report(prefix + "cpu_ms_median", 1e3 * median(cpu));
 }
 
+namespace {
+
+// What the other cases are measured against.
+bool bench_limits(const Report& report) {
+  if (report.bench_case != "limits") return false;
+  const examine::MachineLimits limits = examine::machine_limits();
+  report("f32_gflops", 1e-9 * limits.f32_operations);
+  report("bf16_gflops", 1e-9 * limits.bf16_operations);
+  // Of more than caches hold, in the ways in which kernels read and write it: into other memory, past the caches, and into the same.
+  const NoGrad no_grad;
+  const Tensor from = zeros({int64_t{64} << 20}), to = zeros({int64_t{64} << 20});
+  const auto past_caches = jit([](Tensor x) { return x * 2.0 + 1.0; }, {.executors = {"fuser"}});
+  double least = 1e30;
+  for (const std::function<void()>& move : {std::function<void()>([&] { Tensor(to).copy_(from); }), std::function<void()>([&] { past_caches(from); }),
+                                            std::function<void()>([&] { Tensor(to).add_(1.0); })}) {
+    const Meter meter(move, 0.5, 5);
+    least = std::min(least, *std::min_element(meter.wall.begin(), meter.wall.end()));
+  }
+  report("memory_gb_s", 1e-9 * 2 * static_cast<double>(from.numel() * 4) / least);
+  return true;
+}
+
+}  // namespace
+
 int bench(const std::vector<std::string>& arguments) {
   std::string name, dtype = "f32", inputs;
   int64_t threads = 0;
   double seconds = 4;
   Flags flags("fulgurite bench CASE [--dtype f32|bf16] [--threads N] [--seconds S] [--inputs FILE]");
-  flags.positional("CASE", name, "gpt6l gpt124m llama gelu layernorm softmax xent adamw decode ov_pointwise ov_mlp");
+  flags.positional("CASE", name, "gpt6l gpt124m llama gelu layernorm softmax xent adamw decode ov_pointwise ov_mlp limits");
   flags.choice("dtype", dtype, {"f32", "bf16"}, "what to compute in (f32)");
   flags.integer("threads", threads, 0, 1024, "threads; 0: the CPUs there are");
   flags.number("seconds", seconds, 0.01, 1e6, "how long to measure");
@@ -83,7 +108,7 @@ int bench(const std::vector<std::string>& arguments) {
   if (dtype == "bf16" && !has_bf16) throw UserError("bench: the case " + name + " is measured in f32 only");
   if (!inputs.empty() && !trains) throw UserError("bench: the case " + name + " takes no --inputs");
   const bool is_known = bench_training(report, seconds, inputs) || bench_layers(report, seconds) || bench_decode(report, seconds) ||
-                        bench_calls(report, seconds);
+                        bench_calls(report, seconds) || bench_limits(report);
   if (!is_known) throw WrongUse("there is no case " + name + "; see --help");
   return 0;
 }

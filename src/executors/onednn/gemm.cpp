@@ -23,13 +23,14 @@ int64_t piece(int64_t size, int64_t count, int64_t unit) {
   return divide_up(divide_up(size, count), unit) * unit;
 }
 
-// How many blocks a product is worth: one for every 15 million operations (a tenth of a millisecond), none smaller than
-// what the packing of its operands is cheap beside, and two at least where that leaves each some microseconds.
+// How many blocks a product is worth: one for every 16 million operations (a tenth of a millisecond), none smaller than
+// what the packing of its operands is cheap beside, and two at least where that leaves each some microseconds. Where nothing is packed a block takes
+// ten microseconds: threads read the memory at different speeds, and with a block for each they waited for one another almost half of the time.
 int64_t wanted_blocks(int64_t m, int64_t n, int64_t k, int64_t batch) {
   const double operations = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   const bool is_streamed = std::min(m, n) <= 8;  // a few rows or columns: the other operand comes from memory once
   const double by_size = static_cast<double>(m) * static_cast<double>(n) / (512 * 384);
-  double wanted = is_streamed ? operations / 2e6 : std::min(operations / 16e6, by_size);
+  double wanted = is_streamed ? operations / 3e5 : std::min(operations / 16e6, by_size);
   if (wanted < 2 && batch < 4 && operations > 4e5) wanted = 2;
   const int64_t count = static_cast<int64_t>(std::clamp(wanted, 1.0, 64.0));
   return count > 1 ? count + count % 2 : 1;
