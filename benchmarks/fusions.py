@@ -1,20 +1,17 @@
 #!/usr/bin/env python3
 """The fusions that peers are compared on, forward and backward, against PyTorch: eager with its default allocation, and with an allocator
-that keeps freed pages (MALLOC=tuned). All are run in turns and the best of each counts: CPU time with one thread, wall time with more.
-usage: fusions.py BENCH_FUSIONS [--threads 1] [--rounds 3] [--seconds 1] [--only CASE] [--write docs/performance.md]
+that keeps freed pages (MALLOC=tuned). Ours are the eager executor and all executors. All are run in turns and the best of each counts: CPU time with one thread, wall time with more.
+usage: fusions.py BENCH_FUSIONS [--threads 1] [--rounds 3] [--seconds 1] [--only CASE]
 (run by a Python that has PyTorch)"""
 import argparse
 import json
 import os
-import platform
-import re
 import subprocess
 import sys
 import time
 
 TUNED = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "100000000000", "MALLOC_TOP_PAD_": "268435456"}
-CASES = {"gelu": "gelu(x * w + b), 4096 x 4096", "layernorm": "layer norm, 8192 x 1024", "softmax": "softmax, 8192 x 1024",
-         "xent": "cross entropy, 2048 x 50257", "adamw": "AdamW, 12.4 M parameters"}
+CASES = ("gelu", "layernorm", "softmax", "xent", "adamw")
 
 
 def cases():
@@ -88,44 +85,6 @@ def measure(options, case):
     row = {"case": case, "threads": options.threads, **{side + "_ms": round(ms, 2) for side, ms in best.items()},
            "ratio": round(min(best["pytorch"], best["pytorch_tuned"]) / best["fused"], 2)}
     print(json.dumps(row), flush=True)
-    return row
-
-
-def processor():
-    for line in open("/proc/cpuinfo"):
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.processor()
-
-
-HEADER = """# Performance
-
-Milliseconds of the best run, forward and backward, f32, on {processor}. `benchmarks/fusions.py` runs all sides in turns and writes this page:
-CPU time with one thread, wall time with more. PyTorch is eager {version}, with its default allocation and with an allocator that keeps freed pages;
-the ratio is that of the better one to ours, fused.
-"""
-
-
-def section(rows, threads):
-    lines = [f"\n## {threads} thread{'s' if threads > 1 else ''}\n", "| case | PyTorch | PyTorch, tuned | ours, `eager` | ours, fused | ratio |",
-             "| --- | --- | --- | --- | --- | --- |"]
-    for row in rows:
-        lines.append(f"| {CASES[row['case']]} | {row['pytorch_ms']} | {row['pytorch_tuned_ms']} | {row['eager_ms']} | {row['fused_ms']} | {row['ratio']} |")
-    return "\n".join(lines) + "\n"
-
-
-def write(path, rows, threads):
-    """Other numbers of threads keep what they have."""
-    import torch
-    old = open(path).read() if os.path.exists(path) else ""
-    sections = dict(re.findall(r"(\n## (?:\d+) threads?\n)(.*?)(?=\n## |\Z)", old, re.S))
-    new = section(rows, threads)
-    title, body = re.match(r"(\n## \d+ threads?\n)(.*)", new, re.S).groups()
-    sections[title] = body
-    with open(path, "w") as file:
-        file.write(HEADER.format(processor=processor(), version=torch.__version__.split("+")[0]))
-        for title in sorted(sections):
-            file.write(title + sections[title].rstrip("\n") + "\n")
 
 
 def main():
@@ -135,14 +94,13 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--only", choices=CASES)
-    parser.add_argument("--write", metavar="FILE")
     parser.add_argument("--theirs", choices=CASES, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.theirs:
         return theirs(options, options.theirs)
-    rows = [measure(options, case) for case in CASES if options.only in (None, case)]
-    if options.write:
-        write(options.write, rows, options.threads)
+    for case in CASES:
+        if options.only in (None, case):
+            measure(options, case)
 
 
 if __name__ == "__main__":

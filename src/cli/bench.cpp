@@ -73,17 +73,20 @@ bool bench_limits(const Report& report) {
   const examine::MachineLimits limits = examine::machine_limits();
   report("f32_gflops", 1e-9 * limits.f32_operations);
   report("bf16_gflops", 1e-9 * limits.bf16_operations);
-  // Of more than caches hold, in the ways in which kernels read and write it: into other memory, past the caches, and into the same.
+  // Of more than caches hold, in the ways in which kernels read and write it: into other memory, past the caches, into the same, and only read.
   const NoGrad no_grad;
   const Tensor from = zeros({int64_t{64} << 20}), to = zeros({int64_t{64} << 20});
   const auto past_caches = jit([](Tensor x) { return x * 2.0 + 1.0; }, {.executors = {"fuser"}});
-  double least = 1e30;
-  for (const std::function<void()>& move : {std::function<void()>([&] { Tensor(to).copy_(from); }), std::function<void()>([&] { past_caches(from); }),
-                                            std::function<void()>([&] { Tensor(to).add_(1.0); })}) {
-    const Meter meter(move, 0.5, 5);
-    least = std::min(least, *std::min_element(meter.wall.begin(), meter.wall.end()));
-  }
-  report("memory_gb_s", 1e-9 * 2 * static_cast<double>(from.numel() * 4) / least);
+  double most = 0;
+  const auto move = [&](double bytes_of_element, const std::function<void()>& call) {
+    const Meter meter(call, 0.5, 5);
+    most = std::max(most, bytes_of_element * static_cast<double>(int64_t{64} << 20) / *std::min_element(meter.wall.begin(), meter.wall.end()));
+  };
+  move(8, [&] { Tensor(to).copy_(from); });
+  move(8, [&] { past_caches(from); });
+  move(8, [&] { Tensor(to).add_(1.0); });
+  move(4, [&] { sum(from); });
+  report("memory_gb_s", 1e-9 * most);
   return true;
 }
 
