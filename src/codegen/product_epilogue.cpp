@@ -76,7 +76,8 @@ class EpilogueLowering {
     }
     for (const auto* operands : {&kernel_.inputs, &kernel_.outputs})
       for (const KernelOperand& operand : *operands) {
-        if (!is_stored(operand.dtype)) return "an input or a result has another dtype than f32, bf16 and f16";
+        const bool is_mask = operands == &kernel_.inputs && operand.dtype == Dtype::boolean;
+        if (!is_stored(operand.dtype) && !is_mask) return "an input or a result has another dtype than f32, bf16 and f16";
         int along = 0;
         for (const int bits : operand.dimensions) along |= bits;
         const bool is_row = operands == &kernel_.inputs && along == last_dimension();
@@ -157,7 +158,7 @@ class EpilogueLowering {
     if (value.kind == Kind::input) {
       const auto at = std::ranges::find(out_.operands, input_of(value).proxy) - out_.operands.begin() + (lines_.bias ? 1 : 0);
       names_[i] = free_name(epilogue.operands[static_cast<size_t>(at)].is_row ? "row" : "other");
-      epilogue.statements.push_back(text::cat("const Floats ", names_[i], " = ", loaded(value.dtype, epilogue.results.size() + static_cast<size_t>(at)), ";"));
+      epilogue.statements.push_back(text::cat("const ", lanes_text(value.lanes), " ", names_[i], " = ", loaded(value.dtype, epilogue.results.size() + static_cast<size_t>(at)), ";"));
       return;
     }
     if (value.expression == "{0}") {

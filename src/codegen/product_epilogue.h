@@ -45,7 +45,7 @@ struct LoweredEpilogue {
 ///                                         const Floats gelu_ = gelu(linear);
 ///                                         store(at.of<float>(launch, 0), at, linear);
 ///                                         store(at.of<float>(launch, 1), at, gelu_);
-/// Values in between are not rounded. Takes operands and results of f32, bf16 and f16.
+/// Values in between are not rounded. Takes operands and results of f32, bf16 and f16, and masks as operands.
 LoweredEpilogue lower_epilogue(const EpilogueLines&, LineExpressions&);
 
 }  // namespace fulgurite::codegen

@@ -18,6 +18,7 @@
 #include "codegen/vector_matrix_unit.h"
 #include "codegen/vector_product_units.h"
 #include "codegen/vector_register_tiles.h"
+#include "codegen/vector_rows.h"
 #include "codegen/vector_transpose.h"
 
 namespace fulgurite::FULGURITE_KERNELS {
@@ -113,6 +114,11 @@ struct ResultPart {
 template <class Element>
 FULGURITE_INLINE Floats load(const Element* row, const ResultPart& at) {
   return at.count >= lanes ? load(row + at.column) : load_some(row + at.column, at.count);
+}
+FULGURITE_INLINE Ints load(const Boolean* row, const ResultPart& at) {
+  unsigned char bytes[lanes] = {};
+  if (at.count < lanes) __builtin_memcpy(bytes, row + at.column, at.count);
+  return load_bytes(at.count < lanes ? bytes : &row[at.column].byte) != Ints(0);
 }
 template <class Element>
 FULGURITE_INLINE void store(Element* row, const ResultPart& at, const Floats& value) {

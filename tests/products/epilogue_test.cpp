@@ -303,6 +303,23 @@ extern "C" void multiply_bf16_silu_mul_to_bf16(const ProductLaunch& launch, long
   });
 }
 )");
+  const auto masked = [](Tensor x, Tensor weight, Tensor mask) { return (matmul(x, weight) * 2.0).masked_fill(mask, 0.5); };
+  const auto h = jit(masked);
+  for (const Tensor& mask : {randn({rows, columns}) > 0.0, transpose(randn({columns, rows}) > 0.0, 0, 1), randn({columns}) > 0.0})
+    expect_relative(h(x, gate, mask), masked(x, gate, mask), 0.01);
+  expect_text(kernel_of(last_traces(h).back(), 0), R"(
+extern "C" void pack_bf16(const ProductLaunch& launch, long first, long last) {
+  pack_right<BFloat16, BFloat16>(launch, first, last);
+}
+extern "C" void multiply_bf16_mul_masked_fill_to_bf16(const ProductLaunch& launch, long first, long last) {
+  multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
+    const Floats mul = sums * 2.0f;
+    const Ints row = load(at.of<const Boolean>(launch, 1), at);
+    const Floats masked_fill = select(row, Floats(0.5f), mul);
+    store(at.of<BFloat16>(launch, 0), at, masked_fill);
+  });
+}
+)");
   // Others lie as they like; a row may have one number for all.
   const Tensor wide = randn({columns, 2 * rows}).to(Dtype::bf16), tall = randn({2 * rows, 3 * columns});
   const auto g = jit(scaled);
