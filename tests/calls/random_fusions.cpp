@@ -48,7 +48,6 @@ struct Program {
   std::vector<Operator> operators;
   size_t results = 1;
   bool is_differentiated = false, has_products = false;
-
   /// The number of the first operator's value.
   size_t operands() const { return inputs.size() - (has_products ? 2 : 1); }
 
@@ -118,8 +117,8 @@ struct Program {
   // Elements stay about as large as they were.
   static Tensor product(const Tensor& x, const Tensor& weight, unsigned detail) {
     if (!is_floating(x.dtype()) || x.ndim() != 2 || x.size(-1) != weight.size(0)) return x;
-    if (detail % 2 == 0) return matmul(x, weight.to(x.dtype())) * 0.05;
     const Tensor small = (weight * 0.05).to(x.dtype());
+    if (detail % 2 == 0) return matmul(x, weight.to(x.dtype())) * 0.05;
     return detail % 4 == 1 ? matmul(x, small) : nn::linear(x, small, select(small, 0, 0));
   }
 
@@ -188,12 +187,11 @@ Program random_program(unsigned seed) {
   static constexpr Dtype dtypes[] = {Dtype::f32, Dtype::f32, Dtype::f32, Dtype::bf16, Dtype::f16, Dtype::f64, Dtype::i64,
                                      Dtype::i32, Dtype::i16, Dtype::i8,  Dtype::u8,   Dtype::boolean};
   Program program;
-  std::vector<int64_t> shape;
   program.has_products = seed % 40 == 17;
-  const size_t rank = 1 + random() % 3;
-  if (program.has_products) shape = {1024 + static_cast<int64_t>(random() % 40), 256 + static_cast<int64_t>(random() % 40)};  // sizes that have a generated product
-  else
-    for (size_t d = 0; d < rank; ++d) shape.push_back(sizes[(random() % 8 == 0 ? 0 : 1) + random() % 9]);
+  std::vector<int64_t> shape;
+  const size_t rank = program.has_products ? 2 : 1 + random() % 3;
+  const auto large = [&](size_t d) { return static_cast<int64_t>((d == 0 ? 1024 : 256) + random() % 40); };  // there are generated products of these
+  for (size_t d = 0; d < rank; ++d) shape.push_back(program.has_products ? large(d) : sizes[(random() % 8 == 0 ? 0 : 1) + random() % 9]);
   const auto smaller = [&] {
     std::vector<int64_t> out(shape.begin() + static_cast<int64_t>(random() % 3 == 0 ? random() % shape.size() : 0), shape.end());
     for (int64_t& size : out)
@@ -216,7 +214,7 @@ Program random_program(unsigned seed) {
     if (program.has_products) {
       // A product every few operators, and what follows it mostly computed element by element.
       if (i % 4 == 0) kind = product_kind;
-      else if (random() % 4) kind %= pointwise_kinds, left = values - 1;
+      else if (random() % 4 != 0) kind %= pointwise_kinds, left = values - 1;
     }
     program.operators.push_back({kind, static_cast<unsigned>(random()), left, right});
   }
