@@ -25,6 +25,13 @@ std::string stored(Dtype dtype, size_t matrix, std::string_view value) {
   return text::cat("store(at.of<", element_text(dtype), ">(launch, ", matrix, "), at, ", value, ");");
 }
 
+// Along which of the region's dimensions it varies, as bits.
+int dimensions_of(const KernelOperand& operand) {
+  int along = 0;
+  for (const int bits : operand.dimensions) along |= bits;
+  return along;
+}
+
 // By the values' names: which operator makes them.
 void name_operators(const BoundSymbol& bound, std::unordered_map<std::string, std::string>& operators) {
   for_each_output(bound, [&](const Value& value) {
@@ -78,8 +85,7 @@ class EpilogueLowering {
       for (const KernelOperand& operand : *operands) {
         const bool is_mask = operands == &kernel_.inputs && operand.dtype == Dtype::boolean;
         if (!is_stored(operand.dtype) && !is_mask) return "an input or a result has another dtype than f32, bf16 and f16";
-        int along = 0;
-        for (const int bits : operand.dimensions) along |= bits;
+        const int along = dimensions_of(operand);
         const bool is_row = operands == &kernel_.inputs && along == last_dimension();
         if ((along != (1 << kernel_.dimensions) - 1 && !is_row) || operand.dimensions.empty() ||
             operand.dimensions[operand.dimensions.size() - 1] != last_dimension())
@@ -141,9 +147,7 @@ class EpilogueLowering {
     }
     for (const KernelValue& value : kernel_.values) {
       if (value.kind != Kind::input || !is_used_[static_cast<size_t>(&value - kernel_.values.data())] || is_product(value)) continue;
-      int along = 0;
-      for (const int bits : input_of(value).dimensions) along |= bits;
-      epilogue.operands.push_back({value.dtype, along == last_dimension() && kernel_.dimensions > 1});
+      epilogue.operands.push_back({value.dtype, dimensions_of(input_of(value)) == last_dimension() && kernel_.dimensions > 1});
       out_.operands.push_back(input_of(value).proxy);
     }
   }
