@@ -3,7 +3,7 @@
 
 namespace fulgurite {
 
-/// products: generated kernels for large products of bf16 matrices.
+/// products: generated kernels for large products of matrices, with what follows them element by element.
 const Executor& products_executor();
 
 }  // namespace fulgurite
