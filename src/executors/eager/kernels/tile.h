@@ -71,8 +71,11 @@ template <class T, bool transposed, class Factor, int... row, int... column>
   constexpr int columns = sizeof...(column);
   constexpr int64_t lanes = wide_lanes<T>;
   Vector sum[sizeof...(row)][columns];
+  // Rows are gone along: to hold all of their places at once the compiler has too few registers.
+  const T* from = c;
   const auto start = [&](int r) __attribute__((always_inline)) {
-    ((sum[r][column] = accumulate ? load_wide(c + r * c_stride + column * lanes) : Vector{}), ...);
+    ((sum[r][column] = accumulate ? load_wide(from + column * lanes) : Vector{}), ...);
+    from += c_stride;
   };
   (start(row), ...);
   for (int64_t k = 0; k < depth; ++k) {
@@ -86,7 +89,8 @@ template <class T, bool transposed, class Factor, int... row, int... column>
     a += transposed ? a_stride : 1;
   }
   const auto finish = [&](int r) __attribute__((always_inline)) {
-    ((store_wide(c + r * c_stride + column * lanes, sum[r][column])), ...);
+    ((store_wide(c + column * lanes, sum[r][column])), ...);
+    c += c_stride;
   };
   (finish(row), ...);
 }

@@ -4,7 +4,7 @@ namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
 // Whole rows of probabilities are kept, for as many queries as fit a core's cache: a multiple of product_rows.
-constexpr int64_t most_queries = is_matrix_unit ? 128 : 64, key_block = 64, kept_bytes = 1 << 18;
+constexpr int64_t most_queries = is_matrix_unit ? 128 : 64, key_block = is_matrix_unit ? 64 : 256, kept_bytes = 1 << 18;
 int64_t queries_at_once(int64_t keys) {
   const int64_t fitting = kept_bytes / static_cast<int64_t>(keys * sizeof(float)) / product_rows * product_rows;
   return std::clamp(fitting, product_rows, most_queries);
