@@ -212,8 +212,7 @@ FULGURITE_INLINE void multiply_blocks(const ProductLaunch& launch, long first, l
                            [&](long time) { finish_rows<Unit>(unfinished, time * rows_a_time, (time + 1) * rows_a_time, finish); });
             if (ends) unfinished = tile;
           } else {
-            for (int i = 0; begins && i < tile_vectors; ++i) sums[i] = Floats(0.f);
-            multiply_tile<Unit>((FloatPart*)sums, left, (const IntPart*)right, steps, columns);
+            multiply_tile<Unit>((FloatPart*)sums, left, (const IntPart*)right, steps, columns, begins);
             if (ends) finish_rows<Unit>(tile, 0, tiles.tile_rows, finish);
           }
           if (!is_done_at_once) sums += tile_vectors;
