@@ -90,7 +90,7 @@ function(add_kernel_variant name sources)
                              ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(fulgurite_kernels_${name} PRIVATE FULGURITE_KERNELS=kernels_${name})
   # No fast-math: these two only say that nobody reads errno or the floating-point exception flags; values are the same.
-  target_compile_options(fulgurite_kernels_${name} PRIVATE -fno-math-errno -fno-trapping-math -Wno-psabi ${ARGN})
+  target_compile_options(fulgurite_kernels_${name} PRIVATE -fno-math-errno -fno-trapping-math -ffp-contract=fast -Wno-psabi ${ARGN})
   target_link_libraries(fulgurite_kernels_${name} PRIVATE fulgurite_settings)
   precompile_headers(fulgurite_kernels_${name} ${PROJECT_SOURCE_DIR}/src/executors/eager/kernels.h
                      ${PROJECT_SOURCE_DIR}/src/executors/eager/kernels/elements.h)
@@ -102,7 +102,7 @@ function(add_product_variant name)
   add_library(fulgurite_products_${name} OBJECT ${PROJECT_SOURCE_DIR}/src/codegen/library_products/library_products.cpp)
   target_include_directories(fulgurite_products_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(fulgurite_products_${name} PRIVATE FULGURITE_KERNELS=products_${name})
-  target_compile_options(fulgurite_products_${name} PRIVATE $<$<CONFIG:Release>:-O2> -fno-math-errno -fno-trapping-math -fno-exceptions -fno-rtti
+  target_compile_options(fulgurite_products_${name} PRIVATE $<$<CONFIG:Release>:-O2> -fno-math-errno -fno-trapping-math -ffp-contract=fast -fno-exceptions -fno-rtti
                                                             -Wno-psabi ${ARGN})
   target_link_libraries(fulgurite_products_${name} PRIVATE fulgurite_settings)
   list(APPEND fulgurite_kernel_objects $<TARGET_OBJECTS:fulgurite_products_${name}>)

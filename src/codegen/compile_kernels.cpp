@@ -34,8 +34,8 @@ using kernels::KernelFunction;
 // As the eager kernels are compiled.
 std::vector<std::string> flags_of(Instructions instructions) {
   const InstructionSet set = instructions.set;
-  std::vector<std::string> flags{"-std=c++20",      "-O2",       "-fno-math-errno", "-fno-trapping-math",
-                                 "-fno-exceptions", "-fno-rtti", "-fPIC",           "-shared", "-w"};
+  std::vector<std::string> flags{"-std=c++20",      "-O2",       "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast",
+                                 "-fno-exceptions", "-fno-rtti", "-fPIC",           "-shared",             "-w"};
 #ifdef FULGURITE_UNCONTRACTED
   flags.push_back("-ffp-contract=off");
 #endif

@@ -211,6 +211,16 @@ FULGURITE_INLINE Floats multiply_add(const Floats& a, const Floats& b, const Flo
   FULGURITE_EACH_PART(result.part[p] = a.part[p] * b.part[p] + c.part[p]);
   return result;
 }
+/// a * b, rounded before it is added to anything. Of a sum of two products compilers make one instruction in ways of their own; one of the two has to
+/// be this, so that all of them give the same bits. (Where functions share a product, it has to be this in all of them or in none.)
+FULGURITE_INLINE Floats rounded_product(const Floats& a, const Floats& b) {
+  Floats result;
+  FULGURITE_EACH_PART(result.part[p] = a.part[p] * b.part[p]);
+#if defined(__x86_64__)
+  FULGURITE_EACH_PART(asm("" : "+v"(result.part[p])));
+#endif
+  return result;
+}
 FULGURITE_INLINE Floats abs(const Floats& x) { return from_bits(bits_of(x) & Ints(0x7fffffff)); }
 FULGURITE_INLINE Floats copy_sign(const Floats& magnitude, const Floats& sign) {
   return from_bits((bits_of(magnitude) & Ints(0x7fffffff)) | (bits_of(sign) & Ints((int)0x80000000u)));

@@ -33,7 +33,7 @@ FULGURITE_INLINE Floats gelu_tanh_backward(const Floats& g, const Floats& x) {
   const Floats minus_2u = x * multiply_add(square, Floats(-2 * sqrt_2_over_pi * tanh_cubic), Floats(-2 * sqrt_2_over_pi));
   const Floats slope = multiply_add(square, Floats(6 * sqrt_2_over_pi * tanh_cubic), Floats(2 * sqrt_2_over_pi));
   const Floats s = Floats(1.f) / (Floats(1.f) + exp(minus_2u));
-  return g * multiply_add(x * (s - s * s), slope, s);
+  return g * multiply_add(x * multiply_add(-s, s, s), slope, s);
 }
 
 }  // namespace fulgurite::FULGURITE_KERNELS

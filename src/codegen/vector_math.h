@@ -94,8 +94,7 @@ FULGURITE_INLINE Floats log_special(const Floats& x, const Floats& value) {
 FULGURITE_INLINE Floats log(const Floats& x) {
   const Decomposed d = decompose(x);
   const Floats f = d.fraction, square = f * f;
-  Floats y = (log_tail(f) * f) * square;
-  y = multiply_add(d.exponent, Floats(-2.12194440e-4f), y);
+  Floats y = multiply_add(log_tail(f) * f, square, rounded_product(d.exponent, Floats(-2.12194440e-4f)));
   y = multiply_add(square, Floats(-0.5f), y);
   return log_special(x, multiply_add(d.exponent, Floats(0.693359375f), f + y));
 }
@@ -105,8 +104,8 @@ FULGURITE_INLINE Floats log_in_base(const Floats& x, float factor_high, float fa
                                     float unit_low) {
   const Decomposed d = decompose(x);
   const Floats f = d.fraction, square = f * f;
-  const Floats low = multiply_add(square, Floats(-0.5f), (log_tail(f) * f) * square);
-  Floats y = f * Floats(factor_low) + low * Floats(factor_low);
+  const Floats low = multiply_add(log_tail(f) * f, square, rounded_product(square, Floats(-0.5f)));
+  Floats y = multiply_add(low, Floats(factor_low), rounded_product(f, Floats(factor_low)));
   y = multiply_add(d.exponent, Floats(unit_low), y);
   y = multiply_add(low, Floats(factor_high), y);
   y = multiply_add(f, Floats(factor_high), y);
@@ -188,15 +187,14 @@ FULGURITE_INLINE NormalTail normal_tail(const Floats& y) {
   p = multiply_add(p, q, Floats(-0.0245496035f));
   p = multiply_add(p, q, Floats(0.113135941f));
   p = multiply_add(p, q, Floats(-0.228069767f));
-  const Floats last(0.14133133f), slope = multiply_add(upper, multiply_add(p, q, last), Floats(-0.398942280f));
-  const Floats ratio = last + multiply_add(p, q, (y - upper) * slope);
-  return {ratio, growth, shifted, n};
+  const Floats ratio = multiply_add(p, q, Floats(0.14133133f)), slope = multiply_add(upper, ratio, Floats(-0.398942280f));
+  return {multiply_add(y - upper, slope, ratio), growth, shifted, n};
 }
 
 FULGURITE_INLINE Floats bell_of(const NormalTail& x) { return scale(x.growth + Floats(1.f), x.shifted, x.n); }
 /// The likelihood times a factor, with few roundings.
 FULGURITE_INLINE Floats times_tail(const Floats& factor, const NormalTail& x) {
-  const Floats product = factor * x.ratio;
+  const Floats product = rounded_product(factor, x.ratio);
   return scale(multiply_add(product, x.growth, product), x.shifted, x.n);
 }
 

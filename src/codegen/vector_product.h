@@ -28,16 +28,16 @@ namespace fulgurite::FULGURITE_KERNELS {
 // Whether neighbours in memory are of different rows; else they follow one another along the depth, if they lie side by side at all.
 FULGURITE_INLINE bool lies_along_rows(const ProductOperand& operand) { return operand.row_stride == 1 && operand.depth_stride != 1; }
 
-/// Sixteen rows by sixteen steps, row after row or, where they lie along rows, step after step.
+/// Sixteen rows by sixteen steps, row after row or, where they lie along rows, step after step. `ahead` is the square that is asked for meanwhile.
 template <class Unit, class Element>
-FULGURITE_INLINE void load_square(Ints (&square)[16], const ProductOperand& operand, long row, long depth, long rows, long depths) {
+FULGURITE_INLINE void load_square(Ints (&square)[16], const ProductOperand& operand, long row, long depth, long rows, long depths, const Element* ahead) {
   constexpr int square_depth = 16 * Unit::tiles.step_depth;
   const long row_stride = operand.row_stride, depth_stride = operand.depth_stride;
   const Element* const from = (const Element*)operand.data + row * row_stride + depth * depth_stride;
   const bool is_whole = rows >= 16 && depths >= square_depth;
   if (is_whole && depth_stride == 1) {
     for (int r = 0; r < 16; ++r) {
-      __builtin_prefetch(from + r * row_stride + 8 * square_depth);
+      for (long byte = 0; byte < square_depth * (long)sizeof(Element); byte += 64) __builtin_prefetch((const char*)(ahead + r * row_stride) + byte);
       square[r] = Unit::load_steps(from + r * row_stride);
     }
   } else if (is_whole && row_stride == 1) {
@@ -65,8 +65,12 @@ FULGURITE_INLINE void for_each_square(const ProductOperand& operand, long row, l
   for (long o = 0; o < outer; ++o)
     for (long i = 0; i < inner; ++i) {
       const long strip = is_along_rows ? i : o, at = is_along_rows ? o : i, first = row + strip * 16, from = depth + at * square_depth;
+      // The next of the rows' eight squares on, which are those of the rows below where these end.
+      const bool is_below = at + 8 >= squares;
+      const long ahead = is_below ? first + 16 : first, ahead_depth = depth + (is_below ? at + 8 - squares : at + 8) * square_depth;
       Ints square[16];
-      load_square<Unit, Element>(square, operand, first, from, row_end - first, depth_end - from);
+      load_square<Unit, Element>(square, operand, first, from, row_end - first, depth_end - from,
+                                 (const Element*)operand.data + ahead * operand.row_stride + ahead_depth * operand.depth_stride);
       put(strip, at * 16, square);
     }
 }
