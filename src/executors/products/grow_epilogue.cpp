@@ -68,6 +68,9 @@ bool EpilogueGrowth::may_follow(int line) const {
   const BoundSymbol& bound = trace_.bound_symbols[line];
   if (is_inside(line) || !is_fusable(line) || lines_.size() == most_lines || !is_near(line)) return false;
   if (bound.outputs.size() != 1 || !bound.outputs.read()[0].is_tensor() || !has_sizes(bound.outputs.read()[0])) return false;
+  // What the product itself reads is made before it.
+  const auto is_own = [&](int reader) { return grown_.region_of[reader] == region_; };
+  if (std::ranges::any_of(uses_.consumers(bound.outputs.read()[0].tensor().id), is_own)) return false;
   // What the backward makes again was given up before on purpose.
   if (is_recomputed(bound) && !is_recomputed(trace_.bound_symbols[product_]) && std::abs(line - product_) > most_apart) return false;
   bool fits = true;
