@@ -348,22 +348,6 @@ extern "C" void multiply_bf16_gt_mul_sub_where_to_f32(const ProductLaunch& launc
 )");
 }
 
-TEST("what a product reads itself is made before it, whoever else reads it") {
-  if (!products::pays_on_this_cpu(Dtype::bf16)) return;
-  manual_seed(7);
-  const NoGrad no_grad;
-  const auto residual = [](Tensor x, Tensor weight) {
-    const Tensor limited = clamp(x, -0.5, 1.25);
-    return matmul(limited, weight) + limited;
-  };
-  const Tensor x = randn({rows, columns}).to(Dtype::bf16), weight = (randn({columns, columns}) * 0.1).to(Dtype::bf16);
-  const auto f = jit(residual);
-  expect_relative(f(x, weight), residual(x.to(Dtype::f64), weight.to(Dtype::f64)), 0.01);
-  const std::string text = print(last_traces(f).back(), {.time = false, .source = false});
-  const size_t made = text.rfind(" = clamp("), read = text.rfind("] = fusion0(");
-  expect(made != std::string::npos && read != std::string::npos && made < read, text);
-}
-
 TEST("nothing is taken into a product that would have to wait for another one, or that pays nowhere") {
   if (!products::pays_on_this_cpu(Dtype::bf16)) return;
   manual_seed(8);
