@@ -82,6 +82,9 @@ if(FULGURITE_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set_source_files_properties(${PROJECT_SOURCE_DIR}/src/codegen/compile_kernels.cpp PROPERTIES COMPILE_DEFINITIONS "${kernel_definitions}")
 endif()
 
+# What kernels compute their numbers with, as codegen/compile_kernels.cpp has it for generated ones. No fast-math: the first two only say that nobody
+# reads errno or the floating-point exception flags; the third is g++'s own choice, and clang++'s only if it is told.
+set(fulgurite_number_flags -fno-math-errno -fno-trapping-math -ffp-contract=fast)
 # Kernels are compiled once for each instruction set; the best one the CPU has is chosen when the first kernel is looked up.
 set(fulgurite_kernel_objects)
 function(add_kernel_variant name sources)
@@ -89,8 +92,7 @@ function(add_kernel_variant name sources)
   target_include_directories(fulgurite_kernels_${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include
                              ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(fulgurite_kernels_${name} PRIVATE FULGURITE_KERNELS=kernels_${name})
-  # No fast-math: these two only say that nobody reads errno or the floating-point exception flags; values are the same.
-  target_compile_options(fulgurite_kernels_${name} PRIVATE -fno-math-errno -fno-trapping-math -ffp-contract=fast -Wno-psabi ${ARGN})
+  target_compile_options(fulgurite_kernels_${name} PRIVATE ${fulgurite_number_flags} -Wno-psabi ${ARGN})
   target_link_libraries(fulgurite_kernels_${name} PRIVATE fulgurite_settings)
   precompile_headers(fulgurite_kernels_${name} ${PROJECT_SOURCE_DIR}/src/executors/eager/kernels.h
                      ${PROJECT_SOURCE_DIR}/src/executors/eager/kernels/elements.h)
@@ -102,7 +104,7 @@ function(add_product_variant name)
   add_library(fulgurite_products_${name} OBJECT ${PROJECT_SOURCE_DIR}/src/codegen/library_products/library_products.cpp)
   target_include_directories(fulgurite_products_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(fulgurite_products_${name} PRIVATE FULGURITE_KERNELS=products_${name})
-  target_compile_options(fulgurite_products_${name} PRIVATE $<$<CONFIG:Release>:-O2> -fno-math-errno -fno-trapping-math -ffp-contract=fast -fno-exceptions -fno-rtti
+  target_compile_options(fulgurite_products_${name} PRIVATE $<$<CONFIG:Release>:-O2> ${fulgurite_number_flags} -fno-exceptions -fno-rtti
                                                             -Wno-psabi ${ARGN})
   target_link_libraries(fulgurite_products_${name} PRIVATE fulgurite_settings)
   list(APPEND fulgurite_kernel_objects $<TARGET_OBJECTS:fulgurite_products_${name}>)
