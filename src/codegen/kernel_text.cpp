@@ -32,13 +32,16 @@ class KernelPrinter {
       line("const Row all(launch, 0);");
       for (const int i : schedule_.uniform_values) row_value(i, "all");
     }
+    begin_column_sums();
     line("for (Row row(launch, first); first < last; row.next(), ++first) {");
     ++depth_;
     pointers();
     for (const int i : schedule_.row_values) row_value(i, "row");
     for (const Sweep& sweep : schedule_.sweeps) print(sweep);
+    call_column_sums("end_row");
     --depth_;
     line("}");
+    call_column_sums("finish");
     --depth_;
     line("}");
     return std::move(out_);
@@ -66,6 +69,16 @@ class KernelPrinter {
   const std::string& name(int i) const { return names_[static_cast<size_t>(i)]; }
   int place_of_output(const KernelValue& v) const { return static_cast<int>(kernel_.inputs.size()) + v.output; }
 
+  bool is_column_sum(int i) const { return value(i).kind == Kind::column_sum && value(i).output >= 0; }
+  void begin_column_sums() {
+    for (int i = 0; i < static_cast<int>(kernel_.values.size()); ++i)
+      if (is_column_sum(i)) line("ColumnSums<", lane_text(value(i).lanes), "> ", name(i), "_columns(launch, ", place_of_output(value(i)), ");");
+  }
+  void call_column_sums(std::string_view function) {
+    for (int i = 0; i < static_cast<int>(kernel_.values.size()); ++i)
+      if (is_column_sum(i)) line(name(i), "_columns.", function, "();");
+  }
+
   // Where the row begins in each tensor that sweeps read or write.
   void pointers() {
     for (size_t i = 0; i < kernel_.values.size(); ++i) {
@@ -77,12 +90,11 @@ class KernelPrinter {
     for (size_t i = 0; i < kernel_.values.size(); ++i) {
       const KernelValue& v = kernel_.values[i];
       const int at = static_cast<int>(i);
-      if (v.output >= 0) {
-        if (v.kind == Kind::column_sum) line("auto* const ", name(at), "_row = row.of<", lane_text(v.lanes), ">(", place_of_output(v), ");");
-        else if (v.extent == Extent::full) line("const auto ", name(at), "_row = row.result<", element_text(v.dtype), ">(", place_of_output(v), ");");
+      if (v.output >= 0 && v.kind != Kind::column_sum) {
+        if (v.extent == Extent::full) line("const auto ", name(at), "_row = row.result<", element_text(v.dtype), ">(", place_of_output(v), ");");
         else line("auto* const ", name(at), "_row = row.of<", element_text(v.dtype), ">(", place_of_output(v), ");");
       }
-      if (schedule_.kept[i] >= 0) line("auto* const ", name(at), "_kept = row.kept<", lane_text(v.lanes), ">(", schedule_.kept[i], ");");
+      if (schedule_.kept[i] >= 0) line("const auto ", name(at), "_kept = row.kept<", lane_text(v.lanes), ">(", schedule_.kept[i], ");");
     }
   }
   bool is_loaded(int i) const {
@@ -116,8 +128,7 @@ class KernelPrinter {
     for (const int i : sweep.computed) define(i, expression(value(i)));
     for (const int i : sweep.reduced) {
       const std::string& reduced = name(value(i).operands[0]);
-      if (value(i).kind == Kind::column_sum) line("accumulate(", name(i), "_row, c, ", reduced, ");");
-      else line(name(i), "_lanes.add(c, ", reduced, ");");
+      line(name(i), value(i).kind == Kind::column_sum ? "_columns" : "_lanes", ".add(c, ", reduced, ");");
     }
     for (const int i : sweep.kept_stores) line("store(", name(i), "_kept, c, ", name(i), ");");
     for (const int i : sweep.stored) line("store(", name(i), "_row, c, ", name(i), ");");

@@ -22,9 +22,10 @@ struct Launch {
   const Operand* operands;
   const double* numbers;
   char* kept;           // memory for rows that the kernel keeps for itself
-  long kept_stride;     // bytes of one
+  long kept_stride;     // bytes of one, and of a row of sums of columns
   long ahead = 1024;    // so many bytes before they are read elements are asked for
 };
+inline constexpr long summed_rows = 8;  // that a column's sum adds up before it is joined with others
 /// Computes the rows from `first` to before `last`.
 using KernelFunction = void (*)(const Launch&, long first, long last);
 

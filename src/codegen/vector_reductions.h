@@ -1,4 +1,4 @@
-// Reductions of a row. Their order is that of the columns, whatever the registers' width.
+// Reductions of a row, in the order of its columns, and of columns, in that of the rows, whatever the registers' width.
 #pragma once
 #include "codegen/vector_rows.h"
 
@@ -91,6 +91,44 @@ struct Smallest {
   __attribute__((always_inline)) Smallest() { set_to_highest(least); }
   __attribute__((always_inline)) void add(const Columns& c, const Lanes& x) { lower_inside(c, least, x); }
   __attribute__((always_inline)) Lanes total() { return Lanes(minimum_of_lanes(least)); }
+};
+
+/// The sums of all columns over the rows of one launch: of `summed_rows` rows at a time, these joined pairwise. The launch's operand is zeros,
+/// rows for the sums that wait to be joined; the first becomes the result.
+template <class Element>
+class ColumnSums {
+ public:
+  __attribute__((always_inline)) ColumnSums(const Launch& launch, int operand) : launch_(launch), sums_{(Element*)launch.operands[operand].data} {}
+  template <class Lanes>
+  __attribute__((always_inline)) void add(const Columns& c, const Lanes& value) const {
+    store(sums_, c, load(sums_, c) + value);
+  }
+  __attribute__((always_inline)) void end_row() {
+    if (++rows_ % summed_rows == 0) sums_ = join(launch_, sums_, rows_ / summed_rows);
+  }
+  __attribute__((always_inline)) void finish() {
+    for (long waiting = rows_ / summed_rows; waiting != 0; waiting &= waiting - 1) sums_ = add_to_last(launch_, sums_);
+  }
+
+ private:
+  // Out of line and without this, so that members stay in registers.
+  FULGURITE_OUT_OF_LINE KeptRow<Element> join(const Launch& launch, KeptRow<Element> sums, long times) {
+    for (; times % 2 == 0; times /= 2) sums = add_to_last(launch, sums);
+    return {(Element*)((char*)sums.first + launch.kept_stride)};
+  }
+  FULGURITE_OUT_OF_LINE KeptRow<Element> add_to_last(const Launch& launch, KeptRow<Element> sums) {
+    const KeptRow<Element> last{(Element*)((char*)sums.first - launch.kept_stride)};
+    for (Columns c(launch); c.more(); c.next()) {
+      const auto joined = load(last, c) + load(sums, c);
+      store(last, c, joined);
+      store(sums, c, decltype(joined)(0));
+    }
+    return last;
+  }
+
+  const Launch& launch_;
+  KeptRow<Element> sums_;
+  long rows_ = 0;
 };
 
 }  // namespace fulgurite::FULGURITE_KERNELS

@@ -68,6 +68,12 @@ FULGURITE_OUT_OF_LINE char* row_of(const Launch& launch, const long* index, int 
   return at;
 }
 
+/// A row of numbers that the kernel keeps for itself. They are in the caches: nothing is asked for ahead.
+template <class Element>
+struct KeptRow {
+  Element* first;
+};
+
 /// A row of all tensors.
 class Row {
  public:
@@ -85,8 +91,8 @@ class Row {
   }
   /// Memory for a row of intermediate values.
   template <class Element>
-  __attribute__((always_inline)) Element* kept(int number) const {
-    return (Element*)(launch_.kept + number * launch_.kept_stride);
+  __attribute__((always_inline)) KeptRow<Element> kept(int number) const {
+    return {(Element*)(launch_.kept + number * launch_.kept_stride)};
   }
 
  private:
@@ -137,6 +143,14 @@ FULGURITE_INLINE Floats load(const float* row, const Columns& c) {
 FULGURITE_INLINE void store(float* row, const Columns& c, const Floats& value) {
   __builtin_prefetch((const char*)(row + c.at) + c.ahead, 1);
   __builtin_ia32_storeups512_mask(row + c.at, value.part[0], c.mask);
+}
+FULGURITE_INLINE Floats load(const KeptRow<float>& row, const Columns& c) {
+  Floats result;
+  result.part[0] = __builtin_ia32_loadups512_mask(row.first + c.at, FloatPart{}, c.mask);
+  return result;
+}
+FULGURITE_INLINE void store(const KeptRow<float>& row, const Columns& c, const Floats& value) {
+  __builtin_ia32_storeups512_mask(row.first + c.at, value.part[0], c.mask);
 }
 FULGURITE_INLINE Ints load(const int* row, const Columns& c) {
   Ints result;
@@ -282,6 +296,15 @@ FULGURITE_INLINE void store(const ResultRow<Element>& row, const Columns& c, con
   store(row.first, c, value);
 }
 
+template <class Element>
+FULGURITE_INLINE auto load(const KeptRow<Element>& row, const Columns& c) {
+  return load(row.first, c);
+}
+template <class Element, class Lanes>
+FULGURITE_INLINE void store(const KeptRow<Element>& row, const Columns& c, const Lanes& value) {
+  store(row.first, c, value);
+}
+
 /// One element in all lanes, and the first lane's as one element.
 template <class Element>
 FULGURITE_INLINE auto load_one(const Element* from) {
@@ -297,10 +320,4 @@ FULGURITE_INLINE void store_one(Element* to, const Lanes& value) {
   const Launch one{1, 0, {}, nullptr, nullptr, nullptr, 0};
   store(to, Columns(one), value);
 }
-/// Adds to what is there: the sum of a column over the rows of one launch.
-template <class Element, class Lanes>
-FULGURITE_INLINE void accumulate(Element* row, const Columns& c, const Lanes& value) {
-  store(row, c, load(row, c) + value);
-}
-
 }  // namespace fulgurite::FULGURITE_KERNELS

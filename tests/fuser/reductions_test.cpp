@@ -70,7 +70,7 @@ extern "C" void fusion0(const Launch& launch, long first, long last) {
     const auto* const t_2_row = row.of<const float>(2);
     const auto* const t_3_row = row.of<const float>(3);
     const auto t0_row = row.result<float>(4);
-    auto* const t0_kept = row.kept<float>(0);
+    const auto t0_kept = row.kept<float>(0);
     const auto t9_row = row.result<float>(5);
     Sum<Floats> t1_sum_lanes;
     for (Columns c(launch); c.more(); c.next()) {
@@ -289,6 +289,39 @@ TEST("sums of rows of equal elements are as exact as eager mode's") {
       const double error = std::abs(total.to(Dtype::f64).item<double>() - exact), eager = std::abs(squares(x).second.to(Dtype::f64).item<double>() - exact);
       expect(error <= 4 * eager + exact * 0x1p-22, text::cat(count, " of ", element, ": error ", error, ", eager's ", eager));
     }
+}
+
+TEST("sums of columns of equal elements are within 2 units in the last place, however many rows there are") {
+  const auto squares = [](Tensor t) {
+    const Tensor bent = t * 2.0;
+    return std::pair{bent, sum(bent * bent, {0})};
+  };
+  const Tensor elements = tensor({0.3807971, 0.29, 0.411, 0.4567, 0.3001});
+  for (const int64_t rows : {1, 7, 8, 9, 16, 63, 64, 65, 130, 1000, 1040, 30000, 300000}) {
+    auto f = jit(squares, {.executors = {"fuser"}});
+    const auto [bent, total] = f(elements.expand({rows, 5}));
+    const Tensor exact = sum(bent.to(Dtype::f64) * bent.to(Dtype::f64), {0});
+    const double error = amax(abs(total.to(Dtype::f64) / exact - 1)).item<double>();
+    expect(error <= 2 * 0x1p-23, text::cat(rows, " rows: error ", error));
+    if (rows == 16) expect_text(kernel_of(last_traces(f).back(), 0), R"(
+extern "C" void fusion0(const Launch& launch, long first, long last) {
+  ColumnSums<float> t2_columns(launch, 2);
+  for (Row row(launch, first); first < last; row.next(), ++first) {
+    const auto* const t_0_row = row.of<const float>(0);
+    const auto t0_row = row.result<float>(1);
+    for (Columns c(launch); c.more(); c.next()) {
+      const Floats t_0 = load(t_0_row, c);
+      const Floats t0 = t_0 * 2.0f;
+      const Floats t1 = t0 * t0;
+      t2_columns.add(c, t1);
+      store(t0_row, c, t0);
+    }
+    t2_columns.end_row();
+  }
+  t2_columns.finish();
+}
+)");
+  }
 }
 
 TEST("in 16 bits sums of rows are rounded as eager mode rounds them, and the least of computed elements is one of them") {

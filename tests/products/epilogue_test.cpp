@@ -178,14 +178,16 @@ static auto fusion4(Tensor t27, Tensor t_1) {
 
 // Run by this kernel:
 //   extern "C" void fusion6(const Launch& launch, long first, long last) {
+//     ColumnSums<float> t34_columns(launch, 1);
 //     for (Row row(launch, first); first < last; row.next(), ++first) {
 //       const auto* const t27_row = row.of<const BFloat16>(0);
-//       auto* const t34_row = row.of<float>(1);
 //       for (Columns c(launch); c.more(); c.next()) {
 //         const Floats t27 = load(t27_row, c);
-//         accumulate(t34_row, c, t27);
+//         t34_columns.add(c, t27);
 //       }
+//       t34_columns.end_row();
 //     }
+//     t34_columns.finish();
 //   }
 static auto fusion6(Tensor t27) {
   auto t38 = reshape(t27, {-1, 1024});

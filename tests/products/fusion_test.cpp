@@ -114,14 +114,16 @@ static auto fusion1(Tensor t3, Tensor t_1) {
 
 // Run by this kernel:
 //   extern "C" void fusion3(const Launch& launch, long first, long last) {
+//     ColumnSums<float> t10_columns(launch, 1);
 //     for (Row row(launch, first); first < last; row.next(), ++first) {
 //       const auto* const t3_row = row.of<const BFloat16>(0);
-//       auto* const t10_row = row.of<float>(1);
 //       for (Columns c(launch); c.more(); c.next()) {
 //         const Floats t3 = load(t3_row, c);
-//         accumulate(t10_row, c, t3);
+//         t10_columns.add(c, t3);
 //       }
+//       t10_columns.end_row();
 //     }
+//     t10_columns.finish();
 //   }
 static auto fusion3(Tensor t3) {
   auto t13 = reshape(t3, {-1, 1024});

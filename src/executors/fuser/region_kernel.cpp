@@ -31,7 +31,7 @@ constexpr long most_ahead = 4096;
 int64_t rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 template <class T>
-void add_rows(char* to, const char* from, int64_t count) {
+void add_numbers(char* to, const char* from, int64_t count) {
   T* const a = reinterpret_cast<T*>(to);
   const T* const b = reinterpret_cast<const T*>(from);
   for (int64_t i = 0; i < count; ++i) a[i] = static_cast<T>(a[i] + b[i]);
@@ -213,45 +213,53 @@ class RegionKernel::Call {
     if (streams_) finish_streamed_stores();
   }
 
-  // Rows are added up in blocks that depend on their number alone, and the blocks pairwise.
+  // Rows are added up in blocks that depend on their number alone, in each as ColumnSums does, and the blocks pairwise.
   void run_with_column_sums() {
     const int64_t per_block = std::max<int64_t>(16, (rows_ + 63) / 64), blocks = std::max<int64_t>(1, (rows_ + per_block - 1) / per_block);
-    int64_t offsets[most_operands], bytes = 0;
+    const int64_t waiting = std::bit_width(static_cast<uint64_t>(per_block / kernels::summed_rows)) + 1;
+    int64_t offsets[most_operands], bytes = 0, sums = 0;
     for (size_t k = 0; k < count_; ++k) {
       offsets[k] = bytes;
-      if (places_[k]->is_column_sum) bytes += rounded(columns_ * places_[k]->lane_bytes);
+      if (!places_[k]->is_column_sum) continue;
+      bytes += rounded(columns_ * places_[k]->lane_bytes);
+      ++sums;
     }
-    const ScratchMemory sums(blocks * std::max<int64_t>(bytes, 64));
+    const ScratchMemory of_blocks(blocks * std::max<int64_t>(bytes, 64));
     parallel_ranges(blocks, std::max<int64_t>(1, worth_a_thread / std::max<int64_t>(per_block * columns_, 1)), [&](Ranges& ranges) {
-      const ScratchMemory kept(kept_bytes());
+      const int64_t row_bytes = sums * waiting * launch_.kept_stride;
+      const ScratchMemory kept(kept_bytes()), of_rows(std::max<int64_t>(row_bytes, 64));
       Operand operands[most_operands];
+      char* next = of_rows.data();
+      for (size_t k = 0; k < count_; ++k) {
+        operands[k] = operands_[k];
+        if (!places_[k]->is_column_sum) continue;
+        operands[k] = {next, {}};
+        next += waiting * launch_.kept_stride;
+      }
       for (int64_t begin, end; ranges.next(begin, end);)
         for (int64_t block = begin; block < end; ++block) {
-          char* const own = sums.data() + block * bytes;
-          std::memset(own, 0, static_cast<size_t>(bytes));
-          for (size_t k = 0; k < count_; ++k) {
-            operands[k] = operands_[k];
-            if (places_[k]->is_column_sum) operands[k] = {own + offsets[k], {}};
-          }
+          std::memset(of_rows.data(), 0, static_cast<size_t>(row_bytes));
           if (rows_ > 0) call(block * per_block, std::min(rows_, (block + 1) * per_block), 0, columns_, kept, operands);
+          for (size_t k = 0; k < count_; ++k)
+            if (places_[k]->is_column_sum) std::memcpy(of_blocks.data() + block * bytes + offsets[k], operands[k].data, static_cast<size_t>(columns_ * places_[k]->lane_bytes));
         }
     });
     for (size_t k = kernel_.inputs_.size(); k < count_; ++k)
-      if (places_[k]->is_column_sum) finish(k, sums.data() + offsets[k], bytes, blocks);
+      if (places_[k]->is_column_sum) finish(k, of_blocks.data() + offsets[k], bytes, blocks);
+  }
+
+  void add_rows(size_t k, char* to, const char* from) const {
+    const Dtype lanes = dtype_of_lanes(places_[k]->dtype);
+    if (lanes == Dtype::f32) add_numbers<float>(to, from, columns_);
+    else if (lanes == Dtype::f64) add_numbers<double>(to, from, columns_);
+    else add_numbers<uint64_t>(to, from, columns_);
   }
 
   void finish(size_t k, char* sums, int64_t stride, int64_t blocks) {
-    const Dtype lanes = dtype_of_lanes(places_[k]->dtype);
     for (int64_t step = 1; step < blocks; step *= 2)
-      for (int64_t block = 0; block + step < blocks; block += 2 * step) {
-        char* const to = sums + block * stride;
-        const char* const from = to + step * stride;
-        if (lanes == Dtype::f32) add_rows<float>(to, from, columns_);
-        else if (lanes == Dtype::f64) add_rows<double>(to, from, columns_);
-        else add_rows<uint64_t>(to, from, columns_);
-      }
+      for (int64_t block = 0; block + step < blocks; block += 2 * step) add_rows(k, sums + block * stride, sums + (block + step) * stride);
     const Tensor& result = results_[k - kernel_.inputs_.size()];
-    if (columns_ > 0) copy_elements(borrow_tensor(sums, result.impl()->sizes, lanes), result);
+    if (columns_ > 0) copy_elements(borrow_tensor(sums, result.impl()->sizes, dtype_of_lanes(places_[k]->dtype)), result);
   }
 
   const RegionKernel& kernel_;
