@@ -226,6 +226,14 @@ void RegionLowering::check_sizes_show() const {
   if (shown != every_dimension()) throw Refusal{"a size shows in no operand"};
 }
 
+// Elements that are compared with their row's extremum are not computed a second time, perhaps contracted in another way.
+void RegionLowering::keep_compared_elements(std::span<const int> operands) {
+  for (const int extremum : operands) {
+    const KernelValue& value = kernel_.values[extremum];
+    if (value.kind == KernelValue::Kind::largest || value.kind == KernelValue::Kind::smallest) kernel_.values[value.operands[0]].is_costly = true;
+  }
+}
+
 // A store rounds by itself.
 void RegionLowering::drop_rounding_before_stores() {
   std::vector<char> is_used(kernel_.values.size(), false);

@@ -330,6 +330,7 @@ void RegionLowering::lower_expression(const BoundSymbol& bound, const Expression
     texts[static_cast<size_t>(i)] = std::move(text);
     result.dimensions |= kernel_.values[operand].dimensions;
   }
+  if (bound.symbol == &eq_symbol || bound.symbol == &ne_symbol) keep_compared_elements(result.operands);
   result.expression = filled(expression.text, {texts.data(), texts.size()});
   if (const auto share = share_of_row(result)) result = *share;
   // Intermediate values of 16 bits are not rounded.

@@ -82,6 +82,7 @@ class RegionLowering {
   void choose_rows();
   void add_output(const Value&);
   void copy_for(const Value& result, Node&, int dimensions, Extent);
+  void keep_compared_elements(std::span<const int> operands);
   void drop_rounding_before_stores();
   void check_sizes_show() const;
 

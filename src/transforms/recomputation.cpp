@@ -9,6 +9,7 @@
 #include "ops/symbols.h"
 #include "support/max_flow.h"
 #include "support/text.h"
+#include "transforms/compared_elements.h"
 #include "transforms/joint_trace.h"
 
 namespace fulgurite {
@@ -20,6 +21,9 @@ namespace {
 constexpr int most_repeated_in_a_row = 12;
 // How much a byte kept is worth in bytes moved, where no budget says otherwise.
 constexpr int64_t default_worth = 8;
+
+bool is_tagged(const BoundSymbol& bound) { return bound.tags.has(Tag::recompute_in_backward) && is_repeatable(bound); }
+bool is_checkpoint_result(const Value& value) { return value.is_tensor() && value.tensor().tags.has(Tag::checkpoint_result); }
 
 /// The graph whose minimum cut says what is saved. On the sink's side stands what the backward has: a value is there
 /// because it was saved (the edge from its symbol is cut) or because its symbol is there, repeated (the edge from the
@@ -52,6 +56,7 @@ class Recomputation {
     for_each_leaf(keyword(joint.bound_symbols.back(), "output"), [&](const Value& gradient) {
       if (const int id = proxy_id(gradient); id >= 0) use(id);
     });
+    for (const ComparedElements& compared : find_compared_elements(joint)) never_repeat(compared.elements);
   }
 
   /// The symbols to repeat when a byte kept is worth so many bytes moved.
@@ -107,13 +112,6 @@ class Recomputation {
   }
 
  private:
-  static bool is_tagged(const BoundSymbol& bound) {
-    return bound.tags.has(Tag::recompute_in_backward) && is_repeatable(bound);
-  }
-  static bool is_checkpoint_result(const Value& value) {
-    return value.is_tensor() && value.tensor().tags.has(Tag::checkpoint_result);
-  }
-
   // Arguments and results are alive anyhow; an argument that the forward overwrites must be copied.
   void find_outside_values() {
     const auto mark = [&](const Value& value) {
@@ -164,6 +162,19 @@ class Recomputation {
     if (values_[id]) is_used_[id] = true;
   }
 
+  // Another kernel may contract or round what it makes again in another way, and then no element is equal to the one selected.
+  void never_repeat(int id) {
+    for (int line = producer_[id]; line >= 0; line = producer_[id]) {
+      const BoundSymbol& bound = joint_.bound_symbols[line];
+      if (is_tagged(bound)) return;
+      if (!is_exact(*bound.symbol)) {
+        repeating_[line] = MaxFlow::unlimited;
+        return;
+      }
+      id = proxy_id(bound.args[0]);
+    }
+  }
+
   int64_t price(int id) const { return is_outside_[root_[id]] ? 1 : cost_.keeping(*values_[root_[id]]); }
 
   const Trace& joint_;
@@ -180,6 +191,24 @@ class Recomputation {
   std::vector<int> symbol_node_, value_node_;  // in the graph, by symbol and by proxy id
   int node_count_ = 2;                         // after the source and the sink
 };
+
+// Where a checkpoint's inside is made again, what was selected from it and is compared with it is made again too, even if it leaves the checkpoint.
+Trace with_selections_repeated(const Trace& joint) {
+  Trace out = joint;
+  for (const ComparedElements& compared : find_compared_elements(joint)) {
+    if (!is_tagged(joint.bound_symbols[compared.selector])) continue;
+    std::vector<Value> outputs;
+    for (const Value& output : joint.bound_symbols[compared.selector].outputs) {
+      outputs.push_back(output);
+      if (!is_checkpoint_result(output)) continue;
+      auto* made_again = new TensorProxy(output.tensor());
+      made_again->tags.remove(Tag::checkpoint_result);
+      outputs.back() = Value{detail::Ref<TensorProxy>(made_again)};
+    }
+    out.bound_symbols[compared.selector].outputs = std::move(outputs);
+  }
+  return out;
+}
 
 std::vector<char> solve_within(const Recomputation& problem, int64_t budget) {
   std::vector<char> best = problem.solve(0);
@@ -208,12 +237,13 @@ std::vector<char> solve_within(const Recomputation& problem, int64_t budget) {
 ///   …                                       …                                      (t0 is saved, t1 is not)
 ///
 /// Tags that are there already (checkpoint) are obeyed. What is saved follows in the split: choosing and cutting are
-/// two passes.
+/// two passes. Elements that are compared with one selected from them (an extremum's gradient) are never repeated without it.
 Trace choose_recomputation(const Trace& joint, const RecomputationOptions& options) {
   return choose_recomputation(joint, options, SymbolBySymbolCost());
 }
 
-Trace choose_recomputation(const Trace& joint, const RecomputationOptions& options, const RecomputationCost& cost) {
+Trace choose_recomputation(const Trace& given, const RecomputationOptions& options, const RecomputationCost& cost) {
+  const Trace joint = with_selections_repeated(given);
   const Recomputation problem(joint, cost);
   const std::vector<char> is_repeated =
       options.memory_budget ? solve_within(problem, *options.memory_budget) : problem.solve(default_worth);

@@ -25,12 +25,12 @@ struct ProgramInput {
 inline constexpr unsigned pointwise_kinds = 26, operator_kinds = 40, product_kind = operator_kinds;
 
 /// The same operators each time it is run, whatever its inputs' elements; in the reference every floating dtype is f64. Some programs are
-/// differentiated: their results are the gradients of the sum of the squares of what they compute.
+/// differentiated: their results are the gradients of the sum of the squares of what they compute, or of what makes their backward wait for it.
 struct Program {
   std::vector<ProgramInput> inputs;  // the last one is a mask; where there are products a weight is before it
   std::vector<Operation> operators;
   size_t results = 1;
-  bool is_differentiated = false, has_products = false;
+  bool is_differentiated = false, has_products = false, waits_for_loss = false;
   /// The number of the first operator's value.
   size_t operands() const { return inputs.size() - (has_products ? 2 : 1); }
 
@@ -50,7 +50,7 @@ struct Program {
         const Tensor squares = sum(result * result);
         total = total.defined() ? total + squares : squares;
       }
-      return total;
+      return waits_for_loss && total.defined() ? total * tanh(total) : total;
     };
     const auto [value, gradients] = value_and_grad<0>(loss)(given);
     std::vector<Tensor> out{value};
@@ -182,6 +182,7 @@ inline Program random_program(unsigned seed) {
     return out;
   };
   program.is_differentiated = random() % 3 == 0;
+  program.waits_for_loss = seed % 2 == 1;
   const Dtype main_dtype = program.has_products ? (random() % 4 ? Dtype::bf16 : Dtype::f32) : program.is_differentiated ? (random() % 3 ? Dtype::f32 : Dtype::f64) : dtypes[random() % 6];
   const size_t count = 2 + random() % 3;
   for (size_t i = 0; i < count; ++i)

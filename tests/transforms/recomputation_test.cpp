@@ -184,6 +184,24 @@ TEST("one result of several leaves a checkpoint, another is made again") {
   expect_near(gradient.to_vector<float>(), grad(plain)(x).to_vector<float>());
 }
 
+TEST("what is compared with an extremum of it is saved, and where a checkpoint makes it again the extremum is too") {
+  const auto largest = [](Tensor x) { return amax(abs(sin(x) * 0.5), {-1}); };
+  const auto traces_of = [](auto f) {
+    const Trace trace = record({parameter({256, 64}, "x")}, [&](const std::vector<Tensor>& a) { return std::vector<Tensor>{f(a[0])}; });
+    const ForwardBackwardTraces traces = split_with(trace);
+    check_trace(traces.backward);
+    return traces;
+  };
+  const ForwardBackwardTraces traces = traces_of(largest);
+  expect(saved_names(traces.forward) == std::vector<std::string>{"t4", "t2", "x"});
+  expect_equal(count_lines(traces.backward, "sin") + count_lines(traces.backward, "amax"), 0);
+
+  const ForwardBackwardTraces inside = traces_of(checkpoint(largest));
+  expect(saved_names(inside.forward) == std::vector<std::string>{"x"});
+  expect_equal(count_lines(inside.backward, "sin"), 1);
+  expect_equal(count_lines(inside.backward, "amax"), 1);
+}
+
 TEST("inside a compiled step a checkpointed part is still made again, and backward lines keep their order") {
   const auto block = [](Tensor x) { return tanh(sin(exp(x))); };
   const auto loss = [=](Tensor x) { return sum(checkpoint(block)(x)); };

@@ -1,0 +1,83 @@
+#include "transforms/compared_elements.h"
+
+#include <algorithm>
+
+#include <fulgurite/symbol.h>
+
+#include "ir/trace_values.h"
+#include "ops/symbols.h"
+#include "transforms/joint_trace.h"
+
+namespace fulgurite {
+
+namespace {
+
+class Search {
+ public:
+  explicit Search(const Trace& joint) : joint_(joint), is_forward_(find_forward(joint)), producer_(joint.next_id, -1) {
+    for (size_t i = 0; i < joint.bound_symbols.size(); ++i)
+      for_each_output(joint.bound_symbols[i], [&](const Value& value) {
+        if (const int id = proxy_id(value); id >= 0) producer_[id] = static_cast<int>(i);
+      });
+  }
+
+  std::vector<ComparedElements> run() {
+    for (const BoundSymbol& bound : joint_.bound_symbols) {
+      if (bound.symbol != &eq_symbol && bound.symbol != &ne_symbol) continue;
+      const std::vector<int> left = sources(bound.args[0]), right = sources(bound.args[1]);
+      compare(left, right);
+      compare(right, left);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  // The forward's values that a value is made of: by any lines of the backward, by exact ones of the forward.
+  std::vector<int> sources(const Value& value) const {
+    std::vector<int> ids, pending;
+    const auto add = [&](const Value& v) {
+      const int id = v.is_tensor() ? proxy_id(v) : -1;
+      if (id >= 0 && std::ranges::find(ids, id) == ids.end()) ids.push_back(id), pending.push_back(id);
+    };
+    add(value);
+    while (!pending.empty()) {
+      const int line = producer_[pending.back()];
+      pending.pop_back();
+      if (line < 0) continue;
+      const BoundSymbol& bound = joint_.bound_symbols[static_cast<size_t>(line)];
+      if (bound.symbol == &prims_get_grad_symbol || (is_forward_[static_cast<size_t>(line)] && !is_exact(*bound.symbol))) continue;
+      for_each_argument(bound, add);
+    }
+    return ids;
+  }
+
+  void compare(const std::vector<int>& elements, const std::vector<int>& results) {
+    for (const int id : results) {
+      const int line = producer_[id];
+      if (line < 0 || !is_forward_[static_cast<size_t>(line)]) continue;
+      const BoundSymbol& selector = joint_.bound_symbols[static_cast<size_t>(line)];
+      if (selector.symbol->traits.pointwise || is_exact(*selector.symbol)) continue;
+      for_each_argument(selector, [&](const Value& argument) {
+        if (!argument.is_tensor()) return;
+        const std::vector<int> own = sources(argument);
+        if (std::ranges::any_of(own, [&](int source) { return std::ranges::find(elements, source) != elements.end(); }))
+          found_.push_back({proxy_id(argument), line});
+      });
+    }
+  }
+
+  const Trace& joint_;
+  const std::vector<char> is_forward_;
+  std::vector<int> producer_;  // by proxy id: the line
+  std::vector<ComparedElements> found_;
+};
+
+}  // namespace
+
+std::vector<ComparedElements> find_compared_elements(const Trace& joint) { return Search(joint).run(); }
+
+bool is_exact(const Symbol& symbol) {
+  return symbol.traits.view || &symbol == &abs_symbol || &symbol == &neg_symbol || &symbol == &relu_symbol;
+}
+
+}  // namespace fulgurite

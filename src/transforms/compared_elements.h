@@ -1,0 +1,23 @@
+#pragma once
+#include <vector>
+
+#include <fulgurite/trace.h>
+
+namespace fulgurite {
+
+/// A forward line whose result is compared with what it was selected from, as an extremum's gradient does to find whose it is.
+struct ComparedElements {
+  int elements;  // proxy id: the argument
+  int selector;  // the forward line
+};
+
+/// All of a joint trace, of its forward and of its backward lines:
+///
+///     t1 = amax(t0, {-1}, true)
+///     t2 = eq(t0, t1)              →   {t0, the line of t1}
+std::vector<ComparedElements> find_compared_elements(const Trace& joint);
+
+/// Whether a symbol's result is an element of its argument, or one but for the sign: made again it is the same, and rounding before or after it is too.
+bool is_exact(const Symbol&);
+
+}  // namespace fulgurite
