@@ -32,20 +32,22 @@ class Search {
   }
 
  private:
-  // The forward's values that a value is made of: by any lines of the backward, by exact ones of the forward.
+  // The forward's values that a value is made of: by any lines of the backward, of the forward by those that round nothing.
   std::vector<int> sources(const Value& value) const {
-    std::vector<int> ids, pending;
+    std::vector<int> ids;
+    std::vector<char> is_seen(producer_.size(), false);
     const auto add = [&](const Value& v) {
       const int id = v.is_tensor() ? proxy_id(v) : -1;
-      if (id >= 0 && std::ranges::find(ids, id) == ids.end()) ids.push_back(id), pending.push_back(id);
+      if (id < 0 || is_seen[id]) return;
+      is_seen[id] = true;
+      ids.push_back(id);
     };
     add(value);
-    while (!pending.empty()) {
-      const int line = producer_[pending.back()];
-      pending.pop_back();
+    for (size_t next = 0; next < ids.size(); ++next) {
+      const int line = producer_[ids[next]];
       if (line < 0) continue;
       const BoundSymbol& bound = joint_.bound_symbols[static_cast<size_t>(line)];
-      if (bound.symbol == &prims_get_grad_symbol || (is_forward_[static_cast<size_t>(line)] && !is_exact(*bound.symbol))) continue;
+      if (bound.symbol == &prims_get_grad_symbol || (is_forward_[static_cast<size_t>(line)] && !rounds_nothing(*bound.symbol))) continue;
       for_each_argument(bound, add);
     }
     return ids;
@@ -56,7 +58,7 @@ class Search {
       const int line = producer_[id];
       if (line < 0 || !is_forward_[static_cast<size_t>(line)]) continue;
       const BoundSymbol& selector = joint_.bound_symbols[static_cast<size_t>(line)];
-      if (selector.symbol->traits.pointwise || is_exact(*selector.symbol)) continue;
+      if (selector.symbol->traits.pointwise || rounds_nothing(*selector.symbol)) continue;
       for_each_argument(selector, [&](const Value& argument) {
         if (!argument.is_tensor()) return;
         const std::vector<int> own = sources(argument);
@@ -76,7 +78,7 @@ class Search {
 
 std::vector<ComparedElements> find_compared_elements(const Trace& joint) { return Search(joint).run(); }
 
-bool is_exact(const Symbol& symbol) {
+bool rounds_nothing(const Symbol& symbol) {
   return symbol.traits.view || &symbol == &abs_symbol || &symbol == &neg_symbol || &symbol == &relu_symbol;
 }
 

@@ -17,7 +17,7 @@ struct ComparedElements {
 ///     t2 = eq(t0, t1)              →   {t0, the line of t1}
 std::vector<ComparedElements> find_compared_elements(const Trace& joint);
 
-/// Whether a symbol's result is an element of its argument, or one but for the sign: made again it is the same, and rounding before or after it is too.
-bool is_exact(const Symbol&);
+/// Whether a symbol's elements are its first argument's, but for the sign or 0: made again they are the same, and so they are rounded before or after it.
+bool rounds_nothing(const Symbol&);
 
 }  // namespace fulgurite

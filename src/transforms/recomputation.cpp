@@ -35,7 +35,7 @@ bool is_checkpoint_result(const Value& value) { return value.is_tensor() && valu
 ///                                   from its operands)
 class Recomputation {
  public:
-  Recomputation(const Trace& joint, const RecomputationCost& cost)
+  Recomputation(const Trace& joint, const std::vector<ComparedElements>& compared_elements, const RecomputationCost& cost)
       : joint_(joint),
         cost_(cost),
         is_forward_(find_forward(joint)),
@@ -56,7 +56,7 @@ class Recomputation {
     for_each_leaf(keyword(joint.bound_symbols.back(), "output"), [&](const Value& gradient) {
       if (const int id = proxy_id(gradient); id >= 0) use(id);
     });
-    for (const ComparedElements& compared : find_compared_elements(joint)) never_repeat(compared.elements);
+    for (const ComparedElements& compared : compared_elements) never_repeat(compared.elements);
   }
 
   /// The symbols to repeat when a byte kept is worth so many bytes moved.
@@ -164,11 +164,11 @@ class Recomputation {
 
   // Another kernel may contract or round what it makes again in another way, and then no element is equal to the one selected.
   void never_repeat(int id) {
-    for (int line = producer_[id]; line >= 0; line = producer_[id]) {
-      const BoundSymbol& bound = joint_.bound_symbols[line];
+    while (id >= 0 && producer_[id] >= 0) {
+      const BoundSymbol& bound = joint_.bound_symbols[producer_[id]];
       if (is_tagged(bound)) return;
-      if (!is_exact(*bound.symbol)) {
-        repeating_[line] = MaxFlow::unlimited;
+      if (!rounds_nothing(*bound.symbol)) {
+        repeating_[producer_[id]] = MaxFlow::unlimited;
         return;
       }
       id = proxy_id(bound.args[0]);
@@ -193,9 +193,9 @@ class Recomputation {
 };
 
 // Where a checkpoint's inside is made again, what was selected from it and is compared with it is made again too, even if it leaves the checkpoint.
-Trace with_selections_repeated(const Trace& joint) {
+Trace with_selections_repeated(const Trace& joint, const std::vector<ComparedElements>& compared_elements) {
   Trace out = joint;
-  for (const ComparedElements& compared : find_compared_elements(joint)) {
+  for (const ComparedElements& compared : compared_elements) {
     if (!is_tagged(joint.bound_symbols[compared.selector])) continue;
     std::vector<Value> outputs;
     for (const Value& output : joint.bound_symbols[compared.selector].outputs) {
@@ -243,8 +243,9 @@ Trace choose_recomputation(const Trace& joint, const RecomputationOptions& optio
 }
 
 Trace choose_recomputation(const Trace& given, const RecomputationOptions& options, const RecomputationCost& cost) {
-  const Trace joint = with_selections_repeated(given);
-  const Recomputation problem(joint, cost);
+  const std::vector<ComparedElements> compared_elements = find_compared_elements(given);
+  const Trace joint = with_selections_repeated(given, compared_elements);
+  const Recomputation problem(joint, compared_elements, cost);
   const std::vector<char> is_repeated =
       options.memory_budget ? solve_within(problem, *options.memory_budget) : problem.solve(default_worth);
   Trace out = joint;

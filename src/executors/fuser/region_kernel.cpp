@@ -213,7 +213,8 @@ class RegionKernel::Call {
     if (streams_) finish_streamed_stores();
   }
 
-  // Rows are added up in blocks that depend on their number alone, in each as ColumnSums does, and the blocks pairwise.
+  // Rows are added up in blocks that depend on their number alone, in each as ColumnSums does, and the blocks pairwise. Of n sums of a block as many
+  // wait to be joined as n has bits, beside the one that is added to.
   void run_with_column_sums() {
     const int64_t per_block = std::max<int64_t>(16, (rows_ + 63) / 64), blocks = std::max<int64_t>(1, (rows_ + per_block - 1) / per_block);
     const int64_t waiting = std::bit_width(static_cast<uint64_t>(per_block / kernels::summed_rows)) + 1;
