@@ -1,4 +1,5 @@
 #include <fulgurite/autograd.h>
+#include <fulgurite/jit.h>
 
 #include "executors/fused.h"
 
@@ -142,6 +143,97 @@ TEST("convolutions and pooling do not depend on the number of threads") {
                                  nn::avg_pool2d(x, 3, 2, 1),
                                  prims::avg_pool_backward(x, {40, 40}, {2, 2}, {2, 2}, {0, 0}, false, true, {})};
     });
+  }
+}
+
+namespace {
+
+/// What a convolution and its gradients are made of: sizes that are cut into samples, channels and rests in every way.
+struct CutCase {
+  Shape input, weight;
+  Numbers2 numbers = {};
+};
+const std::vector<CutCase> cut_cases() {
+  const auto with = [](int64_t stride, int64_t padding, int64_t dilation, int64_t groups) {
+    return Numbers2{{stride, stride}, {padding, padding}, {dilation, dilation}, {0, 0}, groups};
+  };
+  return {{{1, 64, 24, 24}, {128, 64, 3, 3}, with(1, 1, 1, 1)},  // one sample: channels are cut
+          {{11, 16, 40, 40}, {32, 16, 3, 3}, with(1, 1, 1, 1)},  // some samples together, and a rest
+          {{3, 512, 7, 7}, {512, 512, 3, 3}, with(1, 1, 1, 1)},  // a large weight
+          {{5, 32, 30, 30}, {32, 1, 3, 3}, with(2, 1, 1, 32)},   // each channel alone
+          {{4, 48, 19, 17}, {24, 16, 3, 5}, with(3, 2, 2, 3)},   // sizes that no vector divides
+          {{6, 3, 33, 31}, {20, 3, 7, 7}, with(2, 3, 1, 1)},     // images
+          {{5, 64, 12, 12}, {64, 64, 1, 1}, with(1, 0, 1, 1)}};
+}
+
+std::vector<Tensor> results_and_gradients(const CutCase& c, Dtype dtype) {
+  const Tensor x = make(c.input.to_vector(), dtype, -1, 1, 1), w = make(c.weight.to_vector(), dtype, -1, 1, 2);
+  const Tensor y = convolve(x, w, {}, c.numbers, false);
+  const Tensor g = make(y.shape().to_vector(), dtype, -1, 1, 3);
+  const Dims kernel{c.weight[2], c.weight[3]}, stride = pair_of(c.numbers.stride), padding = pair_of(c.numbers.padding),
+             dilation = pair_of(c.numbers.dilation);
+  Dims rest;
+  for (int d = 0; d < 2; ++d) {
+    const int64_t covered = (static_cast<int64_t>(y.size(d + 2)) - 1) * c.numbers.stride[d] - 2 * c.numbers.padding[d] +
+                            c.numbers.dilation[d] * (static_cast<int64_t>(c.weight[static_cast<size_t>(d) + 2]) - 1) + 1;
+    rest.push_back(static_cast<int64_t>(x.size(d + 2)) - covered);
+  }
+  return {y, prims::convolution(g, w, {}, stride, padding, dilation, true, rest, c.numbers.groups),
+          prims::convolution_weight(g, x, kernel, stride, padding, dilation, c.numbers.groups)};
+}
+
+/// The largest difference, in units of the largest element.
+double largest_difference(const Tensor& value, const Tensor& exact) {
+  const Tensor difference = abs(value.to(Dtype::f64) - exact), scale = abs(exact);
+  return max(difference).item<double>() / max(scale).item<double>();
+}
+
+}  // namespace
+
+TEST("convolutions and their gradients are those of f64, however they are cut") {
+  for (const CutCase& c : cut_cases())
+    for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
+      const std::vector<Tensor> given = results_and_gradients(c, dtype), exact = results_and_gradients(c, Dtype::f64);
+      for (size_t i = 0; i < given.size(); ++i) {
+        expect_equal(given[i].shape(), exact[i].shape());
+        expect(largest_difference(given[i], exact[i]) < (dtype == Dtype::f32 ? 2e-6 : 1e-2));
+      }
+    }
+}
+
+TEST("convolutions and their gradients have the same bits on any number of threads, however they are cut") {
+  for (const CutCase& c : cut_cases())
+    for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) expect_same_bits([&] { return results_and_gradients(c, dtype); });
+}
+
+TEST("compiled convolutions and their gradients have the bits of eager ones") {
+  for (const CutCase& c : cut_cases())
+    for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
+      const Tensor x = make(c.input.to_vector(), dtype, -1, 1, 1), w = make(c.weight.to_vector(), dtype, -1, 1, 2);
+      const auto compute = [&c](const Tensor& input, const Tensor& weight) { return convolve(input, weight, {}, c.numbers, false); };
+      const auto gradients = [&](auto&& f) {
+        const Tensor input = x.detach().requires_grad_(), weight = w.detach().requires_grad_();
+        const Tensor y = f(input, weight);
+        std::vector<Tensor> all = autograd::grad({y}, {input, weight}, {make(y.shape().to_vector(), dtype, -1, 1, 3)});
+        all.push_back(y.detach());
+        return all;
+      };
+      const auto compiled = jit([compute](Tensor input, Tensor weight) { return compute(input, weight); });
+      const std::vector<Tensor> expected = gradients(compute), given = gradients(compiled);
+      for (size_t i = 0; i < expected.size(); ++i) expect(elements(given[i]) == elements(expected[i]));
+    }
+}
+
+TEST("convolutions of strided and expanded tensors") {
+  const Tensor w = make({8, 4, 3, 3}, Dtype::f32, -1, 1, 2);
+  const Tensor whole = make({6, 8, 10, 9}, Dtype::f32, -1, 1, 1);
+  for (const Tensor& x : {prims::slice(whole, 1, 1, 8, 2), narrow(whole, 1, 2, 4), transpose(narrow(whole, 1, 2, 4), 2, 3),
+                          expand(make({1, 4, 1, 9}, Dtype::f32, -1, 1, 3), {6, 4, 10, 9}), flip(narrow(whole, 1, 4, 4), {3})}) {
+    const Tensor copy = x.clone(), y = convolve(copy, w, {}, {}, false), ones = expand(full({1}, 1.0), y.shape());
+    expect(elements(convolve(x, w, {}, {}, false)) == elements(y));
+    const Tensor of_view = prims::convolution_weight(ones, x, {3, 3}, {1, 1}, {0, 0}, {1, 1}, 1);
+    const Tensor of_copy = prims::convolution_weight(ones.clone(), copy, {3, 3}, {1, 1}, {0, 0}, {1, 1}, 1);
+    expect(elements(of_view) == elements(of_copy));
   }
 }
 

@@ -3,8 +3,15 @@
 
 namespace fulgurite {
 
-/// Whether the library may compute a call of prims.convolution; where it refuses in the end the eager kernel does.
+// prims.convolution and prims.convolution_weight with the library: false where it does not do a call, or not fast. The
+// eager kernels begin with these, so that both executors' results have the same bits.
+bool library_convolution(Arguments, const Tensor& result);
+bool library_convolution_weight(Arguments, const Tensor& result);
+
+// For the onednn executor: the calls that the library may do, and the eager kernels.
 bool takes_convolution(Arguments);
-void library_convolution_kernel(Arguments, std::span<const Tensor> results);
+bool takes_convolution_weight(Arguments);
+void convolution_kernel(Arguments, std::span<const Tensor> results);
+void convolution_weight_kernel(Arguments, std::span<const Tensor> results);
 
 }  // namespace fulgurite

@@ -2,6 +2,7 @@
 #include "executors/eager/kernels/along.h"
 #include "executors/eager/kernels/convolution_plan.h"
 #include "executors/eager/kernels/pack.h"
+#include "executors/onednn/convolution.h"
 #include "executors/onednn/gemm.h"
 #include "ops/symbols.h"
 #include "runtime/parallel_for.h"
@@ -317,8 +318,8 @@ class Convolution {
   bool writes_directly_ = false, reads_directly_ = false;
 };
 
-void convolution_kernel(Arguments arguments, std::span<const Tensor> results) {
-  if (results[0].impl()->numel() == 0) return;
+void convolve(Arguments arguments, std::span<const Tensor> results) {
+  if (results[0].impl()->numel() == 0 || library_convolution(arguments, results[0])) return;
   visit_dtype(results[0].impl()->dtype, [&]<class Element>() {
     if constexpr (!std::is_same_v<Element, Boolean>) Convolution<Element>(arguments, results[0]).run();
   });
@@ -354,8 +355,8 @@ Tensor turned_groups(const Tensor& t, int64_t groups) {
 
 // A weight's cotangent is a convolution in which batch and channels change places, and stride and dilation; the
 // result's cotangent is the weight. Of its results the first are wanted: as many as the kernel is large.
-void convolution_weight_kernel(Arguments arguments, std::span<const Tensor> results) {
-  if (results[0].impl()->numel() == 0) return;
+void convolve_for_weight(Arguments arguments, std::span<const Tensor> results) {
+  if (results[0].impl()->numel() == 0 || library_convolution_weight(arguments, results[0])) return;
   const Tensor samples = turned_groups(arguments[1].tensor(), arguments[6].integer().hint());
   const Tensor weight = turned(arguments[0].tensor()), result = turned(results[0]);
   const Argument exchanged[] = {samples,      weight,          Argument(), arguments[5], arguments[4],
@@ -369,8 +370,8 @@ void convolution_weight_kernel(Arguments arguments, std::span<const Tensor> resu
 
 KernelTable convolution_kernels() {
   static constexpr KernelEntry table[] = {
-      {&prims_convolution_symbol, convolution_kernel},
-      {&prims_convolution_weight_symbol, convolution_weight_kernel},
+      {&prims_convolution_symbol, convolve},
+      {&prims_convolution_weight_symbol, convolve_for_weight},
   };
   return table;
 }

@@ -1,0 +1,116 @@
+#ifdef FULGURITE_ONEDNN
+#include <atomic>
+
+#include "executors/onednn/library_convolution.h"
+#include "runtime/parallel_for.h"
+
+// Convolutions and the gradients of their inputs: pieces of some samples and some channels, each computed serially, so
+// that results do not depend on the threads.
+namespace fulgurite {
+
+namespace {
+
+/// How a pass is cut: a function of the sizes alone.
+struct Cut {
+  int64_t samples, chunks, parts;  // of a piece; pieces of the batch; pieces of the channels
+};
+
+Cut cut(const ConvolutionCall& call) {
+  constexpr int64_t most_weight = 1 << 18;     // elements of a part, so that it stays in the second cache
+  constexpr double enough = 2e7, least = 4e6;  // operations of a piece: some tenths of a millisecond
+  const int64_t samples = call.samples(), weight = call.weight.impl()->numel();
+  Cut c{1, 1, 1};
+  while (weight / c.parts > most_weight && call.can_halve(c.parts)) c.parts *= 2;
+  const double work = std::max(1.0, call.work() / static_cast<double>(c.parts));
+  const int64_t wanted = 1 + static_cast<int64_t>(std::min(1e9, enough / work));
+  c.chunks = std::max(std::min<int64_t>(samples, 2), (samples + wanted - 1) / wanted);
+  c.samples = (samples + c.chunks - 1) / c.chunks;
+  c.chunks = (samples + c.samples - 1) / c.samples;
+  while (c.chunks * c.parts < 4 && call.can_halve(c.parts) &&
+         call.work() * static_cast<double>(c.samples) / static_cast<double>(2 * c.parts) > least)
+    c.parts *= 2;
+  return c;
+}
+
+class SampleRun {
+ public:
+  explicit SampleRun(const ConvolutionCall& call)
+      : call_(call), computes_source_(call.pass == ConvolutionCall::Pass::source), cut_(cut(call)) {}
+
+  bool run() {
+    if (!prepare()) return false;
+    const int64_t tasks = cut_.chunks * cut_.parts;
+    const bool is_small = call_.work() * static_cast<double>(call_.samples()) < 4e5;
+    parallel_ranges(tasks, is_small ? tasks + 1 : 1, [&](Ranges& ranges) {
+      const SerialScope serial;
+      const LibraryBlock read(read_operand(plan_).is_direct() ? 0 : read_operand(plan_).bytes());
+      const LibraryBlock written(written_operand(plan_).is_direct() ? 0 : written_operand(plan_).bytes());
+      for (int64_t begin, end; ranges.next(begin, end);)
+        for (int64_t task = begin; task < end; ++task)
+          if (!compute(task / cut_.chunks, task % cut_.chunks, read.data(), written.data())) is_done_ = false;
+    });
+    return is_done_;
+  }
+
+ private:
+  const LibraryOperand& read_operand(const LibraryConvolution& p) const {
+    return computes_source_ ? p.destination : p.source;
+  }
+  const LibraryOperand& written_operand(const LibraryConvolution& p) const {
+    return computes_source_ ? p.source : p.destination;
+  }
+  bool has_rest() const { return call_.samples() % cut_.samples != 0; }
+
+  /// Asks the library how it wants its operands, and brings the weight into that form.
+  bool prepare() {
+    {
+      const SerialScope serial;
+      if (!plan_.create(call_, cut_.samples, cut_.parts, nullptr)) return false;
+      if (has_rest() && !rest_.create(call_, call_.samples() % cut_.samples, cut_.parts, &plan_.weight.wanted()))
+        return false;
+    }
+    if (plan_.weight.is_direct()) return true;
+    packed_.emplace(static_cast<size_t>(cut_.parts) * plan_.weight.bytes());
+    const int64_t elements = call_.weight.impl()->numel();
+    parallel_for(cut_.parts, elements < 16384 ? cut_.parts + 1 : 1, [&](int64_t begin, int64_t end) {
+      const SerialScope serial;
+      for (int64_t part = begin; part < end; ++part)
+        if (!plan_.weight.convert(plan_.weight_at(part), weight_of(part))) is_done_ = false;
+    });
+    return is_done_;
+  }
+  void* weight_of(int64_t part) const {
+    if (plan_.weight.is_direct()) return plan_.weight_at(part);
+    return packed_->data() + static_cast<size_t>(part) * plan_.weight.bytes();
+  }
+
+  bool compute(int64_t part, int64_t chunk, void* read, void* written) const {
+    const LibraryConvolution& plan = has_rest() && chunk == cut_.chunks - 1 ? rest_ : plan_;
+    const int64_t sample = chunk * cut_.samples;
+    void *source = plan.source_at(sample, part), *destination = plan.destination_at(sample, part);
+    void* const from = computes_source_ ? destination : source;
+    void* const to = computes_source_ ? source : destination;
+    const LibraryOperand &given = read_operand(plan), &wanted = written_operand(plan);
+    if (given.is_direct()) read = from;
+    else if (!given.convert(from, read)) return false;
+    if (wanted.is_direct()) written = to;
+    source = computes_source_ ? written : read;
+    destination = computes_source_ ? read : written;
+    return plan.run(source, weight_of(part), destination, part) && (wanted.is_direct() || wanted.convert(to, written));
+  }
+
+  const ConvolutionCall& call_;
+  const bool computes_source_;
+  const Cut cut_;
+  LibraryConvolution plan_, rest_;  // of as many samples as are together, and of those that are left
+  std::optional<LibraryBlock> packed_;
+  std::atomic<bool> is_done_ = true;
+};
+
+}  // namespace
+
+bool run_convolution(const ConvolutionCall& call) { return call.is_possible() && SampleRun(call).run(); }
+
+}  // namespace fulgurite
+
+#endif

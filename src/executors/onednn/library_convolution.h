@@ -1,0 +1,66 @@
+#pragma once
+#include <algorithm>
+#include <optional>
+
+#include "executors/onednn/library_operation.h"
+#include "ops/argument.h"
+#include "tensor/tensor_impl.h"
+
+namespace fulgurite {
+
+/// A convolution, or one of its gradients, on this call's tensors. The windows of `source` times `weight` make
+/// `destination`; which of the three is computed from the other two is the pass.
+struct ConvolutionCall {
+  enum class Pass { destination, source, weight };
+
+  Pass pass = Pass::destination;
+  Tensor source, weight, destination, bias;  // bias: of the pass `destination` alone, and there optional
+  int64_t groups = 1;
+  dnnl_dims_t stride = {}, dilation = {}, before = {}, after = {};
+
+  /// Sets the numbers of the spatial dimensions from an operator's lists.
+  void set_numbers(const Argument& strides, const Argument& paddings, const Argument& dilations);
+  bool is_possible() const;
+  /// Operations for each sample.
+  double work() const;
+  int64_t samples() const { return source.impl()->sizes[0]; }
+  /// Windows of a sample.
+  int64_t positions() const;
+  /// Into how many parts the channels of what is computed, or the groups, may be cut: at least `least` times as many as
+  /// `parts`.
+  bool can_halve(int64_t parts) const;
+
+  bool cuts_source() const { return groups > 1 || pass == Pass::source; }
+  bool cuts_destination() const { return groups > 1 || pass != Pass::source; }
+};
+
+/// One pass over some samples and one of equal parts of the channels, as the library does it: serially.
+class LibraryConvolution {
+ public:
+  /// `packed` is the form the weight already has, or null. Returns false if the library does not do this, or not fast.
+  bool create(const ConvolutionCall&, int64_t samples, int64_t parts, const dnnl_memory_desc_t* packed);
+
+  /// The memory of the tensor's elements from a sample and part on.
+  void* source_at(int64_t sample, int64_t part) const;
+  void* destination_at(int64_t sample, int64_t part) const;
+  void* weight_at(int64_t part) const;
+
+  bool run(void* source, void* weight, void* destination, int64_t part) const;
+
+  LibraryOperand source, weight, destination;
+
+ private:
+  bool describe(DescriptorHandle&, const dnnl_memory_desc_t* packed) const;
+  void set_types(int64_t samples);
+
+  const ConvolutionCall* call_ = nullptr;
+  int64_t parts_ = 1;
+  dnnl_memory_desc_t source_type_ = {}, weight_type_ = {}, destination_type_ = {}, bias_type_ = {};
+  LibraryOperation operation_;
+};
+
+/// Computes the call; false if the library does not.
+bool run_convolution(const ConvolutionCall&);
+bool run_convolution_weight(const ConvolutionCall&);
+
+}  // namespace fulgurite

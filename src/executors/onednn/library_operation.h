@@ -1,0 +1,68 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "executors/onednn/library_objects.h"
+#include "tensor/allocator.h"
+
+namespace fulgurite {
+
+/// Memory for an operand in the form that the library asks for.
+class LibraryBlock {
+ public:
+  LibraryBlock() = default;
+  explicit LibraryBlock(size_t bytes) : bytes_(bytes), data_(bytes > 0 ? allocate(bytes) : nullptr) {}
+  ~LibraryBlock() {
+    if (data_ != nullptr) deallocate(data_, bytes_);
+  }
+  LibraryBlock(const LibraryBlock&) = delete;
+  LibraryBlock& operator=(const LibraryBlock&) = delete;
+  char* data() const { return static_cast<char*>(data_); }
+
+ private:
+  size_t bytes_ = 0;
+  void* data_ = nullptr;
+};
+
+struct LibraryArgument {
+  int name;  // DNNL_ARG_…
+  const dnnl_memory_desc_t* type;
+  void* data;
+};
+
+/// A primitive of the library, with scratch memory of each run's own: any number of threads may run it at once.
+class LibraryOperation {
+ public:
+  /// Attributes that descriptions of operations need. Returns false if the library refuses.
+  static bool set_attributes(AttributeHandle&);
+  bool create(dnnl_primitive_desc_t description);
+  bool run(std::span<const LibraryArgument>) const;
+
+ private:
+  PrimitiveHandle primitive_;
+  dnnl_memory_desc_t scratch_ = {};
+};
+
+/// An operand as the caller has it and as the library wants it, and the way from the one to the other.
+class LibraryOperand {
+ public:
+  enum class Use { read, written };
+
+  bool create(const dnnl_memory_desc_t& given, const dnnl_memory_desc_t& wanted, Use);
+  /// Both forms are the same: the library may work on the caller's memory.
+  bool is_direct() const { return is_direct_; }
+  const dnnl_memory_desc_t& wanted() const { return wanted_; }
+  /// Bytes of the wanted form, a multiple of a cache line.
+  size_t bytes() const { return (dnnl_memory_desc_get_size(&wanted_) + 63) / 64 * 64; }
+  /// From the given memory into the wanted one if the operand is read, else the other way.
+  bool convert(void* given, void* wanted) const;
+
+ private:
+  dnnl_memory_desc_t given_ = {}, wanted_ = {};
+  bool is_direct_ = false;
+  Use use_ = Use::read;
+  LibraryOperation reorder_;
+};
+
+}  // namespace fulgurite
