@@ -73,18 +73,14 @@ target_link_libraries(fulgurite_objects PRIVATE fulgurite_settings)
 precompile_headers(fulgurite_objects <fulgurite/trace.h> <fulgurite/symbol.h> ${PROJECT_SOURCE_DIR}/src/support/text.h
                    ${PROJECT_SOURCE_DIR}/src/tensor/tensor_impl.h ${PROJECT_SOURCE_DIR}/src/ops/rules.h)
 
-if(FULGURITE_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # At -O1 g++ contracts nothing to fused operations, and generated kernels give the bits of those that the library has.
-  set(kernel_definitions FULGURITE_UNCONTRACTED)
-  if(FULGURITE_SANITIZE MATCHES "address")
-    list(APPEND kernel_definitions FULGURITE_ADDRESSES_CHECKED)
-  endif()
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/codegen/compile_kernels.cpp PROPERTIES COMPILE_DEFINITIONS "${kernel_definitions}")
+if(FULGURITE_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/codegen/compile_kernels.cpp PROPERTIES COMPILE_DEFINITIONS FULGURITE_ADDRESSES_CHECKED)
 endif()
 
 # What kernels compute their numbers with, as codegen/compile_kernels.cpp has it for generated ones. No fast-math: the first two only say that nobody
-# reads errno or the floating-point exception flags; the third is g++'s own choice, and clang++'s only if it is told.
-set(fulgurite_number_flags -fno-math-errno -fno-trapping-math -ffp-contract=fast)
+# reads errno or the floating-point exception flags. A product is rounded before it is added to anything, unless the text says multiply_add, so that
+# a kernel of several operators gives their bits, whatever compiles it.
+set(fulgurite_number_flags -fno-math-errno -fno-trapping-math -ffp-contract=off)
 # Kernels are compiled once for each instruction set; the best one the CPU has is chosen when the first kernel is looked up.
 set(fulgurite_kernel_objects)
 function(add_kernel_variant name sources)

@@ -34,11 +34,8 @@ using kernels::KernelFunction;
 // As the eager kernels are compiled.
 std::vector<std::string> flags_of(Instructions instructions) {
   const InstructionSet set = instructions.set;
-  std::vector<std::string> flags{"-std=c++20",      "-O2",       "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast",
+  std::vector<std::string> flags{"-std=c++20",      "-O2",       "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off",
                                  "-fno-exceptions", "-fno-rtti", "-fPIC",           "-shared",             "-w"};
-#ifdef FULGURITE_UNCONTRACTED
-  flags.push_back("-ffp-contract=off");
-#endif
 #ifdef FULGURITE_ADDRESSES_CHECKED
   flags.push_back("-fsanitize=address");  // the process has the sanitizer, which looks after generated kernels too
   // What kernels keep on the stack has sizes that do not depend on inputs; to watch it takes the compiler ten times as long.

@@ -110,8 +110,8 @@ std::optional<Expression> made(std::string_view text, SmallVector<int, 4> argume
 std::optional<Expression> sum_of(std::string_view sign, Arguments a, Dtype computed) {
   const bool is_one = a[2].floating().hint() == 1;
   if (is_one) return made(text::cat("{0} ", sign, " {1}"), {0, 1}, computed, computed);
-  if (sign == "-" && is_floating(computed)) return made("-{2} * {1} + {0}", {0, 1, 2}, computed, computed);
-  return made(text::cat(sign == "-" ? "{0} - {2} * {1}" : "{2} * {1} + {0}"), {0, 1, 2}, computed, computed);
+  if (!is_floating(computed)) return made(sign == "-" ? "{0} - {2} * {1}" : "{2} * {1} + {0}", {0, 1, 2}, computed, computed);
+  return made(sign == "-" ? "multiply_add(-{2}, {1}, {0})" : "multiply_add({2}, {1}, {0})", {0, 1, 2}, computed, computed);
 }
 
 // The exponents that eager mode has kernels for.

@@ -24,6 +24,7 @@ inline constexpr int parts = lanes * 4 / part_bytes;
 inline constexpr int part_lanes = part_bytes / 4;
 
 typedef float FloatPart __attribute__((vector_size(part_bytes)));
+typedef double DoublePart __attribute__((vector_size(part_bytes)));
 typedef int IntPart __attribute__((vector_size(part_bytes)));
 typedef unsigned UnsignedPart __attribute__((vector_size(part_bytes)));
 typedef unsigned long long LongPart __attribute__((vector_size(part_bytes)));
@@ -205,20 +206,35 @@ FULGURITE_INLINE Ints shift_right_pairs(const Ints& a, int count) {
 }
 
 // Simple functions.
-/// a * b + c; one expression, so that it becomes one instruction where there is one.
+// a * b + c, rounded once where the CPU has an instruction for it, and twice elsewhere: the only products that are added to something without
+// being rounded, because kernels are compiled with contraction off.
+#if defined(__FMA__)
+#if defined(__AVX512F__)
+FULGURITE_INLINE FloatPart multiply_add(const FloatPart& a, const FloatPart& b, const FloatPart& c) {
+  return __builtin_ia32_vfmaddps512_mask(a, b, c, 0xffff, 4);  // 4: rounded as other instructions round
+}
+FULGURITE_INLINE DoublePart multiply_add(const DoublePart& a, const DoublePart& b, const DoublePart& c) {
+  return __builtin_ia32_vfmaddpd512_mask(a, b, c, 0xff, 4);
+}
+#else
+FULGURITE_INLINE FloatPart multiply_add(const FloatPart& a, const FloatPart& b, const FloatPart& c) {
+  return __builtin_ia32_vfmaddps256(a, b, c);
+}
+FULGURITE_INLINE DoublePart multiply_add(const DoublePart& a, const DoublePart& b, const DoublePart& c) {
+  return __builtin_ia32_vfmaddpd256(a, b, c);
+}
+#endif
+FULGURITE_INLINE float multiply_add(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+FULGURITE_INLINE double multiply_add(double a, double b, double c) { return __builtin_fma(a, b, c); }
+#else
+FULGURITE_INLINE FloatPart multiply_add(const FloatPart& a, const FloatPart& b, const FloatPart& c) { return a * b + c; }
+FULGURITE_INLINE DoublePart multiply_add(const DoublePart& a, const DoublePart& b, const DoublePart& c) { return a * b + c; }
+FULGURITE_INLINE float multiply_add(float a, float b, float c) { return a * b + c; }
+FULGURITE_INLINE double multiply_add(double a, double b, double c) { return a * b + c; }
+#endif
 FULGURITE_INLINE Floats multiply_add(const Floats& a, const Floats& b, const Floats& c) {
   Floats result;
-  FULGURITE_EACH_PART(result.part[p] = a.part[p] * b.part[p] + c.part[p]);
-  return result;
-}
-/// a * b, rounded before it is added to anything. Of a sum of two products compilers make one instruction in ways of their own; one of the two has to
-/// be this, so that all of them give the same bits. (Where functions share a product, it has to be this in all of them or in none.)
-FULGURITE_INLINE Floats rounded_product(const Floats& a, const Floats& b) {
-  Floats result;
-  FULGURITE_EACH_PART(result.part[p] = a.part[p] * b.part[p]);
-#if defined(__x86_64__)
-  FULGURITE_EACH_PART(asm("" : "+v"(result.part[p])));
-#endif
+  FULGURITE_EACH_PART(result.part[p] = multiply_add(a.part[p], b.part[p], c.part[p]));
   return result;
 }
 FULGURITE_INLINE Floats abs(const Floats& x) { return from_bits(bits_of(x) & Ints(0x7fffffff)); }

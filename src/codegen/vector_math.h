@@ -35,7 +35,7 @@ FULGURITE_INLINE Floats exp_in_range(const Floats& x) {
 FULGURITE_INLINE Floats exp_of_small(const Floats& x) { return exp_in_range(greater_or_second(Floats(-104.f), x)); }
 FULGURITE_INLINE Floats exp(const Floats& x) { return exp_of_small(lesser_or_second(Floats(89.f), x)); }
 
-/// 2^f for |f| <= 1/2 is a polynomial in f, off by 7e-9. Every product has one sum that it can be contracted into, whoever compiles this.
+/// 2^f for |f| <= 1/2 is a polynomial in f, off by 7e-9.
 FULGURITE_INLINE Floats exp2(const Floats& argument) {
   const Floats x = greater_or_second(Floats(-151.f), lesser_or_second(Floats(129.f), argument));
   const Floats shifted = with_integer_bits(x);
@@ -94,7 +94,7 @@ FULGURITE_INLINE Floats log_special(const Floats& x, const Floats& value) {
 FULGURITE_INLINE Floats log(const Floats& x) {
   const Decomposed d = decompose(x);
   const Floats f = d.fraction, square = f * f;
-  Floats y = multiply_add(log_tail(f) * f, square, rounded_product(d.exponent, Floats(-2.12194440e-4f)));
+  Floats y = multiply_add(log_tail(f) * f, square, d.exponent * Floats(-2.12194440e-4f));
   y = multiply_add(square, Floats(-0.5f), y);
   return log_special(x, multiply_add(d.exponent, Floats(0.693359375f), f + y));
 }
@@ -104,8 +104,8 @@ FULGURITE_INLINE Floats log_in_base(const Floats& x, float factor_high, float fa
                                     float unit_low) {
   const Decomposed d = decompose(x);
   const Floats f = d.fraction, square = f * f;
-  const Floats low = multiply_add(log_tail(f) * f, square, rounded_product(square, Floats(-0.5f)));
-  Floats y = multiply_add(low, Floats(factor_low), rounded_product(f, Floats(factor_low)));
+  const Floats low = multiply_add(log_tail(f) * f, square, square * Floats(-0.5f));
+  Floats y = multiply_add(low, Floats(factor_low), f * Floats(factor_low));
   y = multiply_add(d.exponent, Floats(unit_low), y);
   y = multiply_add(low, Floats(factor_high), y);
   y = multiply_add(f, Floats(factor_high), y);
@@ -194,7 +194,7 @@ FULGURITE_INLINE NormalTail normal_tail(const Floats& y) {
 FULGURITE_INLINE Floats bell_of(const NormalTail& x) { return scale(x.growth + Floats(1.f), x.shifted, x.n); }
 /// The likelihood times a factor, with few roundings.
 FULGURITE_INLINE Floats times_tail(const Floats& factor, const NormalTail& x) {
-  const Floats product = rounded_product(factor, x.ratio);
+  const Floats product = factor * x.ratio;
   return scale(multiply_add(product, x.growth, product), x.shifted, x.n);
 }
 

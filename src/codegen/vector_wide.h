@@ -13,7 +13,6 @@ inline constexpr int wide_parts = 2 * parts;
 #define FULGURITE_EACH_WIDE_PART(...) for (int p = 0; p < wide_parts; ++p) { __VA_ARGS__; }
 #endif
 inline constexpr int wide_lanes_of_part = part_bytes / 8;
-typedef double DoublePart __attribute__((vector_size(part_bytes)));
 typedef long long WidePart __attribute__((vector_size(part_bytes)));
 
 struct Doubles {
@@ -89,6 +88,11 @@ FULGURITE_WIDE_COMPARISONS(Longs)
 FULGURITE_INLINE Doubles operator-(const Doubles& a) {
   Doubles result;
   FULGURITE_EACH_WIDE_PART(result.part[p] = -a.part[p]);
+  return result;
+}
+FULGURITE_INLINE Doubles multiply_add(const Doubles& a, const Doubles& b, const Doubles& c) {
+  Doubles result;
+  FULGURITE_EACH_WIDE_PART(result.part[p] = multiply_add(a.part[p], b.part[p], c.part[p]));
   return result;
 }
 FULGURITE_INLINE Longs operator-(const Longs& a) { return Longs(0) - a; }

@@ -16,33 +16,33 @@ FULGURITE_INLINE double log_of_positive(double x) {
   // ln m = 2 artanh((m - 1) / (m + 1))
   const double s = (mantissa - 1) / (mantissa + 1), z = s * s;
   double p = 1.0 / 23;
-  p = p * z + 1.0 / 21;
-  p = p * z + 1.0 / 19;
-  p = p * z + 1.0 / 17;
-  p = p * z + 1.0 / 15;
-  p = p * z + 1.0 / 13;
-  p = p * z + 1.0 / 11;
-  p = p * z + 1.0 / 9;
-  p = p * z + 1.0 / 7;
-  p = p * z + 1.0 / 5;
-  p = p * z + 1.0 / 3;
-  return exponent * 0.693147180559945309 + (2 * s + 2 * s * (z * p));
+  p = multiply_add(p, z, 1.0 / 21);
+  p = multiply_add(p, z, 1.0 / 19);
+  p = multiply_add(p, z, 1.0 / 17);
+  p = multiply_add(p, z, 1.0 / 15);
+  p = multiply_add(p, z, 1.0 / 13);
+  p = multiply_add(p, z, 1.0 / 11);
+  p = multiply_add(p, z, 1.0 / 9);
+  p = multiply_add(p, z, 1.0 / 7);
+  p = multiply_add(p, z, 1.0 / 5);
+  p = multiply_add(p, z, 1.0 / 3);
+  return multiply_add(exponent, 0.693147180559945309, multiply_add(2 * s, z * p, 2 * s));
 }
 
 /// e^x for x in [-700, 700] or NaN, to about 1e-11 of its value: enough for a result that is rounded to f32.
 FULGURITE_INLINE double exp_for_float(double x) {
-  const double shifted = x * 1.44269504088896341 + 0x1.8p52;
+  const double shifted = multiply_add(x, 1.44269504088896341, 0x1.8p52);
   const double n = shifted - 0x1.8p52;
-  const double r = (x - n * 0.69314718036912382) - n * 1.9082149292705877e-10;
+  const double r = multiply_add(n, -1.9082149292705877e-10, multiply_add(n, -0.69314718036912382, x));
   double p = 1.0 / 40320;
-  p = p * r + 1.0 / 5040;
-  p = p * r + 1.0 / 720;
-  p = p * r + 1.0 / 120;
-  p = p * r + 1.0 / 24;
-  p = p * r + 1.0 / 6;
-  p = p * r + 0.5;
-  p = p * r + 1;
-  p = p * r + 1;
+  p = multiply_add(p, r, 1.0 / 5040);
+  p = multiply_add(p, r, 1.0 / 720);
+  p = multiply_add(p, r, 1.0 / 120);
+  p = multiply_add(p, r, 1.0 / 24);
+  p = multiply_add(p, r, 1.0 / 6);
+  p = multiply_add(p, r, 0.5);
+  p = multiply_add(p, r, 1.0);
+  p = multiply_add(p, r, 1.0);
   return p * __builtin_bit_cast(double, (__builtin_bit_cast(uint64_t, shifted) + 1023) << 52);
 }
 
@@ -50,14 +50,14 @@ FULGURITE_INLINE double exp_for_float(double x) {
 FULGURITE_INLINE double sine_of_small(double t) {
   const double z = t * t;
   double s = 1.0 / 355687428096000;
-  s = s * z - 1.0 / 1307674368000;
-  s = s * z + 1.0 / 6227020800;
-  s = s * z - 1.0 / 39916800;
-  s = s * z + 1.0 / 362880;
-  s = s * z - 1.0 / 5040;
-  s = s * z + 1.0 / 120;
-  s = s * z - 1.0 / 6;
-  return s * z * t + t;
+  s = multiply_add(s, z, -1.0 / 1307674368000);
+  s = multiply_add(s, z, 1.0 / 6227020800);
+  s = multiply_add(s, z, -1.0 / 39916800);
+  s = multiply_add(s, z, 1.0 / 362880);
+  s = multiply_add(s, z, -1.0 / 5040);
+  s = multiply_add(s, z, 1.0 / 120);
+  s = multiply_add(s, z, -1.0 / 6);
+  return multiply_add(s * z, t, t);
 }
 
 /// cos(2 pi u) for u in [0, 1), to the last bits.
@@ -65,15 +65,15 @@ FULGURITE_INLINE double cosine_of_turn(double u) {
   const int32_t quarter = static_cast<int32_t>(u * 4 + 0.5);
   const double t = (u - quarter * 0.25) * 6.28318530717958648, z = t * t;
   double c = -1.0 / 6402373705728000;
-  c = c * z + 1.0 / 20922789888000;
-  c = c * z - 1.0 / 87178291200;
-  c = c * z + 1.0 / 479001600;
-  c = c * z - 1.0 / 3628800;
-  c = c * z + 1.0 / 40320;
-  c = c * z - 1.0 / 720;
-  c = c * z + 1.0 / 24;
-  c = c * z - 0.5;
-  c = c * z + 1;
+  c = multiply_add(c, z, 1.0 / 20922789888000);
+  c = multiply_add(c, z, -1.0 / 87178291200);
+  c = multiply_add(c, z, 1.0 / 479001600);
+  c = multiply_add(c, z, -1.0 / 3628800);
+  c = multiply_add(c, z, 1.0 / 40320);
+  c = multiply_add(c, z, -1.0 / 720);
+  c = multiply_add(c, z, 1.0 / 24);
+  c = multiply_add(c, z, -0.5);
+  c = multiply_add(c, z, 1.0);
   const double s = sine_of_small(t);
   const double value = quarter & 1 ? s : c;
   return (quarter + 1) & 2 ? -value : value;

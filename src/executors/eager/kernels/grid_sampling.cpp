@@ -59,8 +59,8 @@ class Sampling {
     for (int64_t i = 0; i < count; ++i) {
       const int32_t at = index[i];
       const T value = widen(from[at < 0 ? 0 : at]);
-      const T part = (at < 0 ? T(0) : value) * weight[i];
-      sums[i] = is_first ? part : sums[i] + part;
+      const T counted = at < 0 ? T(0) : value;
+      sums[i] = is_first ? counted * weight[i] : multiply_add(counted, weight[i], sums[i]);
     }
   }
 

@@ -131,7 +131,7 @@ void add_weighted(const T* row, T weight, bool is_first, int64_t count, T* sum) 
   if (is_first)
     for (int64_t i = 0; i < count; ++i) sum[i] = row[i] * weight;
   else
-    for (int64_t i = 0; i < count; ++i) sum[i] += row[i] * weight;
+    for (int64_t i = 0; i < count; ++i) sum[i] = multiply_add(row[i], weight, sum[i]);
 }
 
 template <class Element>
@@ -198,7 +198,7 @@ class Resizing {
       if (tap == 0)
         for (int64_t i = 0; i < width_.to; ++i) out[i] = row[index[i]] * weight[i];
       else
-        for (int64_t i = 0; i < width_.to; ++i) out[i] += row[index[i]] * weight[i];
+        for (int64_t i = 0; i < width_.to; ++i) out[i] = multiply_add(row[index[i]], weight[i], out[i]);
     }
   }
 

@@ -96,9 +96,9 @@ void lerp(Arguments arguments, std::span<const Tensor> results) {
 
 struct AddProduct {
   FULGURITE_LANES apply(const Floats& x, const Floats& a, const Floats& b, const RowParameters& p) {
-    return Floats(static_cast<float>(p.number)) * (a * b) + x;
+    return multiply_add(Floats(static_cast<float>(p.number)), a * b, x);
   }
-  static double apply(double x, double a, double b, const RowParameters& p) { return p.number * (a * b) + x; }
+  static double apply(double x, double a, double b, const RowParameters& p) { return multiply_add(p.number, a * b, x); }
   template <Integer T>
   static T apply(T x, T a, T b, const RowParameters& p) {
     using U = Unsigned<T>;
@@ -107,9 +107,9 @@ struct AddProduct {
 };
 struct AddQuotient {
   FULGURITE_LANES apply(const Floats& x, const Floats& a, const Floats& b, const RowParameters& p) {
-    return Floats(static_cast<float>(p.number)) * (a / b) + x;
+    return multiply_add(Floats(static_cast<float>(p.number)), a / b, x);
   }
-  static double apply(double x, double a, double b, const RowParameters& p) { return p.number * (a / b) + x; }
+  static double apply(double x, double a, double b, const RowParameters& p) { return multiply_add(p.number, a / b, x); }
 };
 
 void run_scaled(Row row, Arguments arguments, const Tensor& result) {

@@ -37,7 +37,7 @@ struct Wide<double> {
 template <class T>
 [[gnu::always_inline]] inline typename Wide<T>::type add_products(const typename Wide<T>::type& sum, T x,
                                                                   const typename Wide<T>::type& values) {
-  return sum + x * values;
+  return multiply_add(x - typename Wide<T>::type{}, values, sum);
 }
 template <class T>
 inline constexpr int64_t wide_lanes = part_bytes / sizeof(T);

@@ -44,12 +44,12 @@ struct Moments {
       for (int k = 0; k < 8; ++k) {
         const double d = x[i + k] - mean;
         total[k] += d;
-        squares[k] += d * d;
+        squares[k] = multiply_add(d, d, squares[k]);
       }
     for (int k = 0; i < count; ++i, ++k) {
       const double d = x[i] - mean;
       total[k] += d;
-      squares[k] += d * d;
+      squares[k] = multiply_add(d, d, squares[k]);
     }
     for (int half = 4; half > 0; half /= 2)
       for (int k = 0; k < half; ++k) {

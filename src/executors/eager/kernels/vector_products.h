@@ -32,7 +32,7 @@ inline Compute<Element> dot(const Element* a, int64_t a_stride, const Element* b
   T sums[4 * lanes] = {};
   for (int64_t i = 0; i < count; ++i) {
     T& sum = sums[i % (4 * lanes)];
-    sum = widen(a[i * a_stride]) * widen(b[i * b_stride]) + sum;
+    sum = multiply_add(widen(a[i * a_stride]), widen(b[i * b_stride]), sum);
   }
   for (int half = 2 * lanes; half > 0; half /= 2)
     for (int lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
@@ -57,12 +57,12 @@ inline void add_rows(const X* x, int64_t x_stride, const Element* rows, int64_t 
         store(sums + j, multiply_add(x3, load(r3 + j), multiply_add(x2, load(r2 + j), two)));
       }
       for (int64_t j = whole; j < count; ++j)
-        for (int r = 0; r < 4; ++r) sums[j] = widen(x[(k + r) * x_stride]) * widen(rows[r * row_stride + j]) + sums[j];
+        for (int r = 0; r < 4; ++r) sums[j] = multiply_add(widen(x[(k + r) * x_stride]), widen(rows[r * row_stride + j]), sums[j]);
     }
   }
   for (; k < depth; ++k, rows += row_stride) {
     const Compute<Element> factor = widen(x[k * x_stride]);
-    for (int64_t j = 0; j < count; ++j) sums[j] = factor * widen(rows[j]) + sums[j];
+    for (int64_t j = 0; j < count; ++j) sums[j] = multiply_add(factor, widen(rows[j]), sums[j]);
   }
 }
 

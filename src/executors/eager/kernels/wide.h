@@ -26,7 +26,7 @@ FULGURITE_DOUBLES_FUNCTION(operator-(const Doubles& a, const Doubles& b), a.lane
 FULGURITE_DOUBLES_FUNCTION(operator*(const Doubles& a, const Doubles& b), a.lane[i] * b.lane[i])
 FULGURITE_DOUBLES_FUNCTION(operator/(const Doubles& a, const Doubles& b), a.lane[i] / b.lane[i])
 FULGURITE_DOUBLES_FUNCTION(multiply_add(const Doubles& a, const Doubles& b, const Doubles& c),
-                           a.lane[i] * b.lane[i] + c.lane[i])
+                           multiply_add(a.lane[i], b.lane[i], c.lane[i]))
 FULGURITE_DOUBLES_FUNCTION(maximum(const Doubles& a, const Doubles& b),
                            ((a.lane[i] > b.lane[i]) | (a.lane[i] != a.lane[i])) ? a.lane[i] : b.lane[i])
 FULGURITE_DOUBLES_FUNCTION(exp(const Doubles& x), __builtin_exp(x.lane[i]))

@@ -73,8 +73,8 @@ template <class T>
   return (FloatPart)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_epi32(static_cast<int>(x.bits)), (__m512bh)values);
 #else
   const IntPart factors = IntPart{} + static_cast<int>(x.bits), upper_half = IntPart{} + static_cast<int>(0xffff0000U);
-  const FloatPart with_second = sum + (FloatPart)(factors & upper_half) * (FloatPart)(values & upper_half);
-  return with_second + (FloatPart)((UnsignedPart)factors << 16) * (FloatPart)((UnsignedPart)values << 16);
+  const FloatPart with_second = multiply_add((FloatPart)(factors & upper_half), (FloatPart)(values & upper_half), sum);
+  return multiply_add((FloatPart)((UnsignedPart)factors << 16), (FloatPart)((UnsignedPart)values << 16), with_second);
 #endif
 }
 
