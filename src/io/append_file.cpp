@@ -22,7 +22,7 @@ void AppendFile::close() {
 void AppendFile::open(std::string path) {
   close();
   path_ = std::move(path);
-  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (descriptor_ < 0) fail(errno);
 }
 

@@ -5,8 +5,11 @@
 
 namespace fulgurite {
 
-/// A file that appears under its name only when it is complete: written beside its place, synced, renamed. Without commit() nothing
-/// is left behind. Errors are UserErrors naming the file.
+/// A file that appears under its name only when it is complete: written to a temporary file beside it, synced, renamed.
+/// Without commit() nothing is left behind. Any number of threads and processes may write to one path: each has a
+/// temporary file of its own, and the last commit stays. A symbolic link is kept and its target replaced; the mode and
+/// the owner of a replaced file are kept. Pipes, devices and folders are refused. Errors are UserErrors naming the
+/// file.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);
@@ -18,8 +21,10 @@ class AtomicFile {
   void commit();
 
  private:
-  [[noreturn]] void fail(const char* what) const;
-  std::string path_, temporary_;
+  void create_temporary();
+  void keep_mode_of_target();
+  [[noreturn]] void fail(std::string_view reason) const;
+  std::string path_, target_, temporary_;  // as given, behind symbolic links, beside the target
   int descriptor_ = -1;
 };
 
