@@ -1,6 +1,12 @@
 #pragma once
+#include <cstddef>
 #include <map>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <fulgurite/tensor.h>
 
@@ -10,13 +16,66 @@ namespace fulgurite {
 using TensorMap = std::map<std::string, Tensor>;
 using Metadata = std::map<std::string, std::string>;
 
-/// The tensors of a safetensors file. Throws UserError, one line naming the file, for a file that is missing, cut short or not of the
-/// format: header length, JSON, dtypes, shapes and offsets are all checked before anything is read.
+/// One tensor of a safetensors file, as the file's header describes it.
+struct SafetensorsInfo {
+  /// The format's name of the dtype: "F32", "U16", "F8_E4M3".
+  std::string dtype;
+  std::vector<int64_t> shape;
+  /// The size of its data in the file.
+  uint64_t bytes = 0;
+  /// None if the library has no such dtype; SafetensorsFile::load_bytes() reads such a tensor.
+  std::optional<Dtype> loads_as;
+};
+
+/// A safetensors file whose tensors are read one by one, in any order, as often as needed; the rest of the file is not
+/// read. The header is checked when the file is opened: its length, JSON, names, dtypes, shapes and offsets. The open
+/// file stays what it was when another save replaces it. Copies share the open file, and threads may read from one
+/// object at the same time.
+class SafetensorsFile {
+ public:
+  /// Throws UserError, one line naming the file, for what is missing, cut short or of another format.
+  explicit SafetensorsFile(const std::string& path);
+  /// Reads from memory that the caller keeps unchanged as long as this object and its copies exist.
+  explicit SafetensorsFile(std::span<const std::byte> bytes);
+
+  /// The tensors' names in the order of the header.
+  const std::vector<std::string>& names() const;
+  /// True if there is a tensor of this name.
+  bool contains(std::string_view name) const;
+  /// Throws UserError if there is no such tensor.
+  const SafetensorsInfo& info(std::string_view name) const;
+  /// The header's "__metadata__".
+  const Metadata& metadata() const;
+
+  /// Reads one tensor. Throws UserError if there is no such tensor or the library has no such dtype.
+  Tensor load(std::string_view name) const;
+  /// Reads all tensors of dtypes that the library has; `info(name).loads_as` says which these are.
+  TensorMap load_all() const;
+  /// The data of a tensor of any dtype, as they are in the file: a u8 tensor of one dimension.
+  Tensor load_bytes(std::string_view name) const;
+
+ private:
+  struct State;
+  std::shared_ptr<const State> state_;
+};
+
+/// The tensors of a safetensors file. Throws UserError, one line naming the file, for a file that is missing, cut short
+/// or not of the format: everything in the header is checked before anything is read. Tensors of dtypes that the
+/// library does not have (U16, U32, U64, F8_E4M3, F8_E5M2, C64, …) are omitted, with a warning; SafetensorsFile lists
+/// them and reads their bytes.
 TensorMap load_safetensors(const std::string& path);
+/// The same for a file's bytes in memory.
+TensorMap load_safetensors(std::span<const std::byte> bytes);
+/// Only the named tensors; the others are not read. Throws UserError if one is missing or of a dtype that the library
+/// does not have.
+TensorMap load_safetensors(const std::string& path, const std::vector<std::string>& names);
 /// The file's "__metadata__".
 Metadata load_safetensors_metadata(const std::string& path);
-/// Writes the file beside its place and then renames it, so `path` is at every moment the old file or the whole new one. Throws
-/// UserError and leaves the old file when the disk is full.
+/// Writes a temporary file beside `path` and then renames it, so `path` is at every moment the old file or the whole
+/// new one, with any number of threads and processes that save to it. Follows a symbolic link and keeps the mode of a
+/// replaced file. Throws UserError and leaves the old file if the disk is full, if `path` is a folder, pipe or device,
+/// or if the file could not be read back: names and metadata have to be UTF-8, and no tensor may be called
+/// "__metadata__".
 void save_safetensors(const std::string& path, const TensorMap& tensors, const Metadata& metadata = {});
 
 }  // namespace fulgurite

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,8 +32,12 @@ struct Member {
   Node value;
 };
 
-/// Throws UserError, one line, saying where the text stops being JSON.
+/// Throws UserError, one line, saying where the text stops being JSON. A name that occurs twice in an object, a byte
+/// order mark and bytes after the value are errors too. Time and memory are in proportion to the text.
 Node parse(std::string_view text);
+/// Parses a text that has to be an object, and calls `visit` with each member as soon as it is complete, so that only
+/// one is in memory. Equal names of the outermost object are not looked for.
+void for_each_member(std::string_view text, const std::function<void(Member&&)>& visit);
 /// A JSON string with its quotes.
 std::string quote(std::string_view text);
 /// The shortest number that reads back equal; null for NaN and infinities, which JSON does not have.

@@ -51,9 +51,9 @@ def test_wrong_headers(cli):
     out = copy_of_run(cli)
     path = out / CHECKPOINT
     whole = path.read_bytes()
-    for data, message in ((b"\xff" * 8 + whole[8:], "header's length"), (whole[:8] + b"!" + whole[9:], "not JSON"),
-                          (struct.pack("<Q", 20_000) + b"[" * 20_000, "not JSON"),
-                          (struct.pack("<Q", 40_000) + b"[" * 20_000 + b"]" * 20_000, "nested too deeply")):
+    for data, message in ((b"\xff" * 8 + whole[8:], "header's length"), (whole[:8] + b"!" + whole[9:], "does not begin with '{'"),
+                          (whole[:9] + b"!" + whole[10:], "not JSON"), (struct.pack("<Q", 20_000) + b"[" * 20_000, "not a JSON object"),
+                          (struct.pack("<Q", 40_006) + b'{"a":' + b"[" * 20_000 + b"]" * 20_000 + b"}", "nested too deeply")):
         path.write_bytes(data)
         refused(cli, out, message=message)
 
