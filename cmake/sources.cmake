@@ -141,10 +141,8 @@ if(FULGURITE_ONEDNN)
   target_compile_definitions(fulgurite_objects PRIVATE FULGURITE_ONEDNN)
   list(APPEND fulgurite_private_libraries ${DNNL_LIBRARY})
 endif()
-if(FULGURITE_SANITIZE MATCHES "thread")
-  target_compile_definitions(fulgurite_objects PRIVATE FULGURITE_STD_THREADS)
-else()
-  # The runtime of g++'s OpenMP, called without pragmas, so that every compiler's build shares it with oneDNN.
+if(FULGURITE_ONEDNN)
+  # The thread runtime of oneDNN, which is told to use one thread.
   find_library(GOMP_LIBRARY NAMES gomp libgomp.so.1 REQUIRED
                PATHS /usr/lib/gcc/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu/12 /usr/lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu)
   list(APPEND fulgurite_private_libraries ${GOMP_LIBRARY})
@@ -157,6 +155,8 @@ target_include_directories(fulgurite
             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(fulgurite INTERFACE cxx_std_20)
 target_link_libraries(fulgurite PRIVATE $<BUILD_INTERFACE:${fulgurite_private_libraries}>)
+# Its threads run until the process ends, so its code stays when it is closed.
+target_link_options(fulgurite PRIVATE LINKER:-z,nodelete)
 set_target_properties(fulgurite PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
 
 add_library(fulgurite_internal STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:fulgurite_objects> ${fulgurite_kernel_objects})

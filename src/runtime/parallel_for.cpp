@@ -3,21 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
-#include <mutex>
 
 #include <fulgurite/tensor.h>
 
-#ifdef FULGURITE_STD_THREADS
-#include <thread>
-#include <vector>
-#else
-// libgomp's own entry points. Called without pragmas, so that every compiler's build shares the runtime that oneDNN uses.
-extern "C" {
-void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned flags);
-int omp_get_thread_num(void);
-int omp_in_parallel(void);
-}
-#endif
+#include "runtime/thread_team.h"
 
 namespace fulgurite {
 
@@ -53,12 +42,12 @@ class Region {
     }
     return false;
   }
-  /// What was thrown first, or null.
+  /// The first exception, or null.
   const std::exception_ptr& error() const { return error_; }
 
  private:
   static constexpr int most_shares = 64, pieces_of_share = 8;
-  struct alignas(64) Share {  // of pieces: the next one that nobody has taken, and where they end
+  struct alignas(64) Share {  // of pieces: the next one that no thread has taken, and where they end
     int64_t next, end;
   };
 
@@ -79,47 +68,15 @@ bool Ranges::next_of_region(int64_t& begin, int64_t& end) { return region_->next
 
 namespace {
 
-// The team of threads is one for the process; whoever does not get it runs serially.
-std::mutex& team() {
-  static std::mutex* const mutex = new std::mutex;
-  return *mutex;
-}
-
-#ifdef FULGURITE_STD_THREADS
-
-// Set while this thread works for a region: a region inside it runs serially. (A mode of the thread, like the interpreter stack.)
-thread_local bool in_region = false;
-
-bool is_nested() { return in_region; }
-
-void run_region(Region& region, int threads) {
-  const auto work = [&region](int thread) {
-    in_region = true;
-    region.run(thread);
-    in_region = false;
-  };
-  std::vector<std::thread> workers;
-  for (int thread = 1; thread < threads; ++thread) workers.emplace_back(work, thread);
-  work(0);
-  for (std::thread& worker : workers) worker.join();
-}
-
-#else
-
-bool is_nested() { return omp_in_parallel() != 0; }
-
-void run_region(Region& region, int threads) {
-  const auto body = [](void* data) { static_cast<Region*>(data)->run(omp_get_thread_num()); };
-  GOMP_parallel(body, &region, static_cast<unsigned>(threads), 0);
-}
-
-#endif
-
-// Apart, so that calls that run serially make no room for a region.
-[[gnu::noinline]] void run_on_team(int64_t count, int threads, int64_t most_pieces, void (*body)(void*, Ranges&), void* context) {
+// Apart, so that calls that run serially make no room for a job. Returns false, having done nothing, if no other thread can help.
+[[gnu::noinline]] bool run_on_team(int64_t count, int threads, int64_t most_pieces, void (*body)(void*, Ranges&), void* context) {
+  ThreadTeam& team = ThreadTeam::of_process();
+  if (team.is_in_use()) return false;
   Region region(count, body, context, threads, most_pieces);
-  run_region(region, threads);
+  const auto run = [](void* data, int thread) { static_cast<Region*>(data)->run(thread); };
+  if (!team.run(threads, run, &region)) return false;
   if (region.error()) std::rethrow_exception(region.error());
+  return true;
 }
 
 }  // namespace
@@ -128,10 +85,8 @@ void parallel_ranges(int64_t count, int64_t grain, void (*body)(void*, Ranges&),
   if (count <= 0) return;
   const int64_t wanted = grain > 1 ? count / grain : count;
   const int threads = static_cast<int>(std::min<int64_t>(num_threads(), wanted));
-  if (threads > 1 && !is_nested()) {
-    const std::unique_lock lock(team(), std::try_to_lock);
-    if (lock.owns_lock()) return run_on_team(count, threads, wanted, body, context);
-  }
+  // Within another parallel call the team is in use.
+  if (threads > 1 && run_on_team(count, threads, wanted, body, context)) return;
   Ranges all(count);
   body(context, all);
 }

@@ -26,9 +26,9 @@ class Ranges {
   int thread_ = 0, passed_ = 0;  // passed_: shares that nothing is left of
 };
 
-/// Calls body(context, ranges) on up to num_threads() threads, once on each, which together get [0, count) cut into ranges of `grain` and more; on
-/// this thread alone when there are fewer than two of them or another thread has the team. Ranges differ with the number of threads, and who
-/// gets them from run to run: work whose result depends on how it is cut must be cut into fixed blocks by the caller, one index a block.
+/// Calls body(context, ranges) on up to num_threads() threads, at most once on each, which together get [0, count) cut into ranges of `grain` and more;
+/// on this thread alone if there are fewer than two, another thread has the team, or this is within such a call. Ranges differ with the number of threads,
+/// and their thread from run to run: work whose result depends on how it is cut must be cut into fixed blocks by the caller, one index a block.
 void parallel_ranges(int64_t count, int64_t grain, void (*body)(void* context, Ranges&), void* context);
 
 /// For a body that has memory of its own, from range to range.

@@ -9,6 +9,7 @@
 #include <new>
 #include <utility>
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include "support/sanitizers.h"
@@ -51,6 +52,8 @@ struct alignas(unit) Header {
 
 class Regions {
  public:
+  SpinLock& lock() { return lock_; }
+
   void* allocate(size_t bytes) {
     const bool small = bytes <= largest_small;
     const auto [index, size] = size_class(small ? bytes : bytes + sizeof(Header));
@@ -140,8 +143,16 @@ class Regions {
   size_t left_ = 0;
 };
 
+Regions& regions();
+
+/// A child made by fork() must not find the lock held by a thread that it does not have.
+Regions* make_regions() {
+  pthread_atfork([] { regions().lock().lock(); }, [] { regions().lock().unlock(); }, [] { regions().lock().unlock(); });
+  return new Regions;
+}
+
 Regions& regions() {
-  static Regions* const one = new Regions;  // never destroyed: tensors and traces may outlive static destructors
+  static Regions* const one = make_regions();  // never destroyed: tensors and traces may outlive static destructors
   return *one;
 }
 

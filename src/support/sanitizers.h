@@ -15,4 +15,17 @@ inline constexpr bool address_is_sanitized = false;
 inline constexpr bool address_is_sanitized = false;
 #endif
 
+/// True if data races are looked for.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool thread_is_sanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+inline constexpr bool thread_is_sanitized = true;
+#else
+inline constexpr bool thread_is_sanitized = false;
+#endif
+#else
+inline constexpr bool thread_is_sanitized = false;
+#endif
+
 }  // namespace fulgurite

@@ -1,5 +1,7 @@
 #include "tensor/allocator.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
@@ -87,8 +89,16 @@ struct Pool {
   }
 };
 
+Pool& pool();
+
+/// A child made by fork() must not find the mutex locked by a thread that it does not have.
+Pool* make_pool() {
+  pthread_atfork([] { pool().mutex.lock(); }, [] { pool().mutex.unlock(); }, [] { pool().mutex.unlock(); });
+  return new Pool;
+}
+
 Pool& pool() {
-  static Pool* const one = new Pool;  // never destroyed: tensors may outlive static destructors
+  static Pool* const one = make_pool();  // never destroyed: tensors may outlive static destructors
   return *one;
 }
 
