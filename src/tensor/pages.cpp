@@ -8,7 +8,8 @@ namespace fulgurite {
 
 void* map_pages(size_t bytes) {
   const size_t reserved = bytes + huge_page;
-  void* const memory = mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  // Without MAP_NORESERVE, so that the system refuses what it could never provide: else the process is killed when it writes there.
+  void* const memory = mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
   char* const first = static_cast<char*>(memory);
   const size_t before = (huge_page - reinterpret_cast<uintptr_t>(first) % huge_page) % huge_page;
