@@ -15,6 +15,9 @@
 #include "support/sanitizers.h"
 #include "support/spin_lock.h"
 
+// Defined in programs built with a sanitizer that looks for leaks, which must search the regions for pointers.
+extern "C" [[gnu::weak, gnu::visibility("default")]] void __lsan_register_root_region(const void* begin, size_t bytes);
+
 namespace fulgurite::detail {
 
 namespace {
@@ -128,6 +131,7 @@ class Regions {
     if (memory == MAP_FAILED || !classes) return false;
     const uintptr_t begin = (reinterpret_cast<uintptr_t>(memory) + huge_page - 1) / huge_page * huge_page;
     madvise(reinterpret_cast<void*>(begin), bytes, MADV_HUGEPAGE);
+    if (__lsan_register_root_region) __lsan_register_root_region(reinterpret_cast<void*>(begin), bytes);
     regions_[count] = {begin, bytes, static_cast<unsigned char*>(classes)};
     count_.store(count + 1, std::memory_order_release);
     next_ = reinterpret_cast<char*>(begin);
