@@ -1,4 +1,6 @@
 // Normalizations of channels, which are dimension 1.
+#include <tuple>
+
 #include <fulgurite/autograd.h>
 #include <fulgurite/operators.h>
 
@@ -48,6 +50,48 @@ Tensor scaled_and_shifted(Tensor y, const Argument& weight, const Argument& bias
   return y;
 }
 
+/// weight / sqrt(variance + eps), one number a channel.
+Tensor channel_scale(const Tensor& x, const Tensor& variance, Float eps, const Argument& weight, SourceLocation at) {
+  const Tensor raised = add(variance, eps, 1, at);
+  const Tensor scale = rsqrt(raised, at);
+  if (!weight.tensor_or_none().defined()) return scale;
+  const Tensor factor = by_channel(weight.tensor(), x, "weight", at);
+  return mul(scale, factor, at);
+}
+
+/// bias - offset, or -offset; one number a channel.
+Tensor channel_shift(const Tensor& x, const Tensor& offset, const Argument& bias, SourceLocation at) {
+  if (!bias.tensor_or_none().defined()) return neg(offset, at);
+  const Tensor given = by_channel(bias.tensor(), x, "bias", at);
+  return sub(given, offset, 1, at);
+}
+
+/// Normalized by what x itself has, then scaled and shifted. The mean that is subtracted from x is a constant; its gradient is that of
+/// (mean - constant) in the shift, which is zero and has one number a channel: nothing of x's size is summed for it.
+Tensor by_statistics_of_x(const Tensor& x, const Tensor& mean, const Tensor& variance, Float eps, const Argument& weight, const Argument& bias,
+                          SourceLocation at) {
+  const Tensor scale = channel_scale(x, variance, eps, weight, at);
+  const Tensor center = detach(mean, at);
+  const Tensor zero = sub(mean, center, 1, at);
+  const Tensor offset = mul(zero, scale, at);
+  const Tensor shift = channel_shift(x, offset, bias, at);
+  const Tensor centered = sub(x, center, 1, at);
+  const Tensor scaled = mul(centered, scale, at);
+  return add(scaled, shift, 1, at);
+}
+
+/// The same by given statistics: one number to multiply with and one to add.
+Tensor by_running_statistics(const Tensor& x, const Argument& running_mean, const Argument& running_var, Float eps, const Argument& weight,
+                             const Argument& bias, SourceLocation at) {
+  const Tensor average = by_channel(statistic(running_mean.tensor(), at), x, "running_mean", at);
+  const Tensor variance = by_channel(statistic(running_var.tensor(), at), x, "running_var", at);
+  const Tensor scale = channel_scale(x, variance, eps, weight, at);
+  const Tensor offset = mul(average, scale, at);
+  const Tensor shift = channel_shift(x, offset, bias, at);
+  const Tensor scaled = mul(x, scale, at);
+  return add(scaled, shift, 1, at);
+}
+
 void check_channels(const Tensor& x, int64_t least) {
   require(is_floating(x.dtype()), "needs a floating dtype, not ", x.dtype());
   require(x.ndim() >= least, "needs at least ", least, " dimensions, got ", x.ndim());
@@ -65,18 +109,17 @@ void advance(const Tensor& running, const Tensor& observed, Float momentum, Sour
   prims::copy_(rounded, running, at);
 }
 
-/// Normalizes over `dims` by what is observed there, and advances the running statistics where they are given.
-Tensor normalized(const Tensor& x, const Dims& dims, const Argument& running_mean, const Argument& running_var, Float momentum, Float eps,
-                  Int count, SourceLocation at) {
+/// The statistics over `dims`; the running ones, where they are given, follow them.
+std::tuple<Tensor, Tensor> observed(const Tensor& x, const Dims& dims, const Argument& running_mean, const Argument& running_var,
+                                    Float momentum, Int count, SourceLocation at) {
   const auto [variance, average] = var_mean(x, dims, 0, true, at);
-  const Tensor y = standardized(x, average, variance, eps, at);
   if (running_mean.tensor_or_none().defined()) advance(running_mean.tensor(), average, momentum, at);
   if (running_var.tensor_or_none().defined()) {
     const Float unbiased = Float(count) / (Float(count) - 1.0);
     const Tensor corrected = mul(variance, unbiased, at);
     advance(running_var.tensor(), corrected, momentum, at);
   }
-  return y;
+  return {variance, average};
 }
 
 }  // namespace
@@ -105,16 +148,14 @@ constinit const Symbol batch_norm_symbol{
           count = count * x.size(static_cast<int>(d));
         }
         require(count > 1, "training needs more than one value for each channel, got an input of shape ", given.shape());
-        y = normalized(x, dims, a[1], a[2], a[6].floating(), a[7].floating(), count, at);
+        const auto [variance, average] = observed(x, dims, a[1], a[2], a[6].floating(), count, at);
+        y = by_statistics_of_x(x, average, variance, a[7].floating(), a[3], a[4], at);
       } else {
         require(a[1].tensor_or_none().defined() && a[2].tensor_or_none().defined(),
                 "running_mean and running_var are needed outside training");
-        const Tensor average = by_channel(statistic(a[1].tensor(), at), x, "running_mean", at);
-        const Tensor variance = by_channel(statistic(a[2].tensor(), at), x, "running_var", at);
-        y = standardized(x, average, variance, a[7].floating(), at);
+        y = by_running_statistics(x, a[1], a[2], a[7].floating(), a[3], a[4], at);
       }
-      const Tensor result = scaled_and_shifted(y, a[3], a[4], at);
-      out.push_back(as_dtype(result, given.dtype(), at));
+      out.push_back(as_dtype(y, given.dtype(), at));
     },
 };
 
@@ -137,7 +178,7 @@ constinit const Symbol instance_norm_symbol{
         }
         require(count > 1, "needs more than one value for each channel of a sample, got an input of shape ", given.shape());
         const auto [variance, average] = var_mean(x, dims, 0, true, at);
-        y = standardized(x, average, variance, a[7].floating(), at);
+        y = by_statistics_of_x(x, average, variance, a[7].floating(), a[3], a[4], at);
         if (a[1].tensor_or_none().defined()) {
           const Tensor batch_mean = mean(average, Dims(0), true, {}, at);
           advance(a[1].tensor(), batch_mean, a[6].floating(), at);
@@ -150,12 +191,9 @@ constinit const Symbol instance_norm_symbol{
       } else {
         require(a[1].tensor_or_none().defined() && a[2].tensor_or_none().defined(),
                 "running_mean and running_var are needed where use_input_stats is false");
-        const Tensor average = by_channel(statistic(a[1].tensor(), at), x, "running_mean", at);
-        const Tensor variance = by_channel(statistic(a[2].tensor(), at), x, "running_var", at);
-        y = standardized(x, average, variance, a[7].floating(), at);
+        y = by_running_statistics(x, a[1], a[2], a[7].floating(), a[3], a[4], at);
       }
-      const Tensor result = scaled_and_shifted(y, a[3], a[4], at);
-      out.push_back(as_dtype(result, given.dtype(), at));
+      out.push_back(as_dtype(y, given.dtype(), at));
     },
 };
 

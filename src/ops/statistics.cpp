@@ -5,6 +5,7 @@
 
 #include "ops/families.h"
 #include "ops/pointwise_rules.h"
+#include "ops/precision.h"
 #include "ops/reduction_rules.h"
 #include "ops/symbols.h"
 
@@ -26,15 +27,36 @@ void infer_variance_and_mean(Arguments a, InferredTypes& types) {
 Int correction_of(Arguments a) { return a[2].is_none() ? Int(1) : a[2].integer(); }
 
 /// The cotangent of x from that of its variance.
-Tensor variance_backward(const Tensor& cotangent, Arguments a) {
-  const Tensor& x = a[0].tensor();
-  const Shape shape = x.shape();
+Tensor variance_backward(const Tensor& cotangent, Arguments a, const Tensor& average) {
+  const Shape shape = a[0].tensor().shape();
   const Float denominator = reduced_count(shape, a[1]) - correction_of(a);
   const Tensor full = with_reduced_dims(cotangent, shape, a[1], a[3].boolean());
-  const Tensor average = mean(x, as_dims(a[1]), true);
-  const Tensor centered = sub(x, average);
-  const Tensor slope = mul(centered, 2 / denominator);
-  return mul(full, slope);
+  const Tensor slope = mul(full, 2 / denominator);
+  const Tensor centered = sub(a[0].tensor(), average);
+  return mul(centered, slope);
+}
+Tensor variance_backward(const Tensor& cotangent, Arguments a) {
+  return variance_backward(cotangent, a, mean(a[0].tensor(), as_dims(a[1]), true));
+}
+
+/// Of both: the mean is at hand.
+void gradient_of_variance_and_mean(Gradient& g) {
+  const Tensor x = g.tensor(0);
+  const Shape shape = x.shape();
+  const bool keepdim = g.argument(3).boolean();
+  Tensor dx;
+  if (g.cotangent(0).defined()) {
+    // Of 16 bits the mean that was returned is rounded.
+    const Tensor average = compute_dtype(x.dtype()) == x.dtype() ? with_reduced_dims(g.result(1), shape, g.argument(1), keepdim)
+                                                                 : mean(x, as_dims(g.argument(1)), true);
+    dx = variance_backward(g.cotangent(0), g.arguments(), average);
+  }
+  if (g.cotangent(1).defined()) {
+    const Tensor full = with_reduced_dims(g.cotangent(1), shape, g.argument(1), keepdim);
+    const Tensor share = div(full, reduced_count(shape, g.argument(1)));
+    dx = dx.defined() ? add(dx, share) : expand(share, shape);
+  }
+  if (dx.defined()) g.set(0, dx);
 }
 
 /// The cotangent of a square root's operand; zero where the root is, as there is no slope.
@@ -176,6 +198,7 @@ constinit const Symbol var_mean_symbol{
       results.push_back(var(a[0].tensor(), dims, correction_of(a), a[3].boolean(), at));
       results.push_back(mean(a[0].tensor(), dims, a[3].boolean(), {}, at));
     },
+    .gradient = gradient_of_variance_and_mean,
     .traits = {.reduction = true},
 };
 

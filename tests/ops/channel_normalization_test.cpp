@@ -64,3 +64,37 @@ TEST("running statistics keep their own dtype") {
   expect(y.dtype() == Dtype::bf16);
   expect_near(mean.to_vector<float>(), {0.2, 0.5});
 }
+
+TEST("batch_norm's gradients of both orders are those of f64, eager and compiled, also where the mean is large") {
+  const auto gradients = [](Dtype dtype, bool is_compiled) {
+    manual_seed(5);
+    const auto given = [&](const Dims& sizes, double scale, double shift) {
+      return (randn(sizes).to(Dtype::f64) * scale + shift).to(Dtype::f32).to(dtype);
+    };
+    const Tensor x = given({6, 3, 4, 5}, 0.5, 100).requires_grad_(), weight = given({3}, 1, 2).requires_grad_(),
+                 bias = given({3}, 1, 0).requires_grad_(), g = given({6, 3, 4, 5}, 1, 0), direction = given({6, 3, 4, 5}, 1, 0);
+    const auto normalize = [](Tensor input, Tensor w, Tensor b) { return nn::batch_norm(input, {}, {}, w, b, true); };
+    const Tensor y = is_compiled ? jit(normalize)(x, weight, bias) : normalize(x, weight, bias);
+    std::vector<Tensor> all = autograd::grad({y}, {x, weight, bias}, {g}, {.create_graph = true});
+    const std::vector<Tensor> second = autograd::grad({all[0]}, {x, weight}, {direction});
+    all.insert(all.end(), second.begin(), second.end());
+    all.push_back(y);
+    return all;
+  };
+  const std::vector<Tensor> exact = gradients(Dtype::f64, false);
+  for (const bool is_compiled : {false, true}) {
+    const std::vector<Tensor> given = gradients(Dtype::f32, is_compiled);
+    for (size_t i = 0; i < given.size(); ++i) {
+      const Tensor error = max(abs(given[i].detach().to(Dtype::f64) - exact[i].detach()));
+      expect(error.item<double>() < 2e-4 * max(abs(exact[i].detach())).item<double>());
+    }
+  }
+}
+
+TEST("batch_norm outside training scales and shifts each channel by its running statistics") {
+  manual_seed(6);
+  const Tensor x = randn({4, 3, 5}), mean = randn({3}), var = rand({3}) + 0.5, weight = randn({3}), bias = randn({3});
+  const auto shaped = [](const Tensor& t) { return reshape(t, {1, 3, 1}); };
+  const Tensor expected = (x - shaped(mean)) / sqrt(shaped(var) + 1e-5) * shaped(weight) + shaped(bias);
+  expect_near(nn::batch_norm(x, mean, var, weight, bias).to_vector<float>(), expected.to_vector<float>(), 1e-5);
+}

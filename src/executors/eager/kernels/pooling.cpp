@@ -42,7 +42,7 @@ class LargestOfWindows {
         width_(planes.input(2)),
         run_(planes.longest_run()) {
     // Places are counted in 32 bits there.
-    if (run_.end - run_.begin < 8 || plane_size_ >= int64_t{1} << 31) run_ = {};
+    if (run_.end - run_.begin < 4 || plane_size_ >= int64_t{1} << 31) run_ = {};
   }
 
   void compute(int64_t begin, int64_t end) const {
