@@ -1,11 +1,12 @@
 #include <optional>
 
 #include "executors/eager/kernels/pooling_windows.h"
+#include "executors/eager/kernels/wide.h"
 #include "ops/symbols.h"
 #include "runtime/parallel_for.h"
 
-// Largest elements and means of windows. Results side by side, whose windows begin equally far apart, are computed together, the
-// elements of their windows in turn; those at the edges one by one.
+// Largest elements and means of windows. Results side by side, whose windows begin equally far apart, are computed
+// together, the elements of their windows in turn; those at the edges one by one.
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
@@ -27,6 +28,23 @@ void with_stride(int64_t stride, const F& f) {
   else f(stride);
 }
 
+/// Sixteen of the numbers from `from` on, `stride` (1 or 2) apart.
+template <int64_t stride>
+FULGURITE_INLINE Floats load_apart(const float* from) {
+  if constexpr (stride == 1) return load(from);
+  const Floats low = load(from), high = load(from + lanes);
+  const auto part = [&](int p) -> const FloatPart& { return p < parts ? low.part[p] : high.part[p - parts]; };
+  Floats result;
+#if defined(__AVX512F__)
+  result.part[0] = __builtin_shufflevector(part(0), part(1), 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+#elif defined(__AVX__)
+  FULGURITE_EACH_PART(result.part[p] = __builtin_shufflevector(part(2 * p), part(2 * p + 1), 0, 2, 4, 6, 8, 10, 12, 14))
+#else
+  FULGURITE_EACH_PART(result.part[p] = __builtin_shufflevector(part(2 * p), part(2 * p + 1), 0, 2, 4, 6))
+#endif
+  return result;
+}
+
 template <class Element>
 class LargestOfWindows {
   using T = Compute<Element>;
@@ -35,6 +53,7 @@ class LargestOfWindows {
   LargestOfWindows(const Planes& planes, const Tensor& input, std::span<const Tensor> results)
       : planes_(planes),
         from_(data_of<Element>(input)),
+        end_(from_ + input.impl()->numel()),
         values_(data_of<Element>(results[0])),
         places_(data_of<int64_t>(results[1])),
         plane_size_(planes.input_plane()),
@@ -50,7 +69,8 @@ class LargestOfWindows {
       const Element* const elements = from_ + plane * plane_size_;
       for (int64_t x = 0; x < planes_.result(2); ++x) {
         if (x == run_.begin && run_.end > x && z.length() > 0 && y.length() > 0) {
-          for (; x < run_.end; x += together)
+          const int64_t step = has_lanes() ? lanes : together;
+          for (; x < run_.end; x += step)
             with_stride(run_.stride, [&](auto stride) { side_by_side(elements, z, y, x, number, stride); });
           x = run_.end - 1;
         } else {
@@ -77,8 +97,51 @@ class LargestOfWindows {
     values_[result] = narrow<Element>(largest);
     places_[result] = std::min(place, plane_size_ - 1);
   }
+  bool has_lanes() const { return std::is_same_v<Element, float> && run_.stride <= 2; }
   template <class Stride>
-  void side_by_side(const Element* elements, const Window& z, const Window& y, int64_t x, int64_t number, Stride stride) const {
+  void side_by_side(const Element* elements, const Window& z, const Window& y, int64_t x, int64_t number,
+                    Stride stride) const {
+    if constexpr (std::is_same_v<Element, float> && !std::is_same_v<Stride, int64_t>)
+      in_lanes<Stride::value>(elements, z, y, x, number);
+    else in_arrays(elements, z, y, x, number, stride);
+  }
+
+  /// Up to as many results as there are lanes; what is loaded behind the last one is not stored.
+  template <int64_t stride>
+  void in_lanes(const float* elements, const Window& z, const Window& y, int64_t x, int64_t number) const {
+    static constexpr int numbers[lanes] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    const int64_t count = std::min<int64_t>(lanes, run_.end - x);
+    const Window& window = planes_.first(2)[x];
+    Ints steps = load(numbers);
+    if constexpr (stride == 2) steps = steps + steps;
+    Floats largest(lowest<float>());
+    Ints place = steps + Ints(static_cast<int>((z.begin * height_ + y.begin) * width_ + window.begin));
+    for (int64_t i = z.begin; i < z.end; i += z.step)
+      for (int64_t j = y.begin; j < y.end; j += y.step)
+        for (int64_t k = 0; k < run_.elements; ++k) {
+          const int64_t offset = (i * height_ + j) * width_ + window.begin + k * window.step;
+          const Floats value = load_within<stride>(elements + offset, count);
+          const Ints is_taken = (largest < value) | (value != value);
+          largest = select(is_taken, value, largest);
+          place = select(is_taken, steps + Ints(static_cast<int>(offset)), place);
+        }
+    int places[lanes];
+    store(places, place);
+    store_up_to(values_ + number + x, largest, count);
+    for (int64_t o = 0; o < count; ++o) places_[number + x + o] = places[o];
+  }
+  /// Sixteen numbers `stride` apart of which `count` are in the input.
+  template <int64_t stride>
+  Floats load_within(const float* from, int64_t count) const {
+    if (end_ - from >= stride * lanes) return load_apart<stride>(from);
+    float copied[stride * lanes] = {};
+    std::copy_n(from, (count - 1) * stride + 1, copied);
+    return load_apart<stride>(copied);
+  }
+
+  template <class Stride>
+  void in_arrays(const Element* elements, const Window& z, const Window& y, int64_t x, int64_t number,
+                 Stride stride) const {
     T largest[together];
     int32_t place[together];
     const int64_t count = std::min(together, run_.end - x);
@@ -107,7 +170,7 @@ class LargestOfWindows {
   }
 
   const Planes& planes_;
-  const Element* from_;
+  const Element *from_, *end_;
   Element* values_;
   int64_t* places_;
   int64_t plane_size_, height_, width_;
@@ -118,7 +181,8 @@ void choose_largest(const Planes& planes, const Tensor& given, std::span<const T
   const Tensor input = contiguous_elements(given);
   visit_dtype(results[0].impl()->dtype, [&]<class Element>() {
     const LargestOfWindows<Element> windows(planes, input, results);
-    parallel_for(planes.row_count(), planes.row_grain(), [&](int64_t begin, int64_t end) { windows.compute(begin, end); });
+    parallel_for(planes.row_count(), planes.row_grain(),
+                 [&](int64_t begin, int64_t end) { windows.compute(begin, end); });
   });
 }
 
@@ -206,7 +270,8 @@ void spread(const Planes& planes, const Divisor& divisor, const Tensor& given, c
           planes.visit_rows(plane * rows, (plane + 1) * rows,
                             [&](int64_t, const Window& z, const Window& y, const Window& x, int64_t number) {
                               if (is_empty(z, y, x)) return;
-                              const T share = widen(data_of<Element>(grad)[number]) / static_cast<T>(divisor.of(z, y, x));
+                              const T share =
+                                  widen(data_of<Element>(grad)[number]) / static_cast<T>(divisor.of(z, y, x));
                               for (int64_t i = z.begin; i < z.end; ++i)
                                 for (int64_t j = y.begin; j < y.end; ++j) {
                                   T* const row = sums.data() + (i * height + j) * width;
