@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "io/json.h"
+#include "support/similar_names.h"
 
 namespace fulgurite::cli {
 
@@ -90,29 +91,39 @@ bool bench_limits(const Report& report) {
   return true;
 }
 
+constexpr std::string_view cases[] = {"gpt6l",   "gpt124m", "llama",  "gelu",         "layernorm", "softmax",
+                                      "xent",    "adamw",   "decode", "ov_pointwise", "ov_mlp",    "limits"};
+
+std::string hint_for(const std::string& name) {
+  std::vector<KnownName> known;
+  for (const std::string_view each : cases) known.push_back({each, each});
+  const std::string hint = suggestion(similar_names(name, known));
+  return hint.empty() ? "; see --help" : hint;
+}
+
 }  // namespace
 
 int bench(const std::vector<std::string>& arguments) {
   std::string name, dtype = "f32", inputs;
   int64_t threads = 0;
   double seconds = 4;
-  Flags flags("fulgurite bench CASE [--dtype f32|bf16] [--threads N] [--seconds S] [--inputs FILE]");
+  Flags flags("fulgurite bench CASE [--dtype f32|bf16] [--threads N] [--seconds S] [--inputs FILE]", {"fulgurite bench gelu --threads 1"});
   flags.positional("CASE", name, "gpt6l gpt124m llama gelu layernorm softmax xent adamw decode ov_pointwise ov_mlp limits");
   flags.choice("dtype", dtype, {"f32", "bf16"}, "what to compute in (f32)");
   flags.integer("threads", threads, 0, 1024, "threads; 0: the CPUs there are");
   flags.number("seconds", seconds, 0.01, 1e6, "how long to measure");
-  flags.text("inputs", inputs, "of gpt6l and gpt124m: safetensors with the model's initial values and its tokens");
+  flags.text("inputs", "FILE", inputs, "of gpt6l and gpt124m: safetensors with the model's initial values and its tokens");
   if (!flags.parse(arguments)) return 0;
   if (name.empty()) throw WrongUse("a case is missing; see --help");
   if (threads > 0) set_num_threads(static_cast<int>(threads));
   const Report report{name, dtype == "f32" ? "fp32" : "bf16"};
   const bool trains = name == "gpt6l" || name == "gpt124m";
   const bool has_bf16 = trains || name == "llama" || name == "decode";
-  if (dtype == "bf16" && !has_bf16) throw UserError("bench: the case " + name + " is measured in f32 only");
-  if (!inputs.empty() && !trains) throw UserError("bench: the case " + name + " takes no --inputs");
+  if (dtype == "bf16" && !has_bf16) throw WrongUse("the case " + name + " is measured in f32 only");
+  if (!inputs.empty() && !trains) throw WrongUse("the case " + name + " takes no --inputs");
   const bool is_known = bench_training(report, seconds, inputs) || bench_layers(report, seconds) || bench_decode(report, seconds) ||
                         bench_calls(report, seconds) || bench_limits(report);
-  if (!is_known) throw WrongUse("there is no case " + name + "; see --help");
+  if (!is_known) throw WrongUse("there is no case " + name + hint_for(name));
   return 0;
 }
 

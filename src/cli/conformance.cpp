@@ -237,11 +237,11 @@ void run_file(const std::string& path, const std::string& only, const std::vecto
 int conformance(const std::vector<std::string>& arguments) {
   std::string folder, executor, cache, only;
   bool as_json = false;
-  Flags flags("fulgurite conformance DIR [--executor NAME] [--cache symbolic] [--only OP] [--json]");
-  flags.positional("DIR", folder, "a folder of case files");
-  flags.text("executor", executor, "the executor of the jitted run, before eager");
+  Flags flags("fulgurite conformance FOLDER [--executor NAME] [--cache symbolic] [--only OP] [--json]");
+  flags.positional("FOLDER", folder, "a folder of case files");
+  flags.text("executor", "NAME", executor, "the executor of the jitted run, before eager");
   flags.choice("cache", cache, {"constant", "symbolic"}, "how jitted functions are cached");
-  flags.text("only", only, "this operator only");
+  flags.text("only", "OP", only, "this operator only");
   flags.toggle("json", as_json, "one JSON object for each case");
   if (!flags.parse(arguments)) return 0;
   if (folder.empty()) throw WrongUse("a folder of cases is missing; see --help");

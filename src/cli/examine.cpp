@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -13,10 +14,23 @@
 #include "cli/flags.h"
 #include "io/json.h"
 #include "support/text.h"
+#include "support/wrap.h"
 
 namespace fulgurite::cli {
 
 namespace {
+
+constexpr size_t report_width = 100;
+
+// Names a fusion of the model's call, or explains what there is.
+void check_fusion(const Jitted& f, const std::string& model, const std::string& fusion) {
+  const std::vector<std::string> names = examine::fusion_names(f);
+  if (std::find(names.begin(), names.end(), fusion) != names.end()) return;
+  const std::string list = text::join(names, [](const std::string& name) { return name; });
+  throw WrongUse(model + " has no fusion " + fusion +
+                 (names.empty() ? "; it runs none. For lines of its trace give --first and --last; fulgurite trace " + model + " prints them"
+                                : "; there are " + list));
+}
 
 constexpr const char* dtype_help = "what products are computed in (f32); parameters stay f32";
 
@@ -111,19 +125,20 @@ int examine(const std::vector<std::string>& arguments) {
   double seconds = 1;
   Flags flags(
       "fulgurite examine MODEL [--library FILE] [--fusion NAME | --memory | --supported | --profile | --html FILE | --chrome FILE] "
-      "[--dtype f32|bf16] [--executors LIST] [--json]");
+      "[--dtype f32|bf16] [--executors LIST] [--json]",
+      {"fulgurite examine mlp", "fulgurite examine gpt12l --profile --seconds 3", "fulgurite examine gpt12l --html gpt12l.html"});
   flags.positional("MODEL", subject.name, example_models);
-  flags.text("library", subject.library, library_help);
+  flags.text("library", "FILE", subject.library, library_help);
   flags.choice("dtype", dtype, {"f32", "bf16"}, dtype_help);
-  flags.text("fusion", fusion, "this fusion alone, with its kernel");
+  flags.text("fusion", "NAME", fusion, "this fusion alone, with its kernel");
   flags.toggle("memory", memory, "what is alive after each line, forward and backward");
   flags.toggle("profile", profile, "time, bytes and share of the machine's limit beside each line; tables; what is alive at the peak");
   flags.toggle("supported", supported, "its operators with who runs them, and everything that is not supported");
-  flags.text("html", page, "writes a page to look around in: every stage, cost, kernels, your code; it loads nothing");
-  flags.text("chrome", chrome, "writes a profile that Perfetto and chrome://tracing open");
+  flags.text("html", "FILE", page, "writes a page to look around in: every stage, cost, kernels, your code; it loads nothing");
+  flags.text("chrome", "FILE", chrome, "writes a profile that Perfetto and chrome://tracing open");
   flags.number("seconds", seconds, 0, 3600, "how long to measure for a profile, about");
   flags.integer("threads", threads, 0, 1024, "threads; 0: the CPUs there are");
-  flags.text("executors", executors, "who runs it, separated by commas; the default list otherwise, with everything fused that can be");
+  flags.text("executors", "LIST", executors, "who runs it, separated by commas; the default list otherwise, with everything fused that can be");
   flags.toggle("json", as_json, "one JSON object: fusions, or with --profile the tables, times in microseconds");
   if (!flags.parse(arguments)) return 0;
   if (subject.name.empty()) throw WrongUse("a model is missing; see --help");
@@ -142,6 +157,7 @@ int examine(const std::vector<std::string>& arguments) {
     return 0;
   }
   const Jitted f = run_example(subject, options, true);
+  if (!fusion.empty()) check_fusion(f, subject.name, fusion);
   const std::vector<std::string> names = fusion.empty() ? examine::fusion_names(f) : std::vector<std::string>{fusion};
   if (as_json) {
     print_json(f, names);
@@ -167,22 +183,24 @@ int repro(const std::vector<std::string>& arguments) {
   bool backward = false, python = false;
   Flags flags(
       "fulgurite repro MODEL [--library FILE] (--fusion NAME | --first I --last J [--backward]) [--dtype f32|bf16] [--python] [--seed N] "
-      "[--out FILE]");
+      "[--out FILE]",
+      {"fulgurite repro mlp --fusion fusion0 --out fusion0.cpp", "fulgurite repro mlp --first 0 --last 3 --python"});
   flags.positional("MODEL", subject.name, example_models);
-  flags.text("library", subject.library, library_help);
+  flags.text("library", "FILE", subject.library, library_help);
   flags.choice("dtype", dtype, {"f32", "bf16"}, dtype_help);
-  flags.text("fusion", fusion, "a fusion, as fulgurite examine names it");
+  flags.text("fusion", "NAME", fusion, "a fusion, as fulgurite examine names it");
   flags.integer("first", first, 0, 1'000'000, "instead: lines from this one");
   flags.integer("last", last, 0, 1'000'000, "... to before this one, of the trace that ran");
   flags.toggle("backward", backward, "lines of the backward");
   flags.toggle("python", python, "a Python program for PyTorch, not C++");
   flags.integer("seed", seed, 0, 0x7fffffff, "of the inputs");
-  flags.text("out", out, "the file to write; printed otherwise");
-  flags.text("executors", executors, "who runs the model, separated by commas; the default list otherwise");
+  flags.text("out", "FILE", out, "the file to write; printed otherwise");
+  flags.text("executors", "LIST", executors, "who runs the model, separated by commas; the default list otherwise");
   if (!flags.parse(arguments)) return 0;
   if (subject.name.empty()) throw WrongUse("a model is missing; see --help");
   if (fusion.empty() != flags.was_given("last")) throw WrongUse("give one of --fusion, and --first with --last");
   const Jitted f = run_example(subject, with_executors(executors, dtype), true);
+  if (!fusion.empty()) check_fusion(f, subject.name, fusion);
   examine::ReproOptions options;
   if (python) options.language = examine::ReproOptions::Language::python;
   options.seed = static_cast<uint64_t>(seed);
@@ -200,12 +218,13 @@ int repro(const std::vector<std::string>& arguments) {
 
 int explain(const std::vector<std::string>& arguments) {
   Subject subject;
-  Flags flags("fulgurite explain MODEL [--library FILE]");
+  Flags flags("fulgurite explain MODEL [--library FILE]", {"fulgurite explain gpt"});
   flags.positional("MODEL", subject.name, example_models);
-  flags.text("library", subject.library, library_help);
+  flags.text("library", "FILE", subject.library, library_help);
   if (!flags.parse(arguments)) return 0;
   if (subject.name.empty()) throw WrongUse("a model is missing; see --help");
-  std::cout << fulgurite::explain(run_example(subject));
+  std::istringstream lines(fulgurite::explain(run_example(subject)));
+  for (std::string line; std::getline(lines, line);) std::cout << text::wrap(line, report_width, 4) << '\n';
   return 0;
 }
 

@@ -9,7 +9,9 @@
 #include <fulgurite/models/convnet.h>
 #include <fulgurite/models/llama.h>
 
+#include "cli/flags.h"
 #include "cli/gpt_run.h"
+#include "support/similar_names.h"
 
 namespace fulgurite::cli {
 
@@ -79,7 +81,10 @@ Example make_example(const Subject& subject, const JitOptions& options, bool run
     const auto loss = [](models::Convnet convnet, Tensor images, Tensor classes) { return convnet.loss(images, classes); };
     return called(loss, model, randn({4, 1, 16, 16}), randint(0, 10, {4}));
   }
-  throw UserError("there is no example model " + name + "; there are linear, mlp, gpt, gpt6l, gpt12l, llama and convnet");
+  const std::string hint = suggestion(similar_names(name, {{"linear", "linear"}, {"mlp", "mlp"}, {"gpt", "gpt"}, {"gpt6l", "gpt6l"},
+                                                           {"gpt12l", "gpt12l"}, {"llama", "llama"}, {"convnet", "convnet"}}));
+  throw WrongUse("there is no example model " + name +
+                 (hint.empty() ? "; there are linear, mlp, gpt, gpt6l, gpt12l, llama and convnet" : hint));
 }
 
 Jitted run_example(const Subject& subject, const JitOptions& options, bool runs_backward) {

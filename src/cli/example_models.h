@@ -19,7 +19,7 @@ struct Subject {
   std::string name;
   std::string library = {};
 };
-/// Throws UserError for an unknown name. gpt6l and gpt12l are of a size that is worth measuring.
+/// Throws WrongUse for an unknown name. gpt6l and gpt12l are of a size that is worth measuring.
 Example make_example(const Subject&, const JitOptions& = {}, bool runs_backward = false);
 
 /// The model, called once; with `runs_backward` also the backward of its result's sum.

@@ -4,9 +4,14 @@
 #include <cmath>
 #include <cstdio>
 
+#include "support/similar_names.h"
+#include "support/wrap.h"
+
 namespace fulgurite::cli {
 
 namespace {
+
+constexpr size_t help_width = 100, help_column = 27;
 
 std::string shown(int64_t value) { return std::to_string(value); }
 std::string shown(double value) {
@@ -30,19 +35,21 @@ T parse_number(const std::string& name, const std::string& text, T low, T high, 
 
 }  // namespace
 
-void Flags::text(std::string name, std::string& value, std::string help) {
-  add({name, "TEXT", std::move(help), [&value](const std::string& given) { value = given; }});
+void Flags::text(std::string name, std::string argument, std::string& value, std::string help) {
+  add({name, std::move(argument), std::move(help), [&value](const std::string& given) { value = given; }});
 }
 
 void Flags::integer(std::string name, int64_t& value, int64_t low, int64_t high, std::string help) {
   help += " (" + std::to_string(value) + ")";
-  add({name, "N", std::move(help),
-       [&value, name, low, high](const std::string& given) { value = parse_number(name, given, low, high, "a whole number"); }});
+  add({name, "N", std::move(help), [&value, name, low, high](const std::string& given) {
+         value = parse_number(name, given, low, high, "a whole number");
+       }});
 }
 
 void Flags::number(std::string name, double& value, double low, double high, std::string help) {
-  add({name, "X", help + " (" + shown(value) + ")",
-       [&value, name, low, high](const std::string& given) { value = parse_number(name, given, low, high, "a number"); }});
+  add({name, "X", help + " (" + shown(value) + ")", [&value, name, low, high](const std::string& given) {
+         value = parse_number(name, given, low, high, "a number");
+       }});
 }
 
 void Flags::choice(std::string name, std::string& value, std::vector<std::string> choices, std::string help) {
@@ -66,6 +73,19 @@ void Flags::positional(std::string name, std::string& value, std::string help) {
   add({name, "", std::move(help), [&value](const std::string& given) { value = given; }, true, true});
 }
 
+Flags::Flag& Flags::find(const std::string& argument, const std::string& name, bool is_flag) {
+  std::vector<KnownName> known;
+  for (Flag& flag : flags_) {
+    if (is_flag ? (!flag.is_positional && flag.name == name) : (flag.is_positional && !flag.given)) return flag;
+    if (!flag.is_positional) known.push_back({flag.name, flag.name});
+  }
+  if (!is_flag) throw WrongUse("unexpected argument " + argument + "; see --help");
+  std::string similar;
+  for (const std::string_view other : similar_names(name, known))
+    similar += (similar.empty() ? "--" : " or --") + std::string(other);
+  throw WrongUse("there is no flag --" + name + (similar.empty() ? "; see --help" : "; did you mean " + similar + "?"));
+}
+
 bool Flags::parse(const std::vector<std::string>& arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
@@ -76,14 +96,7 @@ bool Flags::parse(const std::vector<std::string>& arguments) {
     const bool is_flag = argument.size() > 2 && argument.starts_with("--");
     const size_t equals = argument.find('=');
     const std::string name = is_flag ? argument.substr(2, equals == std::string::npos ? equals : equals - 2) : "";
-    Flag* found = nullptr;
-    for (Flag& flag : flags_) {
-      if (is_flag ? (!flag.is_positional && flag.name == name) : (flag.is_positional && !flag.given)) {
-        found = &flag;
-        break;
-      }
-    }
-    if (!found) throw WrongUse((is_flag ? "there is no flag " : "unexpected argument ") + argument + "; see --help");
+    Flag* const found = &find(argument, name, is_flag);
     if (found->given) throw WrongUse("--" + name + " is given twice");
     found->given = true;
     if (!is_flag) {
@@ -94,7 +107,8 @@ bool Flags::parse(const std::vector<std::string>& arguments) {
     } else if (equals != std::string::npos) {
       found->set(argument.substr(equals + 1));
     } else {
-      if (i + 1 == arguments.size() || arguments[i + 1].starts_with("--")) throw WrongUse("--" + name + " needs a value");
+      if (i + 1 == arguments.size() || arguments[i + 1].starts_with("--"))
+        throw WrongUse("--" + name + " needs a value");
       found->set(arguments[++i]);
     }
   }
@@ -107,13 +121,27 @@ bool Flags::was_given(std::string_view name) const {
   return false;
 }
 
+std::vector<std::string> Flags::given() const {
+  std::vector<std::string> names;
+  for (const Flag& flag : flags_)
+    if (flag.given) names.push_back(flag.name);
+  return names;
+}
+
 std::string Flags::help() const {
-  std::string out = "usage: " + usage_ + "\n";
+  std::string out = text::wrap("usage: " + usage_, help_width, 7) + "\n";
   for (const Flag& flag : flags_) {
-    std::string left = (flag.is_positional ? "  " : "  --") + flag.name + (flag.argument.empty() ? "" : " " + flag.argument);
-    if (left.size() < 26) left.resize(26, ' ');
-    out += left + " " + flag.help + "\n";
+    std::string left =
+        (flag.is_positional ? "  " : "  --") + flag.name + (flag.argument.empty() ? "" : " " + flag.argument);
+    if (left.size() + 1 > help_column) {
+      out += left + "\n";
+      left.clear();
+    }
+    left.resize(help_column - 1, ' ');
+    out += text::wrap(left + " " + flag.help, help_width, help_column) + "\n";
   }
+  if (!examples_.empty()) out += "examples:\n";
+  for (const std::string& example : examples_) out += "  " + example + "\n";
   return out;
 }
 

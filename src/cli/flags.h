@@ -13,11 +13,14 @@ struct WrongUse : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The flags of one command: each has a name, a place to put its value, and a line of help.
+/// The flags of one command: each has a name, a variable for its value, and a line of help.
 class Flags {
  public:
-  explicit Flags(std::string usage) : usage_(std::move(usage)) {}
-  void text(std::string name, std::string& value, std::string help);
+  /// `usage` is the command line without its flags; each example is a command line too.
+  explicit Flags(std::string usage, std::vector<std::string> examples = {})
+      : usage_(std::move(usage)), examples_(std::move(examples)) {}
+  /// `argument` is how help calls the value: FILE, FOLDER, NAME, TEXT.
+  void text(std::string name, std::string argument, std::string& value, std::string help);
   void integer(std::string name, int64_t& value, int64_t low, int64_t high, std::string help);
   void number(std::string name, double& value, double low, double high, std::string help);
   void choice(std::string name, std::string& value, std::vector<std::string> choices, std::string help);
@@ -28,6 +31,9 @@ class Flags {
   /// Throws WrongUse with one line. `--help` prints the help and gives false.
   bool parse(const std::vector<std::string>& arguments);
   bool was_given(std::string_view name) const;
+  /// The names of all flags that were given.
+  std::vector<std::string> given() const;
+  /// The help text, in lines of at most 100 columns.
   std::string help() const;
 
  private:
@@ -39,8 +45,10 @@ class Flags {
     bool given = false;
   };
   void add(Flag flag) { flags_.push_back(std::move(flag)); }
+  Flag& find(const std::string& argument, const std::string& name, bool is_flag);
 
   std::string usage_;
+  std::vector<std::string> examples_;
   std::vector<Flag> flags_;
 };
 

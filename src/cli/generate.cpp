@@ -20,6 +20,8 @@ double draw(uint64_t seed, int64_t position) {
 
 // The next token from the scores of all: the best at temperature 0, else drawn among the top_k best.
 int64_t choose(std::vector<float> scores, double temperature, int64_t top_k, double uniform) {
+  if (!std::all_of(scores.begin(), scores.end(), [](float score) { return std::isfinite(score); }))
+    throw UserError("the model's scores of the next character are not finite numbers: its weights cannot be used");
   const auto best = std::max_element(scores.begin(), scores.end());
   if (temperature == 0) return best - scores.begin();
   const double highest = *best;
@@ -77,9 +79,10 @@ int generate(const std::vector<std::string>& arguments) {
   std::string folder, prompt = "\n";
   int64_t tokens = 500, top_k = 0, seed = 1337, threads = 0;
   double temperature = 0.8;
-  Flags flags("fulgurite generate --checkpoint DIR [flags]");
-  flags.text("checkpoint", folder, "the --out folder of a training run");
-  flags.text("prompt", prompt, "the text to continue (a new line)");
+  Flags flags("fulgurite generate --checkpoint FOLDER [--prompt TEXT] [flags]",
+              {"fulgurite generate --checkpoint out/train", "fulgurite generate --checkpoint out/book --prompt \"Once \" --tokens 200 --temperature 0.6"});
+  flags.text("checkpoint", "FOLDER", folder, "the --out folder of a training run");
+  flags.text("prompt", "TEXT", prompt, "the text to continue (a new line)");
   flags.integer("tokens", tokens, 0, 1 << 30, "characters to add");
   flags.number("temperature", temperature, 0, 100, "0: always the likeliest");
   flags.integer("top-k", top_k, 0, 1 << 30, "draw among this many; 0: among all");

@@ -1,33 +1,49 @@
 #include "cli/gpt_run.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 
+#include "cli/checksum.h"
 #include "io/json.h"
 
 namespace fulgurite::cli {
 
 namespace {
 
-// Every setting once: its name and where it is kept.
-template <class Config, class Visit>
-void each_setting(Config& c, Visit&& visit) {
-  visit("layers", c.layers);
-  visit("heads", c.heads);
-  visit("width", c.width);
-  visit("block", c.block);
-  visit("batch", c.batch);
-  visit("steps", c.steps);
-  visit("warmup", c.warmup);
-  visit("lr", c.lr);
-  visit("min_lr", c.min_lr);
-  visit("beta1", c.beta1);
-  visit("beta2", c.beta2);
-  visit("weight_decay", c.weight_decay);
-  visit("clip", c.clip);
-  visit("dropout", c.dropout);
-  visit("seed", c.seed);
-  visit("bias", c.bias);
-  visit("dtype", c.dtype);
+// Every setting once: its name and its member.
+template <class Visit>
+void each_setting(Visit&& visit) {
+  visit("layers", &TrainConfig::layers);
+  visit("heads", &TrainConfig::heads);
+  visit("width", &TrainConfig::width);
+  visit("block", &TrainConfig::block);
+  visit("batch", &TrainConfig::batch);
+  visit("steps", &TrainConfig::steps);
+  visit("warmup", &TrainConfig::warmup);
+  visit("lr", &TrainConfig::lr);
+  visit("min_lr", &TrainConfig::min_lr);
+  visit("beta1", &TrainConfig::beta1);
+  visit("beta2", &TrainConfig::beta2);
+  visit("weight_decay", &TrainConfig::weight_decay);
+  visit("clip", &TrainConfig::clip);
+  visit("dropout", &TrainConfig::dropout);
+  visit("seed", &TrainConfig::seed);
+  visit("bias", &TrainConfig::bias);
+  visit("dtype", &TrainConfig::dtype);
+}
+
+// Settings that a run may continue with in another value: the model and the order of its batches do not depend on them.
+constexpr std::string_view may_change[] = {"steps", "warmup", "lr", "min_lr", "beta1", "beta2", "weight_decay", "clip", "dropout"};
+
+bool may_change_setting(std::string_view name) {
+  return std::find(std::begin(may_change), std::end(may_change), name) != std::end(may_change);
+}
+
+// "weight-decay" of "weight_decay".
+std::string flag_of(std::string name) {
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
 }
 
 std::string text_of(int64_t value) { return std::to_string(value); }
@@ -60,7 +76,8 @@ std::optional<Dtype> autocast_of(const TrainConfig& config) {
 
 std::string to_json(const TrainConfig& config) {
   std::string out;
-  each_setting(config, [&](const char* name, const auto& value) {
+  each_setting([&](const char* name, auto member) {
+    const auto& value = config.*member;
     const bool is_text = std::is_same_v<std::decay_t<decltype(value)>, std::string>;
     out += (out.empty() ? "{" : ", ") + json::quote(name) + ": " + (is_text ? json::quote(text_of(value)) : text_of(value));
   });
@@ -70,7 +87,8 @@ std::string to_json(const TrainConfig& config) {
 TrainConfig config_from_json(const std::string& text) {
   const json::Node node = json::parse(text);
   TrainConfig config;
-  each_setting(config, [&](const char* name, auto& value) {
+  each_setting([&](const char* name, auto member) {
+    auto& value = config.*member;
     using T = std::remove_reference_t<decltype(value)>;
     if constexpr (std::is_same_v<T, std::string>) value = node.at(name, json::Node::Kind::string).string;
     else if constexpr (std::is_same_v<T, bool>) value = node.at(name, json::Node::Kind::boolean).boolean;
@@ -80,17 +98,24 @@ TrainConfig config_from_json(const std::string& text) {
   return config;
 }
 
-std::string difference(const TrainConfig& saved, const TrainConfig& asked) {
-  std::vector<std::string> values;
-  each_setting(saved, [&](const char*, const auto& value) { values.push_back(text_of(value)); });
-  std::string found;
-  size_t i = 0;
-  each_setting(asked, [&](const char* name, const auto& value) {
-    const std::string& before = values[i++];
-    if (found.empty() && before != text_of(value))
-      found = std::string(name) + " is " + before + " in the checkpoint, " + text_of(value) + " asked for";
+std::string Checkpoint::value_of(const std::string& key) const {
+  const auto found = extra.find(key);
+  return found == extra.end() ? std::string() : found->second;
+}
+
+TrainConfig resumed_config(const Checkpoint& checkpoint, const TrainConfig& asked, const std::vector<std::string>& given) {
+  const auto is_given = [&](const std::string& name) { return std::find(given.begin(), given.end(), flag_of(name)) != given.end(); };
+  TrainConfig config = checkpoint.config;
+  each_setting([&](const char* name, auto member) {
+    if (!is_given(name) || text_of(config.*member) == text_of(asked.*member)) return;
+    if (!may_change_setting(name))
+      throw UserError(std::string("the checkpoint is of another run: ") + name + " is " + text_of(config.*member) + " in the checkpoint, " +
+                      text_of(asked.*member) + " asked for");
+    config.*member = asked.*member;
   });
-  return found;
+  if (!is_given("min_lr")) config.min_lr = std::min(config.min_lr, config.lr);
+  config.steps = std::max(config.steps, checkpoint.step);
+  return config;
 }
 
 std::string checkpoint_path(const std::string& folder) { return folder + "/checkpoint/checkpoint.safetensors"; }
@@ -101,6 +126,7 @@ void save_checkpoint(const std::string& folder, const Checkpoint& checkpoint) {
   metadata["config"] = to_json(checkpoint.config);
   metadata["vocabulary"] = checkpoint.vocabulary;
   metadata["step"] = std::to_string(checkpoint.step);
+  metadata["checksum"] = checksum(checkpoint.tensors);
   save_safetensors(checkpoint_path(folder), checkpoint.tensors, metadata);
 }
 
@@ -113,7 +139,8 @@ Checkpoint load_checkpoint(const std::string& folder) {
     else throw UserError("there is no checkpoint in " + folder);
   }
   Checkpoint checkpoint;
-  Metadata metadata = load_safetensors_metadata(path);
+  const SafetensorsFile file(path);
+  Metadata metadata = file.metadata();
   if (metadata["format"] != "fulgurite-gpt-1") throw UserError(path + " is not a checkpoint of fulgurite train");
   try {
     checkpoint.config = config_from_json(metadata["config"]);
@@ -126,7 +153,9 @@ Checkpoint load_checkpoint(const std::string& folder) {
   }
   checkpoint.vocabulary = metadata["vocabulary"];
   checkpoint.extra = metadata;
-  checkpoint.tensors = load_safetensors(path);
+  checkpoint.tensors = file.load_all();
+  if (const std::string expected = checkpoint.value_of("checksum"); !expected.empty() && checksum(checkpoint.tensors) != expected)
+    throw UserError(path + " is damaged: its data do not have the checksum that was saved with them");
   return checkpoint;
 }
 
@@ -136,6 +165,9 @@ models::Gpt make_model(const TrainConfig& config, int64_t vocabulary) {
 }
 
 void load_model(const models::Gpt& model, const TensorMap& tensors) {
+  for (const auto& [name, tensor] : tensors)
+    if (name.starts_with("model.") && is_floating(tensor.dtype()) && !isfinite(tensor).all().item<bool>())
+      throw UserError("the checkpoint cannot be used: " + name + " has elements that are not finite");
   try {
     nn::load_state_dict(model, with_prefix(tensors, "model."));
   } catch (const UserError& error) {

@@ -21,9 +21,6 @@ std::optional<Dtype> autocast_of(const TrainConfig&);
 std::string to_json(const TrainConfig&);
 /// Throws UserError for text that is not a configuration.
 TrainConfig config_from_json(const std::string& text);
-/// The first setting in which a checkpoint's model or training differs: "layers is 4 in the checkpoint, 6 asked for"; "" when none does.
-std::string difference(const TrainConfig& saved, const TrainConfig& asked);
-
 /// A run as it is saved: everything that a later step depends on.
 struct Checkpoint {
   TrainConfig config;
@@ -31,15 +28,21 @@ struct Checkpoint {
   int64_t step = 0;
   TensorMap tensors;  // "model.…" and "optimizer.…"
   Metadata extra;     // the generator's state
+  /// An entry of `extra`; empty if there is none.
+  std::string value_of(const std::string& key) const;
 };
+/// The settings of a run that continues: those of the checkpoint, with what was given (names of flags) in `asked`. Throws UserError if a
+/// setting is to change that the model or the order of its batches depends on. Steps that were taken stay.
+TrainConfig resumed_config(const Checkpoint&, const TrainConfig& asked, const std::vector<std::string>& given);
+
 /// `folder`/checkpoint/checkpoint.safetensors: the old file until the new one is whole.
 std::string checkpoint_path(const std::string& folder);
 void save_checkpoint(const std::string& folder, const Checkpoint&);
-/// Throws UserError, one line, for a file that is missing, cut short or of another kind. `folder` may also be the checkpoint's own.
+/// Throws UserError, one line, for a file that is missing, cut short, damaged or of another kind. `folder` may also be the checkpoint's own.
 Checkpoint load_checkpoint(const std::string& folder);
 
 models::Gpt make_model(const TrainConfig&, int64_t vocabulary);
-/// Copies the tensors named "model.…" into the model; UserError when one is missing or of another shape.
+/// Copies the tensors named "model.…" into the model; UserError if one is missing, of another shape, or has elements that are not finite.
 void load_model(const models::Gpt&, const TensorMap& tensors);
 
 }  // namespace fulgurite::cli

@@ -8,7 +8,7 @@ namespace fulgurite::cli {
 
 namespace {
 
-constexpr double width = 720, height = 420, left = 60, right = 20, top = 20, bottom = 44;
+constexpr double width = 720, height = 420, left = 64, right = 32, top = 36, bottom = 44;
 
 std::string number(double value) {
   char text[32];
@@ -57,6 +57,14 @@ std::string line(const Axes& axes, const Curve& curve, const char* color) {
   return "<polyline fill=\"none\" stroke=\"" + std::string(color) + "\" stroke-width=\"1.5\" points=\"" + points + "\"/>\n";
 }
 
+// "loss 1.2345": a curve's name with its last value.
+std::string named_with_last(const char* name, const Curve& curve) {
+  if (curve.empty() || !std::isfinite(curve.back().second)) return name;
+  char text[64];
+  std::snprintf(text, sizeof text, "%s %.4f", name, curve.back().second);
+  return text;
+}
+
 std::string label(double x, double y, const char* anchor, const std::string& text) {
   return "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" text-anchor=\"" + anchor + "\">" + text + "</text>\n";
 }
@@ -76,9 +84,11 @@ std::string loss_plot_svg(const Curve& train, const Curve& validation) {
   for (const auto& [step, loss] : validation)
     if (std::isfinite(loss))
       svg += "<circle r=\"2.5\" fill=\"#c0392b\" cx=\"" + number(axes.x(step)) + "\" cy=\"" + number(axes.y(loss)) + "\"/>\n";
-  svg += label((left + width - right) / 2, height - 8, "middle", "step");
-  svg += "<text x=\"690\" y=\"34\" text-anchor=\"end\" fill=\"#7aa6d8\">training loss</text>\n"
-         "<text x=\"690\" y=\"50\" text-anchor=\"end\" fill=\"#c0392b\">validation loss</text>\n</svg>\n";
+  svg += label((left + width - right) / 2, height - 8, "middle", "step") + label((left + width - right) / 2, 22, "middle", "Loss by training step");
+  svg += "<text transform=\"translate(16 " + number((top + height - bottom) / 2) + ") rotate(-90)\" text-anchor=\"middle\">loss</text>\n";
+  const std::string legend = "<text text-anchor=\"end\" x=\"" + number(width - right - 6) + "\" y=\"";
+  svg += legend + "54\" fill=\"#7aa6d8\">" + named_with_last("training loss", train) + "</text>\n";
+  svg += legend + "70\" fill=\"#c0392b\">" + named_with_last("validation loss", validation) + "</text>\n</svg>\n";
   return svg;
 }
 

@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "support/similar_names.h"
 
 namespace {
 
@@ -23,19 +24,39 @@ constexpr Command commands[] = {
     {"train", "train a GPT on a text", fulgurite::cli::train},
     {"generate", "continue a text with a trained model", fulgurite::cli::generate},
     {"trace", "print the traces of an example model", fulgurite::cli::trace},
-    {"examine", "what an example model ran: fusions, their inputs, kernels and times, memory", fulgurite::cli::examine},
-    {"repro", "write a program that runs a piece of an example model alone", fulgurite::cli::repro},
-    {"explain", "say when and why an example model was compiled", fulgurite::cli::explain},
+    {"examine", "show what an example model ran: fusions, kernels, times, memory", fulgurite::cli::examine},
+    {"repro", "write a program that runs a part of an example model alone", fulgurite::cli::repro},
+    {"explain", "print when and why an example model was compiled", fulgurite::cli::explain},
     {"ops", "list the operators, or describe one", fulgurite::cli::ops},
     {"conformance", "run PyTorch's operator cases", fulgurite::cli::conformance},
     {"bench", "measure a case", fulgurite::cli::bench},
 };
 
 void print_help() {
-  std::printf("usage: fulgurite COMMAND [flags]; fulgurite COMMAND --help\n");
+  std::printf("usage: fulgurite COMMAND [flags]\n\ncommands:\n");
   for (const Command& command : commands) std::printf("  %-13s %s\n", command.name, command.help);
   std::printf("  %-13s %s\n  %-13s %s\n  %-13s %s\n", "--version", "print the version", "--environment",
-              "list the environment variables that are read", "--help", "print this");
+              "list the environment variables that are read", "--help, help", "print this; help COMMAND prints the flags of a command");
+  std::printf("\nexamples:\n  fulgurite train --text book.txt --out out/book\n  fulgurite generate --checkpoint out/book\n"
+              "  fulgurite trace mlp --backward\n"
+              "\nResults go to stdout, progress and errors to stderr.\n"
+              "exit status: 0 success; 1 failure; 2 wrong use; 130 or 143 if training was stopped by Ctrl-C or SIGTERM, with\n"
+              "             a checkpoint saved\n");
+}
+
+const Command* find_command(const std::string& name) {
+  for (const Command& command : commands)
+    if (name == command.name) return &command;
+  return nullptr;
+}
+
+const Command& need_command(const std::string& name) {
+  if (name.empty()) throw fulgurite::cli::WrongUse("a command is missing; see fulgurite --help");
+  if (const Command* command = find_command(name)) return *command;
+  std::vector<fulgurite::KnownName> known{{"help", "help"}};
+  for (const Command& command : commands) known.push_back({command.name, command.name});
+  const std::string hint = fulgurite::suggestion(fulgurite::similar_names(name, known));
+  throw fulgurite::cli::WrongUse("there is no command " + name + (hint.empty() ? "; see fulgurite --help" : hint));
 }
 
 // Errors are one line: what a user sees names the problem, not our call stack.
@@ -58,7 +79,10 @@ int run(const std::vector<std::string>& arguments) {
     std::printf("fulgurite %s\n", FULGURITE_VERSION);
     return 0;
   }
-  if (name == "--help" || name == "-h") {
+  const bool is_help = name == "--help" || name == "-h" || name == "help";
+  if (is_help && arguments.size() > 1 && find_command(arguments[1])) return find_command(arguments[1])->run({"--help"});
+  if (is_help && arguments.size() > 1 && arguments[1] != "help") need_command(arguments[1]);
+  if (is_help) {
     print_help();
     return 0;
   }
@@ -66,10 +90,8 @@ int run(const std::vector<std::string>& arguments) {
     fulgurite::cli::print_environment();
     return 0;
   }
-  for (const Command& command : commands)
-    if (name == command.name) return command.run({arguments.begin() + 1, arguments.end()});
-  throw fulgurite::cli::WrongUse(name.empty() ? "a command is missing; see fulgurite --help"
-                                              : "there is no command " + name + "; see fulgurite --help");
+  const Command& command = need_command(name);
+  return command.run({arguments.begin() + 1, arguments.end()});
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include "cli/flags.h"
 #include "executors/executor.h"
 #include "io/json.h"
+#include "ops/unknown_calls.h"
+#include "support/similar_names.h"
 #include "support/text.h"
 
 namespace fulgurite::cli {
@@ -63,7 +65,7 @@ void print(const Symbol& symbol) {
 int ops(const std::vector<std::string>& arguments) {
   std::string name;
   bool as_json = false;
-  Flags flags("fulgurite ops [NAME] [--json]");
+  Flags flags("fulgurite ops [NAME] [--json]", {"fulgurite ops matmul"});
   flags.positional("NAME", name, "describe this operator only");
   flags.toggle("json", as_json, "one JSON object a line");
   if (!flags.parse(arguments)) return 0;
@@ -75,7 +77,8 @@ int ops(const std::vector<std::string>& arguments) {
               [](const Symbol* a, const Symbol* b) { return a->qualified_name() < b->qualified_name(); });
   } else {
     const Symbol* symbol = find_symbol(name);
-    if (!symbol) throw UserError("there is no operator " + name + "; fulgurite ops lists them");
+    const std::string hint = symbol ? "" : suggestion(similar_operators(name));
+    if (!symbol) throw WrongUse("there is no operator " + name + (hint.empty() ? "; fulgurite ops lists them" : hint));
     listed.push_back(symbol);
   }
   for (const Symbol* symbol : listed) {

@@ -22,17 +22,18 @@ int trace(const std::vector<std::string>& arguments) {
   Subject subject;
   std::string stage, line;
   bool backward = false, python = false, cpp = false, associate = false;
-  Flags flags("fulgurite trace MODEL [--library FILE] [--stage NAME] [--backward] [--python | --cpp] [--associate] [--forward NAME]");
+  Flags flags("fulgurite trace MODEL [--library FILE] [--stage NAME] [--backward] [--python | --cpp] [--associate] [--forward NAME]",
+              {"fulgurite trace mlp --backward", "fulgurite trace mlp --stage list", "fulgurite trace mlp --python > mlp.py && python3 mlp.py"});
   flags.positional("MODEL", subject.name, example_models);
-  flags.text("library", subject.library, library_help);
-  flags.text("stage", stage, "the stage to print: a name or number that --stage list shows; the last one otherwise");
+  flags.text("library", "FILE", subject.library, library_help);
+  flags.text("stage", "NAME", stage, "the stage to print: a name or number that --stage list shows; the last one otherwise");
   flags.toggle("backward", backward, "the backward too");
   flags.toggle("python", python, "the Python form");
   flags.toggle("cpp", cpp, "the C++ form (unless --python)");
   flags.toggle("associate", associate,
                "each line of the forward with the lines of the backward that serve it; with --stage or --backward: name "
                "each backward line's forward operator");
-  flags.text("forward", line, "the backward lines of one forward operator: a result, t7, or an operator, torch.matmul");
+  flags.text("forward", "NAME", line, "the backward lines of one forward operator: a result, t7, or an operator, torch.matmul");
   if (!flags.parse(arguments)) return 0;
   if (subject.name.empty()) throw WrongUse("a model is missing; see --help");
   if (python && cpp) throw WrongUse("give one of --python and --cpp");
@@ -62,11 +63,11 @@ int trace(const std::vector<std::string>& arguments) {
         print(*trace);
         return 0;
       }
-    throw UserError("there is no stage " + stage + "; --stage list names them");
+    throw WrongUse("there is no stage " + stage + "; --stage list names them");
   }
   if (associate && !backward) {
     const std::string lines = side_by_side(stages.forward.back(), stages.backward.back(), line, python);
-    if (lines.empty()) throw UserError("the forward of " + subject.name + " has no line " + line);
+    if (lines.empty()) throw WrongUse("the forward of " + subject.name + " has no line " + line);
     std::printf("%s", lines.c_str());
     return 0;
   }

@@ -6,14 +6,17 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/flags.h"
 #include "cli/gpt_run.h"
 #include "cli/loss_plot.h"
 #include "cli/metrics.h"
+#include "cli/progress.h"
 #include "cli/run_folder.h"
+#include "cli/stop_signal.h"
+#include "cli/train_flags.h"
 #include "io/atomic_file.h"
 #include "io/json.h"
 #include "support/context.h"
+#include "support/plural.h"
 
 namespace fulgurite::cli {
 
@@ -21,55 +24,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct TrainFlags {
-  TrainConfig config;
-  std::string text, out = "out/train";
-  int64_t threads = 0, eval_every = 250, eval_batches = 20, checkpoint_every = 250, log_every = 10, stop_at = -1;
-  bool resume = false, show_traces = false, as_json = false;
-};
-
-bool parse(TrainFlags& f, const std::vector<std::string>& arguments) {
-  Flags flags("fulgurite train [--text FILE_OR_FOLDER] [--out DIR] [flags]");
-  TrainConfig& c = f.config;
-  flags.text("text", f.text, "what to learn from (the C++ standard library's headers)");
-  flags.text("out", f.out, "folder for checkpoint, metrics and plot (out/train)");
-  flags.integer("layers", c.layers, 1, 1000, "transformer blocks");
-  flags.integer("heads", c.heads, 1, 1000, "attention heads");
-  flags.integer("width", c.width, 1, 1 << 20, "width of the residual stream");
-  flags.integer("block", c.block, 1, 1 << 20, "longest sequence, in characters");
-  flags.integer("batch", c.batch, 1, 1 << 20, "sequences a step");
-  flags.integer("steps", c.steps, 0, 1 << 30, "steps to train");
-  flags.number("lr", c.lr, 0, 10, "peak learning rate");
-  flags.number("min-lr", c.min_lr, 0, 10, "learning rate at the end");
-  flags.integer("warmup", c.warmup, 0, 1 << 30, "steps of rising learning rate");
-  flags.number("beta1", c.beta1, 0, 0.999999, "AdamW's first decay");
-  flags.number("beta2", c.beta2, 0, 0.999999, "AdamW's second decay");
-  flags.number("weight-decay", c.weight_decay, 0, 10, "decay of matrices");
-  flags.number("clip", c.clip, 0, 1e9, "largest gradient norm; 0 for no limit");
-  flags.number("dropout", c.dropout, 0, 0.99, "share of elements dropped while training");
-  flags.toggle("bias", c.bias, "biases in linear and norm layers");
-  flags.choice("dtype", c.dtype, {"f32", "bf16"}, "what products are computed in (f32); parameters stay f32");
-  flags.integer("seed", c.seed, 0, 1LL << 62, "seed of weights, batches and dropout");
-  flags.integer("threads", f.threads, 0, 1024, "threads; 0: the CPUs there are");
-  flags.integer("eval-every", f.eval_every, 0, 1 << 30, "steps between validations; 0: only at the end");
-  flags.integer("eval-batches", f.eval_batches, 1, 1 << 20, "batches a validation");
-  flags.integer("checkpoint-every", f.checkpoint_every, 0, 1 << 30, "steps between checkpoints; 0: only at the end");
-  flags.integer("log-every", f.log_every, 1, 1 << 30, "steps between losses in metrics.jsonl");
-  flags.integer("stop-at", f.stop_at, -1, 1 << 30, "stop after this step as if interrupted, schedule unchanged; -1: never");
-  flags.toggle("resume", f.resume, "go on from the checkpoint in --out");
-  flags.toggle("show-traces", f.show_traces, "print the traces of the training step");
-  flags.toggle("json", f.as_json, "print only one JSON object, at the end");
-  if (!flags.parse(arguments)) return false;
-  if (c.width % c.heads != 0)
-    throw WrongUse("--width " + std::to_string(c.width) + " is not a multiple of --heads " + std::to_string(c.heads));
-  if (c.min_lr > c.lr) throw WrongUse("--min-lr is larger than --lr");
-  return true;
-}
-
 // The text cut into training and validation tokens, 9 to 1.
 struct Data {
   Vocabulary vocabulary;
   std::vector<int64_t> train, validation;
+  int64_t characters = 0;
   std::string fingerprint;  // of the text: a run goes on with the text it began with
 };
 
@@ -88,6 +47,7 @@ Data load_data(const TrainFlags& f) {
   data.fingerprint = fingerprint(text);
   data.vocabulary = Vocabulary::of(text);
   const std::vector<int64_t> tokens = data.vocabulary.encode(text);
+  data.characters = static_cast<int64_t>(tokens.size());
   const auto cut = static_cast<std::ptrdiff_t>(0.9 * static_cast<double>(tokens.size()));
   data.train.assign(tokens.begin(), tokens.begin() + cut);
   data.validation.assign(tokens.begin() + cut, tokens.end());
@@ -114,43 +74,42 @@ constexpr uint64_t train_stream = 0, validation_stream = 1;
 
 class Run {
  public:
-  Run(const TrainFlags& flags, Data data) : f_(flags), config_(flags.config), data_(std::move(data)) {
+  Run(const TrainFlags& flags, Data data)
+      : f_(flags), config_(flags.config), data_(std::move(data)), progress_(flags.as_json) {
     check_memory(config_, data_.vocabulary.size());
     manual_seed(static_cast<uint64_t>(config_.seed));
     model_ = make_model(config_, data_.vocabulary.size());
     for (const auto& [path, parameter] : nn::named_parameters(model_)) parameter.set_name(trace_name(path));
     optimizer_ = std::make_unique<optim::AdamW>(optim::decay_matrices_only(
         nn::parameters(model_), {.lr = config_.lr, .betas = {config_.beta1, config_.beta2}, .weight_decay = config_.weight_decay}));
-    schedule_ = std::make_unique<optim::CosineSchedule>(
-        *optimizer_, optim::CosineOptions{.warmup = config_.warmup, .steps = std::max(config_.steps, config_.warmup + 1), .min_lr = config_.min_lr});
+    make_schedule();
   }
 
-  // An error's message begins on its own line.
-  ~Run() { end_progress("\n"); }
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
   // Nothing is written before it is known that the run can begin.
-  void start() {
-    const bool has_checkpoint = std::filesystem::exists(checkpoint_path(f_.out));
-    if (f_.resume && !has_checkpoint)
-      throw UserError("there is no checkpoint in " + f_.out + " to go on from; without --resume the run begins anew");
-    if (!f_.resume && has_checkpoint)
-      throw UserError(f_.out + " already has a checkpoint; give --resume to go on, or another --out");
-    if (f_.resume) restore(load_checkpoint(f_.out));
+  void start(const Checkpoint* checkpoint) {
+    if (checkpoint) restore(*checkpoint);
     folder_.open(f_.out);
-    if (f_.resume) resume_metrics();
+    if (checkpoint) resume_metrics();
     else metrics_.start(metrics_path());
     write_file(f_.out + "/config.json", to_json(config_) + "\n");
+    progress_.line("text: " + counted(data_.characters, "character") + ", " + std::to_string(data_.vocabulary.size()) + " different");
+    progress_.line("a GPT of " + counted(parameter_count(), "parameter") + ", " + counted(num_threads(), "thread"));
+    if (!checkpoint) return;
+    const std::string from = "continuing from step " + std::to_string(step_);
+    progress_.line(step_ < config_.steps ? from : from + ": no step is left of " + std::to_string(config_.steps) + "; --steps trains on");
   }
 
   int run() {
     if (step_ == 0 && !f_.resume) save();
+    catch_stop_signals();
     auto training_step = jit(
         [this](Tensor tokens, Tensor targets) { return train_step(tokens, targets); }, {.argument_names = {"tokens", "targets"}});
     const Clock::time_point begin = Clock::now();
     const int64_t first = step_, end = f_.stop_at >= 0 ? std::min(f_.stop_at, config_.steps) : config_.steps;
-    for (; step_ < end; finish_step(begin, first)) {
+    for (; step_ < end && stop_signal() == 0; finish_step(begin, first)) {
       const Batch batch = draw_batch(data_.train, config_.batch, config_.block, static_cast<uint64_t>(config_.seed), train_stream,
                                      static_cast<uint64_t>(step_));
       const NoGrad no_grad;  // gradients are part of the step
@@ -161,18 +120,14 @@ class Run {
       if (step_ == first && f_.show_traces && !f_.as_json) std::printf("%s\n", last_traces(training_step).back().cpp().c_str());
     }
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    if (validated_at_ != step_) validate(tokens_per_second(begin, first));
+    const int signal = step_ < end ? stop_signal() : 0;
+    if (signal == 0 && validated_at_ != step_) validate(tokens_per_second(begin, first));
     save();
     write_plot();
-    if (f_.as_json)
-      std::printf("{\"steps\": %lld, \"train_loss\": %s, \"val_loss\": %s, \"tokens_per_s\": %s, \"seconds\": %s}\n",
-                  static_cast<long long>(step_), json::number(loss_).c_str(), json::number(validation_loss_).c_str(),
-                  json::number(static_cast<double>((step_ - first) * config_.batch * config_.block) / std::max(seconds, 1e-9)).c_str(),
-                  json::number(seconds).c_str());
-    else
-      std::printf("step %lld: training loss %.4f, validation loss %.4f, %.1f s\nplot: %s/loss.svg\n", static_cast<long long>(step_),
-                  loss_, validation_loss_, seconds, f_.out.c_str());
-    return 0;
+    print_results(seconds, first);
+    if (signal == 0) return 0;
+    progress_.line("stopped at step " + std::to_string(step_) + " of " + std::to_string(config_.steps) + ", saved; continue with: " + resume_command(f_));
+    return 128 + signal;
   }
 
   int64_t parameter_count() const {
@@ -206,6 +161,27 @@ class Run {
     return loss;
   }
 
+  void make_schedule() {
+    schedule_ = std::make_unique<optim::CosineSchedule>(
+        *optimizer_, optim::CosineOptions{.warmup = config_.warmup, .steps = std::max(config_.steps, config_.warmup + 1), .min_lr = config_.min_lr});
+  }
+
+  // A loss that was not measured is left out.
+  void print_results(double seconds, int64_t first) const {
+    const auto step = static_cast<long long>(step_);
+    if (f_.as_json) {
+      std::printf("{\"steps\": %lld, \"train_loss\": %s, \"val_loss\": %s, \"tokens_per_s\": %s, \"seconds\": %s}\n", step,
+                  json::number(loss_).c_str(), json::number(validation_loss_).c_str(),
+                  json::number(static_cast<double>((step_ - first) * config_.batch * config_.block) / std::max(seconds, 1e-9)).c_str(),
+                  json::number(seconds).c_str());
+      return;
+    }
+    std::printf("step %lld:", step);
+    if (std::isfinite(loss_)) std::printf(" training loss %.4f,", loss_);
+    if (validated_at_ >= 0) std::printf(" validation loss %.4f,", validation_loss_);
+    std::printf(" %.1f s\nplot: %s/loss.svg\n", seconds, f_.out.c_str());
+  }
+
   double tokens_per_second(Clock::time_point begin, int64_t first) const {
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     return static_cast<double>((step_ - first) * config_.batch * config_.block) / std::max(seconds, 1e-9);
@@ -216,32 +192,11 @@ class Run {
     const double rate = tokens_per_second(begin, first);
     if (step_ % f_.log_every == 0 || step_ == 1 || step_ == config_.steps) {
       metrics_.add_training(step_, loss_, rate);
-      progress(rate);
+      const double left = static_cast<double>((config_.steps - step_) * config_.batch * config_.block) / std::max(rate, 1e-9);
+      progress_.step(step_, config_.steps, loss_, rate, left, step_ % (10 * f_.log_every) == 0);
     }
     if (f_.eval_every > 0 && step_ % f_.eval_every == 0) validate(rate);
     if (f_.checkpoint_every > 0 && step_ % f_.checkpoint_every == 0) save();
-  }
-
-  void progress(double rate) {
-    if (f_.as_json) return;
-    const double left = static_cast<double>((config_.steps - step_) * config_.batch * config_.block) / std::max(rate, 1e-9);
-    if (isatty(STDOUT_FILENO)) {
-      std::printf("\rstep %lld/%lld  loss %.4f  %.0f tokens/s  %.0f s left   ", static_cast<long long>(step_),
-                  static_cast<long long>(config_.steps), loss_, rate, left);
-      std::fflush(stdout);
-      progress_is_open_ = true;
-    } else if (step_ % (10 * f_.log_every) == 0) {
-      std::printf("step %lld/%lld loss %.4f %.0f tokens/s\n", static_cast<long long>(step_), static_cast<long long>(config_.steps), loss_,
-                  rate);
-      std::fflush(stdout);
-    }
-  }
-
-  void end_progress(const char* end) {
-    if (!progress_is_open_) return;
-    std::fputs(end, stdout);
-    std::fflush(stdout);
-    progress_is_open_ = false;
   }
 
   void validate(double rate) {
@@ -259,12 +214,10 @@ class Run {
     validation_loss_ = total / static_cast<double>(f_.eval_batches);
     validated_at_ = step_;
     metrics_.add_validation(step_, validation_loss_, rate);
-    if (!f_.as_json) {
-      end_progress("\r\033[K");
-      std::printf("step %lld/%lld validation loss %.4f\n", static_cast<long long>(step_), static_cast<long long>(config_.steps),
-                  validation_loss_);
-      std::fflush(stdout);
-    }
+    char text[96];
+    std::snprintf(text, sizeof text, "step %lld/%lld validation loss %.4f", static_cast<long long>(step_),
+                  static_cast<long long>(config_.steps), validation_loss_);
+    progress_.line(text);
     write_plot();
   }
 
@@ -284,21 +237,22 @@ class Run {
     save_checkpoint(f_.out, checkpoint);
   }
 
-  void restore(Checkpoint checkpoint) {
-    if (const std::string what = difference(checkpoint.config, config_); !what.empty())
-      throw UserError("the checkpoint is of another run: " + what);
+  void restore(const Checkpoint& checkpoint) {
     if (checkpoint.vocabulary != data_.vocabulary.characters())
-      throw UserError("the checkpoint is of another text: its characters differ");
-    if (checkpoint.extra["text"] != data_.fingerprint) throw UserError("the checkpoint is of another text");
+      throw UserError("the checkpoint is of another text: its characters differ; give its text with --text");
+    if (checkpoint.value_of("text") != data_.fingerprint) throw UserError("the checkpoint is of another text; give its text with --text");
     load_model(model_, checkpoint.tensors);
     TensorMap state;
     for (const auto& [name, tensor] : checkpoint.tensors)
       if (name.starts_with("optimizer.")) state[name.substr(10)] = tensor;
     optimizer_->load_state_dict(state);
     step_ = checkpoint.step;
+    // The rate may be another one than the checkpoint's.
+    optimizer_->set_learning_rate(config_.lr);
+    make_schedule();
     schedule_->set_iteration(step_);
     try {
-      context().generator.set_state({std::stoull(checkpoint.extra["generator_seed"]), std::stoull(checkpoint.extra["generator_offset"])});
+      context().generator.set_state({std::stoull(checkpoint.value_of("generator_seed")), std::stoull(checkpoint.value_of("generator_offset"))});
     } catch (const std::logic_error&) {
       throw UserError("the checkpoint has a damaged generator state");
     }
@@ -326,10 +280,20 @@ class Run {
   std::unique_ptr<ValidationStep> validation_step_;
   RunFolder folder_;
   Metrics metrics_;
+  Progress progress_;
   int64_t step_ = 0, validated_at_ = -1;
   double loss_ = NAN, validation_loss_ = NAN;
-  bool progress_is_open_ = false;
 };
+
+// The checkpoint to continue from; none for a new run.
+std::optional<Checkpoint> find_checkpoint(const TrainFlags& f) {
+  const bool has_checkpoint = std::filesystem::exists(checkpoint_path(f.out));
+  if (f.resume && !has_checkpoint)
+    throw UserError("there is no checkpoint in " + f.out + " to continue from; without --resume the run begins anew");
+  if (!f.resume && has_checkpoint)
+    throw UserError(f.out + " already has a checkpoint; give --resume to continue, or another --out");
+  return f.resume ? std::optional(load_checkpoint(f.out)) : std::nullopt;
+}
 
 }  // namespace
 
@@ -337,10 +301,13 @@ int train(const std::vector<std::string>& arguments) {
   TrainFlags flags;
   if (!parse(flags, arguments)) return 0;
   if (flags.threads > 0) set_num_threads(static_cast<int>(flags.threads));
+  const std::optional<Checkpoint> checkpoint = find_checkpoint(flags);
+  if (checkpoint) {
+    flags.config = resumed_config(*checkpoint, flags.config, flags.given);
+    check_settings(flags.config);
+  }
   Run run(flags, load_data(flags));
-  run.start();
-  if (!flags.as_json)
-    std::printf("a GPT of %lld parameters, %d threads\n", static_cast<long long>(run.parameter_count()), num_threads());
+  run.start(checkpoint ? &*checkpoint : nullptr);
   return run.run();
 }
 

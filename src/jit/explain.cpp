@@ -4,6 +4,7 @@
 #include "jit/file_and_line.h"
 #include "jit/jit_state.h"
 #include "support/log.h"
+#include "support/plural.h"
 #include "support/text.h"
 
 namespace fulgurite {
@@ -159,8 +160,8 @@ std::string explain(const Jitted& f) {
   const detail::JitState& state = *f.state();
   const auto versions = state.store().versions();
   const CompileStats stats = state.stats();
-  std::string out = text::cat("jitted at ", detail::file_and_line(state.made_at()), ": ", stats.calls, " calls, ",
-                              stats.hits, " hits, ", stats.misses, " compiles\n");
+  std::string out = text::cat("jitted at ", detail::file_and_line(state.made_at()), ": ", counted(stats.calls, "call"), ", ",
+                              counted(stats.hits, "hit"), ", ", counted(stats.misses, "compile"), "\n");
   if (const int64_t evicted = state.store().evicted())
     out += text::cat(versions.size(), versions.size() == 1 ? " version is" : " versions are", " kept, ", evicted, " evicted\n");
   for (const auto& version : versions) {

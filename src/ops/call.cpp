@@ -8,6 +8,7 @@
 #include "ops/pooling_calls.h"
 #include "ops/symbols.h"
 #include "ops/unknown_calls.h"
+#include "support/similar_names.h"
 
 namespace fulgurite {
 
@@ -25,49 +26,15 @@ constexpr Overloads overloads[] = {
     {&nanmedian_symbol, {&prims_nanmedian_with_indices_symbol}},
 };
 
-/// The number of letters to insert, remove or change to turn one word into the other.
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t changed = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, changed});
-    }
-  }
-  return row[b.size()];
-}
-
 std::string_view last_part(std::string_view name) {
   const size_t dot = name.rfind('.');
   return dot == std::string_view::npos ? name : name.substr(dot + 1);
 }
 
-/// Operators that may have been meant: three at most, the likeliest first.
-std::vector<std::string_view> similar_operators(std::string_view name) {
-  const std::string_view wanted = last_part(name);
-  std::vector<std::pair<size_t, std::string_view>> close;
-  for (const Symbol* symbol : symbols()) {
-    if (symbol->traits.structural) continue;
-    const size_t distance = edit_distance(wanted, symbol->name());
-    if (distance <= 1 + wanted.size() / 4) close.emplace_back(distance, symbol->qualified_name());
-  }
-  std::sort(close.begin(), close.end());
-  if (close.size() > 3) close.resize(3);
-  std::vector<std::string_view> names;
-  for (const auto& [distance, similar] : close) names.push_back(similar);
-  return names;
-}
-
 Value unknown_operator(std::string_view name, const std::vector<Value>& args, SourceLocation at) {
   const std::vector<std::string_view> similar = similar_operators(name);
   if (auto* const told = dynamic_cast<UnknownCalls*>(innermost_interpreter())) return told->unknown_call(name, args, similar, at);
-  std::string message = text::cat("there is no operator '", name, "'");
-  if (!similar.empty()) message += text::cat("; did you mean ", text::join(similar, [](std::string_view s) { return s; }, " or "), "?");
-  throw UserError(message, at);
+  throw UserError(text::cat("there is no operator '", name, "'", suggestion(similar)), at);
 }
 
 /// PyTorch's older spelling of the variances: unbiased=False for correction=0, by name or in the place behind dim.
@@ -119,6 +86,13 @@ Value as_value(const Symbol& symbol, const Results& results) {
 }
 
 }  // namespace
+
+std::vector<std::string_view> similar_operators(std::string_view name) {
+  std::vector<KnownName> known;
+  for (const Symbol* symbol : symbols())
+    if (!symbol->traits.structural) known.push_back({symbol->name(), symbol->qualified_name()});
+  return similar_names(last_part(name), known);
+}
 
 Value call(std::string_view op, const std::vector<Value>& given, const std::map<std::string, Value>& named,
            SourceLocation at) {

@@ -17,4 +17,7 @@ class UnknownCalls {
   virtual Value unknown_call(std::string_view name, const std::vector<Value>& args, std::span<const std::string_view> similar, SourceLocation) = 0;
 };
 
+/// Operators whose names differ in few letters from `name`: three at most, the likeliest first.
+std::vector<std::string_view> similar_operators(std::string_view name);
+
 }  // namespace fulgurite

@@ -14,10 +14,10 @@ def copy_of_run(cli):
     return out
 
 
-def refused(cli, out, *flags, message, text=None, **how):
+def refused(cli, out, *flags, message, text=None, status=1, **how):
     """Resuming must fail and leave every file as it was."""
     before = contents(out)
-    cli.bad(*cli.training(out, *flags, "--resume", text=text), status=1, message=message, **how)
+    cli.bad(*cli.training(out, *flags, "--resume", text=text), status=status, message=message, **how)
     expect(contents(out) == before, f"resuming a refused run ({message}) changed {out}")
 
 
@@ -85,6 +85,38 @@ def test_wrong_metadata(cli):
     refused(cli, out, message="damaged generator state")
 
 
+def test_damaged_data(cli):
+    """The header is whole and the data are not: zeros to the end, as after a crash, or one other bit."""
+    whole = (cli.trained() / CHECKPOINT).read_bytes()
+    half = len(whole) // 2
+    for data in (whole[:half] + bytes(len(whole) - half), whole[:-5] + bytes([whole[-5] ^ 1]) + whole[-4:]):
+        out = copy_of_run(cli)
+        (out / CHECKPOINT).write_bytes(data)
+        refused(cli, out, message="is damaged: its data do not have the checksum that was saved with them")
+        cli.bad("generate", "--checkpoint", out, status=1, message="is damaged")
+
+
+def test_weights_that_are_not_finite(cli):
+    """Without a checksum, as other programs write checkpoints."""
+    for value in (float("nan"), float("inf")):
+        out = copy_of_run(cli)
+
+        def change(header):
+            del header["__metadata__"]["checksum"]
+
+        with_header(out, change)
+        path = out / CHECKPOINT
+        data = bytearray(path.read_bytes())
+        (length,) = struct.unpack("<Q", data[:8])
+        header = json.loads(data[8:8 + length])
+        at = 8 + length + next(entry["data_offsets"][0] for name, entry in header.items() if name.startswith("model."))
+        data[at:at + 4] = struct.pack("<f", value)
+        path.write_bytes(data)
+        done = cli.bad("generate", "--checkpoint", out, "--tokens", "5", status=1, message="has elements that are not finite")
+        expect_equal(done.stdout, "", "what was generated")
+        refused(cli, out, message="has elements that are not finite")
+
+
 def test_tensors_that_do_not_fit(cli):
     def rename(prefix):
         def change(header):
@@ -106,7 +138,8 @@ def test_other_settings(cli):
     refused(cli, out, "--width", "32", message="width is 16 in the checkpoint, 32 asked for")
     refused(cli, out, "--layers", "2", message="layers is 1 in the checkpoint, 2 asked for")
     refused(cli, out, "--seed", "5", message="seed is 1337 in the checkpoint, 5 asked for")
-    refused(cli, out, "--steps", "11", message="steps is 10 in the checkpoint, 11 asked for")
+    refused(cli, out, "--batch", "3", message="batch is 2 in the checkpoint, 3 asked for")
+    refused(cli, out, "--lr", "1e-5", "--min-lr", "1e-4", message="--min-lr is larger than --lr", status=2)
 
 
 def test_other_texts(cli):

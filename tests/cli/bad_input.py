@@ -13,6 +13,17 @@ def test_unknown_commands(cli):
     cli.bad("--fly", status=2, message="there is no command --fly")
 
 
+def test_names_that_are_nearly_right(cli):
+    cli.bad("trian", status=2, message="there is no command trian; did you mean train?")
+    cli.bad("help", "opps", status=2, message="there is no command opps; did you mean ops?")
+    cli.bad("train", "--stepss", "5", status=2, message="there is no flag --stepss; did you mean --steps?")
+    cli.bad("train", "--learning", "5", status=2, message="there is no flag --learning; see --help")
+    cli.bad("trace", "lama", status=2, message="there is no example model lama; did you mean llama?")
+    cli.bad("trace", "steam_engine", status=2, message="there are linear, mlp, gpt, gpt6l, gpt12l, llama and convnet")
+    cli.bad("ops", "sofmax", status=2, message="there is no operator sofmax; did you mean ")
+    cli.bad("bench", "geluu", status=2, message="there is no case geluu; did you mean gelu?")
+
+
 def test_flags_used_wrongly(cli):
     cli.bad_training("--wings", "2", status=2, message="there is no flag --wings")
     cli.bad_training("extra", status=2, message="unexpected argument extra")
@@ -40,7 +51,7 @@ def test_dtypes(cli):
     out = cli.new_path()
     cli.train(out, "--stop-at", "2")
     cli.bad(*cli.training(out, "--dtype", "bf16", "--resume"), status=1, message="dtype is f32 in the checkpoint, bf16 asked for")
-    cli.bad("bench", "gelu", "--dtype", "bf16", status=1, message="the case gelu is measured in f32 only")
+    cli.bad("bench", "gelu", "--dtype", "bf16", status=2, message="the case gelu is measured in f32 only")
     cli.bad_training("--dtype", "f31", status=2, message="--dtype is one of f32|bf16")
 
 
@@ -76,8 +87,8 @@ def test_a_second_run_in_the_same_folder(cli):
     first = subprocess.Popen([cli.program, *map(str, cli.training(out, "--steps", "1000000", "--checkpoint-every", "10"))],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=cli.environment, text=True)
     try:
-        first.stdout.readline()
-        first.stdout.readline()
+        while not first.stderr.readline().startswith("step "):
+            pass
         flags = ["--steps", "1000000", "--checkpoint-every", "10"]
         cli.bad(*cli.training(out, *flags, "--resume"), status=1, message="another run is training in")
         expect(first.poll() is None, "the first run ended")
@@ -91,7 +102,7 @@ def test_a_model_that_is_too_large_for_memory(cli):
 
 
 def test_operators(cli):
-    cli.bad("ops", "no_such_operator", status=1, message="there is no operator no_such_operator")
+    cli.bad("ops", "no_such_operator", status=2, message="there is no operator no_such_operator")
     cli.bad("ops", "--jso", status=2, message="there is no flag --jso")
 
 
@@ -109,25 +120,27 @@ def test_examine(cli):
     cli.bad("examine", status=2, message="a model is missing")
     cli.bad("examine", "mlp", "--memory", "--profile", status=2, message="give one of --fusion, --memory, --supported and a profile")
     cli.bad("examine", "mlp", "--html", "/nowhere/page.html", status=1, message="write_html: cannot write /nowhere/page.html")
-    cli.bad("examine", "mlp", "--fusion", "fusion99", status=1, message="the function has no fusion")
+    cli.bad("examine", "mlp", "--fusion", "fusion99", status=2, message="mlp has no fusion fusion99; there are fusion0")
+    cli.bad("repro", "mlp", "--fusion", "fusion99", status=2, message="mlp has no fusion fusion99; there are fusion0")
+    cli.bad("repro", "linear", "--fusion", "fusion0", status=2, message="linear has no fusion fusion0; it runs none. For lines of its trace give --first")
     cli.bad("repro", "mlp", status=2, message="give one of --fusion, and --first with --last")
     cli.bad("repro", "mlp", "--first", "5", "--last", "2", status=1, message="lines [5, 2)")
-    cli.bad("explain", "steam_engine", status=1, message="steam_engine")
+    cli.bad("explain", "steam_engine", status=2, message="steam_engine")
     cli.bad("examine", "block", "--library", "/nowhere/libmine.so", status=1, message="the library cannot be opened: /nowhere/libmine.so")
     cli.bad("examine", "block", "--library", "libm.so.6", status=1, message="libm.so.6 exports no function block")
 
 
 def test_traces(cli):
     cli.bad("trace", status=2, message="a model is missing")
-    cli.bad("trace", "steam_engine", status=1, message="steam_engine")
-    cli.bad("trace", "linear", "--stage", "forward.99", status=1, message="there is no stage forward.99")
+    cli.bad("trace", "steam_engine", status=2, message="steam_engine")
+    cli.bad("trace", "linear", "--stage", "forward.99", status=2, message="there is no stage forward.99")
     cli.bad("trace", "linear", "--python", "--cpp", status=2, message="one of --python and --cpp")
 
 
 def test_bench(cli):
     cli.bad("bench", status=2, message="a case is missing")
     cli.bad("bench", "warp", status=2, message="warp")
-    cli.bad("bench", "gelu", "--inputs", "nothing", status=1, message="the case gelu takes no --inputs")
+    cli.bad("bench", "gelu", "--inputs", "nothing", status=2, message="the case gelu takes no --inputs")
     cli.bad("bench", "gpt6l", "--inputs", cli.new_path(), status=1, message="cannot")
     weights = next(pathlib.Path(cli.trained()).rglob("*.safetensors"))
     cli.bad("bench", "gpt6l", "--inputs", weights, status=1, message="has no tensor named tokens")

@@ -27,7 +27,15 @@ def test_version_and_help(cli):
     listed = cli.good("--help")
     for command in ("train", "generate", "trace", "examine", "repro", "explain", "ops", "conformance", "bench"):
         expect(f"  {command} " in listed, f"--help does not list {command}")
-        expect(cli.good(command, "--help").startswith("usage: "), f"{command} --help does not begin with its usage")
+        help = cli.good(command, "--help")
+        expect(help.startswith("usage: "), f"{command} --help does not begin with its usage")
+        expect_equal(cli.good("help", command), help, f"help {command}")
+        long = [line for line in help.splitlines() if len(line) > 100]
+        expect(not long, f"{command} --help has lines of more than 100 columns: {long}")
+        expect("--text TEXT" not in help and "--out TEXT" not in help, f"{command} --help calls a file TEXT")
+    expect_equal(cli.good("help"), listed, "help without a command")
+    expect("exit status: 0 success; 1 failure; 2 wrong use" in listed, "--help does not say what the exit status means")
+    expect("examples:\n  fulgurite train --text book.txt" in cli.good("train", "--help"), "train --help has no examples")
 
 
 def test_environment_page_is_fresh(cli):
@@ -70,7 +78,11 @@ def test_training_writes_its_files(cli):
     expect_equal([entry["step"] for entry in metrics if "val_loss" in entry], [10], "steps with a validation loss")
     expect(all(set(entry) <= {"step", "train_loss", "val_loss", "tokens_per_s"} for entry in metrics), "unknown keys in metrics.jsonl")
     expect_equal(metrics[-1]["val_loss"], last["val_loss"], "the last validation loss")
-    expect_equal(xml.etree.ElementTree.parse(out / "loss.svg").getroot().tag, "{http://www.w3.org/2000/svg}svg", "loss.svg's root")
+    svg = xml.etree.ElementTree.parse(out / "loss.svg").getroot()
+    expect_equal(svg.tag, "{http://www.w3.org/2000/svg}svg", "loss.svg's root")
+    texts = [text.text for text in svg.iter("{http://www.w3.org/2000/svg}text")]
+    for wanted in ("Loss by training step", "step", "loss", f"training loss {last['train_loss']:.4f}", f"validation loss {last['val_loss']:.4f}"):
+        expect(wanted in texts, f"loss.svg has no text {wanted!r}: {texts}")
     config = json.loads((out / "config.json").read_text())
     expect_equal((config["layers"], config["width"], config["steps"], config["bias"]), (1, 16, 10, False), "config.json")
     files = sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file())
@@ -84,9 +96,11 @@ def test_training_learns(cli):
 
 
 def test_plain_lines_elsewhere_than_on_a_terminal(cli):
-    printed = cli.train(cli.new_path(), "--log-every", "2", "--steps", "20")
-    expect("\r" not in printed and "step 20/20 loss " in printed, f"progress is {printed!r}")
-    expect(printed.splitlines()[-1].startswith("plot: "), "the last line names the plot")
+    done = cli.run(*cli.training(cli.new_path(), "--log-every", "2", "--steps", "20"))
+    expect("\r" not in done.stderr and "step 20/20 loss " in done.stderr, f"progress is {done.stderr!r}")
+    begin = done.stderr.splitlines()[:2]
+    expect(begin[0] == "text: 2720 characters, 30 different" and re.fullmatch(r"a GPT of \d+ parameters, 1 thread", begin[1]), f"it begins with {begin}")
+    expect(re.fullmatch(r"step 20: training loss [\d.]+, validation loss [\d.]+, [\d.]+ s\nplot: .*/loss.svg\n", done.stdout), f"results are {done.stdout!r}")
 
 
 def test_progress_line_on_a_terminal(cli):
@@ -209,7 +223,9 @@ def test_examine(cli):
     expect_equal(cli.good("repro", "mlp", "--fusion", "fusion0", "--out", str(path)), "", "what repro --out prints")
     expect(path.read_text().startswith("// g++ "), "a repro program's first line")
     expect(cli.good("repro", "mlp", "--first", "0", "--last", "2", "--python").startswith("# python3 lines_0_2.py"), "a repro for PyTorch")
-    expect("first call" in cli.good("explain", "mlp"), "explain")
+    explained = cli.good("explain", "gpt")
+    expect("first call" in explained and "1 call, 0 hits, 1 compile\n" in explained, "explain")
+    expect(all(len(line) <= 100 for line in explained.splitlines()), "explain has lines of more than 100 columns")
 
 
 def test_profile(cli):
@@ -262,7 +278,7 @@ def test_trace_of_one_forward_operator(cli):
     name = heads[0].split()[1]
     one = cli.good("trace", "mlp", "--associate", "--forward", name).splitlines()
     expect(one == linear[:len(one)] and len(one) > 2, f"--forward {name} prints {one}")
-    cli.bad("trace", "mlp", "--forward", "t999", status=1, message="the forward of mlp has no line t999")
+    cli.bad("trace", "mlp", "--forward", "t999", status=2, message="the forward of mlp has no line t999")
     cli.bad("trace", "mlp", "--forward", "t0", "--backward", status=2, message="--forward goes with neither --stage nor --backward")
 
 
@@ -299,5 +315,5 @@ def test_closed_stdout_does_not_spoil_files(cli):
     out = cli.new_path()
     done = subprocess.run(["sh", "-c", '"$0" "$@" >&-', cli.program, *map(str, cli.training(out))], stderr=subprocess.PIPE, text=True,
                           env=cli.environment)
-    expect_equal((done.returncode, done.stderr.count("\n")), (1, 1), "exit status and lines on stderr")
+    expect_equal((done.returncode, done.stderr.splitlines()[-1]), (1, "fulgurite: the output could not be written"), "exit status and error")
     expect_equal(len(metrics_of(out)), 11, "lines of metrics.jsonl")

@@ -51,7 +51,7 @@ TEST("files that are cut short or too long are refused") {
   const std::string good = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
   reads(good, std::string(8, '\0'));
   refuses(good, "the file is cut short: it should have 70 bytes and has 69", std::string(7, '\0'));
-  refuses(good, "1 bytes are left over after the last tensor", std::string(9, '\0'));
+  refuses(good, "1 byte is left over after the last tensor", std::string(9, '\0'));
   refuses(good, "the header's length, 1000000, does not fit the file, which is cut short", "", 1'000'000);
   refuses(good, "the header's length, 18446744073709551615, is more than the format allows", "", ~uint64_t{0});
   refuses(good, "the header's length, 100000001, is more than the format allows", "", 100'000'001);

@@ -40,7 +40,7 @@ TEST("explain says when, why, how long and what was captured") {
   f(ones({2}).requires_grad_());
   f(ones({2}));
   const std::string text = explain(f);
-  for (const char* part : {"4 calls, 1 hits, 3 compiles", "why: first call", "t_0: cpu f32[3, 2] instead of cpu f32[2]",
+  for (const char* part : {"4 calls, 1 hit, 3 compiles", "why: first call", "t_0: cpu f32[3, 2] instead of cpu f32[2]",
                            "captured: t_1: cpu f32[2]", "inspection_test.cpp:", "forward and backward"})
     expect(text.find(part) != std::string::npos, std::string("explain lacks: ") + part + "\n" + text);
 }
