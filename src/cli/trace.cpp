@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/example_models.h"
 #include "cli/flags.h"
+#include "cli/python_check.h"
 
 namespace fulgurite::cli {
 
@@ -28,7 +29,7 @@ int trace(const std::vector<std::string>& arguments) {
   flags.text("library", "FILE", subject.library, library_help);
   flags.text("stage", "NAME", stage, "the stage to print: a name or number that --stage list shows; the last one otherwise");
   flags.toggle("backward", backward, "the backward too");
-  flags.toggle("python", python, "the Python form");
+  flags.toggle("python", python, "the Python form; without --stage and --associate a program that runs the forward on PyTorch and checks it");
   flags.toggle("cpp", cpp, "the C++ form (unless --python)");
   flags.toggle("associate", associate,
                "each line of the forward with the lines of the backward that serve it; with --stage or --backward: name "
@@ -73,6 +74,7 @@ int trace(const std::vector<std::string>& arguments) {
   }
   print(stages.forward.back());
   if (backward) print(stages.backward.back());
+  if (python) std::printf("%s", python_check(stages.forward.back()).c_str());
   return 0;
 }
 

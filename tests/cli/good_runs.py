@@ -250,6 +250,15 @@ def test_trace(cli):
     expect("def " in cli.good("trace", "mlp", "--backward", "--python", "--associate"), "the Python form has no def")
 
 
+def test_the_python_form_is_a_program(cli):
+    for model in ("linear", "mlp", "convnet"):
+        program = cli.good("trace", model, "--python")
+        compile(program, model, "exec")
+        expect(program.count("\nif __name__ == \"__main__\":\n") == 1 and "expected = [\n    ([0" in program, f"the program of {model} checks nothing:\n{program}")
+    stage = cli.good("trace", "mlp", "--python", "--stage", "forward.0")
+    expect("__main__" not in stage, "a stage alone is not a program")
+
+
 def test_trace_associate(cli):
     lines = cli.good("trace", "mlp", "--associate", "--python").splitlines()
     served = {}

@@ -63,6 +63,12 @@ def main():
         python = written("gpt", "--fusion", fusions("gpt")[0], "--python")
         expect(python, 0, "a fusion of gpt on PyTorch")
         expect(python.replace("results = reference(*inputs)", "results = reference(*(t * 1.5 for t in inputs))"), 1, "the same with a fault")
+    if "PYTORCH_PYTHON" in os.environ:
+        for model in ("mlp", "gpt"):
+            done = subprocess.run([options.cli, "trace", model, "--python"], env=environment, capture_output=True, text=True, check=True)
+            program = f"# python3 trace_{model}.py\n{done.stdout}"
+            expect(program, 0, f"the Python form of {model}")
+            expect(program.replace("return numbers.to(", "return 2 * numbers.to(", 1), 1, f"the Python form of {model} with other inputs")
     print("all repro programs behave" if failures == 0 else f"{failures} repro programs do not")
     sys.exit(failures > 0)
 
