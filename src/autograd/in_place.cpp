@@ -10,7 +10,9 @@
 #include "autograd/traced_node.h"
 #include "executors/eager/copy.h"
 #include "ops/dispatch.h"
+#include "ops/shape_rules.h"
 #include "ops/tensor_values.h"
+#include "tensor/overlap.h"
 #include "tensor/write_count.h"
 
 namespace fulgurite {
@@ -23,19 +25,8 @@ struct Region {
   int64_t offset = 0;
   Dtype dtype = Dtype::f32;
 
-  /// Whether an element of the base may lie in it more than once, as where the view was expanded.
-  bool may_overlap_itself() const {
-    std::vector<std::pair<int64_t, int64_t>> steps;  // strides and sizes, the closest first
-    for (size_t d = 0; d < sizes.size(); ++d)
-      if (sizes[d] > 1) steps.emplace_back(strides[d], sizes[d]);
-    std::ranges::sort(steps);
-    int64_t reach = 0;  // of the dimensions so far
-    for (const auto& [stride, size] : steps) {
-      if (stride <= reach) return true;
-      reach += stride * (size - 1);
-    }
-    return false;
-  }
+  /// Returns true if an element of the base may be in it more than once.
+  bool may_overlap_itself() const { return fulgurite::may_overlap_itself(sizes, strides); }
   /// A gradient of the region as one of the base.
   Tensor sum_up(const Tensor& gradient) const {
     std::vector<int64_t> places;
@@ -74,7 +65,17 @@ struct Region {
     const Tensor inside = index_select(flat, 0, index);
     const Tensor outside = index_put(flat, {index}, zeros({}, {.dtype = dtype}));
     const Tensor whole = reshape(outside, base_shape());
-    return {whole, reshape(inside, shape())};
+    return {whole, only_last_written(reshape(inside, shape()))};
+  }
+  /// What is written to one place several times is what the last write left there: the gradient of the others is zero.
+  Tensor only_last_written(const Tensor& gradient) const {
+    if (!may_overlap_itself()) return gradient;
+    const Tensor index = places();
+    const Tensor numbers = arange(shape().numel());
+    const Tensor none = full({base_shape().numel()}, -1, {.dtype = Dtype::i64});
+    const Tensor last = scatter_reduce(none, 0, index, numbers, "amax");
+    const Tensor kept = eq(index_select(last, 0, index), numbers);
+    return where(reshape(kept, shape()), gradient, zeros({}, {.dtype = dtype}));
   }
   void append_to(KeyWords& key) const {
     for (const Sizes* list : {&base_sizes, &sizes, &strides}) {
@@ -161,7 +162,7 @@ class WriteRegionNode final : public TracedNode {
     const Tensor of_source = clone(region_.of(whole));
     const Tensor zeros = make_zeros({Shape(region_.sizes.data(), region_.sizes.size()), region_.dtype, {}});
     write_eagerly(zeros, region_.of(whole), {});
-    return {whole, of_source};
+    return {whole, region_.only_last_written(of_source)};
   }
   void append_saved(std::vector<Tensor>&, bool) override {}
   std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, const NodeRun&, std::span<const Int>) override {
@@ -240,11 +241,24 @@ void bring_history_up_to_date(const Tensor& view) {
   impl.base_history = base.impl()->history;
 }
 
+namespace {
+
+// What is written to one place has to be one value.
+void check_overlap(const Tensor& source, const Tensor& destination) {
+  const TensorImpl& to = *destination.impl();
+  if (to.is_contiguous) return;
+  require(!repeats_elements(to.sizes, to.strides), overlapping_write);
+  if (may_overlap_itself(to.sizes, to.strides)) require(agrees_where_it_overlaps(source, destination), overlapping_write);
+}
+
+}  // namespace
+
 void write_eagerly(const Tensor& source, const Tensor& destination, SourceLocation) {
   require(source.dtype() == destination.dtype() && same_sizes(source, destination), "the new value is ",
           type_text(source), ", the tensor ", type_text(destination));
   require(!is_inference_tensor(destination) || in_inference_mode(),
           "the tensor written is an inference tensor, and this is outside of InferenceMode; write into a clone");
+  check_overlap(source, destination);
   const bool has_history = source.requires_grad() || destination.requires_grad() ||
                            (destination.impl()->base && destination.impl()->base->requires_grad);
   if (!grad_enabled() || !has_history || !is_floating(destination.dtype())) return write_elements(source, destination);

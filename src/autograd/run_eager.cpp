@@ -41,11 +41,20 @@ void check_concrete(const Argument& argument) {
     for (const Argument& item : argument.list()) check_concrete(item);
 }
 
+void bring_histories_up_to_date(const Argument& argument) {
+  if (argument.is_tensor() && argument.tensor().impl()->base) bring_history_up_to_date(argument.tensor());
+  if (argument.kind() == Argument::Kind::tensors)
+    for (const Tensor& tensor : argument.tensors())
+      if (tensor.defined()) bring_history_up_to_date(tensor);
+  if (argument.kind() == Argument::Kind::list)
+    for (const Argument& item : argument.list()) bring_histories_up_to_date(item);
+}
+
 bool records(const Symbol& symbol, Arguments arguments) {
   if (symbol.traits.not_differentiable || !grad_enabled()) return false;
   bool any = false;
   for (const Argument& argument : arguments) {
-    if (argument.is_tensor() && argument.tensor().impl()->base) bring_history_up_to_date(argument.tensor());
+    bring_histories_up_to_date(argument);
     any = any || requires_grad(argument);
   }
   return any;

@@ -1,10 +1,13 @@
 // Operators that write into their first tensor.
 #include "ops/in_place.h"
 
+#include <fulgurite/autograd.h>
 #include <fulgurite/error.h>
 #include <fulgurite/operators.h>
 
+#include "ops/shape_rules.h"
 #include "ops/symbols.h"
+#include "tensor/overlap.h"
 
 namespace fulgurite {
 
@@ -31,6 +34,29 @@ void check_destination(const Tensor& destination, const Shape& source, std::stri
 }
 
 constexpr std::string_view in_place_parameter = "inplace";
+
+bool has_memory(const Tensor& tensor) { return tensor.defined() && !innermost_interpreter() && !tensor.impl()->proxy; }
+
+// Of dimensions along which one element is repeated, one place: a number that is written there is written to all.
+Tensor without_repetitions(Tensor tensor, SourceLocation at) {
+  if (!has_memory(tensor) || !repeats_elements(tensor.impl()->sizes, tensor.impl()->strides)) return tensor;
+  for (int64_t d = 0; d < tensor.ndim(); ++d)
+    if (tensor.impl()->strides[static_cast<size_t>(d)] == 0) tensor = narrow(tensor, d, 0, 1, at);
+  return tensor;
+}
+
+// Where places of the tensor overlap, an operator that works in place is applied to an element several times: that has to be as good as once.
+void check_is_idempotent(const Symbol& symbol, SmallVector<Argument, 6>& arguments, const Tensor& value, SourceLocation at) {
+  const Tensor& destination = arguments[0].tensor();
+  if (!has_memory(destination) || destination.impl()->is_contiguous ||
+      !may_overlap_itself(destination.impl()->sizes, destination.impl()->strides))
+    return;
+  const NoGrad no_grad;
+  arguments[0] = Argument(value);
+  const Tensor again = dispatch(symbol, {arguments.begin(), arguments.end()}, at);
+  const Tensor differs = any(ne(again, value, at), {}, {}, at);
+  if (differs.item<bool>()) throw UserError(text::cat(symbol.name(), "_: ", overlapping_write), at);
+}
 
 }  // namespace
 
@@ -60,6 +86,7 @@ Tensor apply_in_place(const Symbol& symbol, Arguments arguments, SourceLocation 
   for (size_t i = 0; i < arguments.size(); ++i)
     given.push_back(symbol.signature.parameters[i].name == in_place_parameter ? Argument(false) : arguments[i]);
   const Tensor value = dispatch(symbol, {given.begin(), given.size()}, at);
+  check_is_idempotent(symbol, given, value, at);
   if (category(value.dtype()) > category(destination.dtype()))
     throw UserError(text::cat(operation, ": the result is ", name(value.dtype()), " and cannot be stored in ",
                               type_text(destination), "; convert the tensor first"),
@@ -76,14 +103,18 @@ Tensor fill_(const Tensor& input, const Operand& value, SourceLocation at) {
   if (value.is_tensor()) return write_in_place(input, value.tensor(), "fill_", at);
   if (value.kind() == Operand::Kind::none) throw UserError("fill_: there is no value", at);
   check_destination(input, {}, "fill_", at);
-  const Tensor filled = full_like(input, value, {}, at);
-  return write_in_place(input, filled, "fill_", at);
+  const Tensor written = without_repetitions(input, at);
+  const Tensor filled = full_like(written, value, {}, at);
+  write_in_place(written, filled, "fill_", at);
+  return input;
 }
 
 Tensor zero_(const Tensor& input, SourceLocation at) {
   check_destination(input, {}, "zero_", at);
-  const Tensor zeros = zeros_like(input, {}, at);
-  return write_in_place(input, zeros, "zero_", at);
+  const Tensor written = without_repetitions(input, at);
+  const Tensor zeros = zeros_like(written, {}, at);
+  write_in_place(written, zeros, "zero_", at);
+  return input;
 }
 
 }  // namespace fulgurite
