@@ -12,7 +12,9 @@
 #include "pipeline/update_early.h"
 #include "support/text.h"
 #include "transforms/associate_forward.h"
+#include "transforms/keep_results.h"
 #include "transforms/pass_runner.h"
+#include "transforms/recomputation.h"
 
 namespace fulgurite {
 
@@ -80,15 +82,17 @@ CompiledFunction compile(const Trace& recorded, bool differentiate, const Pipeli
   out.forward_traces.push_back(canonical_order(recorded));
   out.forward_traces.back().associate_forward = options.associate_forward;
   PassRunner runner(out.forward_traces, options.check_traces);
+  if (options.kept_results) runner.run("Results in Shared Memory", [&](const Trace& t) { return keep_results(t, *options.kept_results); });
   if (!skipped("dce")) runner.run("Dead Code Elimination", eliminate_dead_code);
   if (!skipped("cse")) runner.run("Common Subexpression Elimination", eliminate_common_subexpressions);
 
   if (differentiate) {
     const ExecutorRules rules(executors);
+    const Trace before_gradients = out.forward_traces.back();
     runner.run("Grad transform pass", [&](const Trace& t) { return grad_transform_on_trace(t, rules); });
     for (const Transform& transform : options.transforms) runner.run("User transform", transform);
     if (!skipped("recomputation"))
-      runner.run("Recomputation", [&](const Trace& t) { return choose_recomputation(t, options.recomputation); });
+      runner.run("Recomputation", [&](const Trace& t) { return choose_recomputation(t, options.recomputation, before_gradients); });
     ForwardBackwardTraces split = split_into_forward_and_backward(out.forward_traces.back());
     out.saved_tensors = static_cast<int>(keyword(split.forward.bound_symbols.back(), "saved_tensors").list().size());
     out.saved_numbers = static_cast<int>(keyword(split.forward.bound_symbols.back(), "saved_other").list().size());

@@ -16,6 +16,7 @@ struct PipelineOptions {
   std::vector<std::string> executors;                     // names in priority order; empty: the default list
   std::optional<std::set<std::string>> skip_transforms;   // "dce", "cse", "recomputation"
   std::vector<Transform> transforms;                      // after the grad transform, before executors
+  const std::vector<int>* kept_results = nullptr;         // null: all; else the program gives these results of the trace
   bool associate_forward = false;
   bool check_traces = false;
   RecomputationOptions recomputation;

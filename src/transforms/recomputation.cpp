@@ -11,6 +11,7 @@
 #include "support/text.h"
 #include "transforms/compared_elements.h"
 #include "transforms/joint_trace.h"
+#include "transforms/kept_by_operators.h"
 
 namespace fulgurite {
 
@@ -35,7 +36,9 @@ bool is_checkpoint_result(const Value& value) { return value.is_tensor() && valu
 ///                                   from its operands)
 class Recomputation {
  public:
-  Recomputation(const Trace& joint, const std::vector<ComparedElements>& compared_elements, const RecomputationCost& cost)
+  /// `may_keep`, by proxy id: of arguments and results; empty: all.
+  Recomputation(const Trace& joint, const std::vector<ComparedElements>& compared_elements, const RecomputationCost& cost,
+                const std::vector<char>& may_keep)
       : joint_(joint),
         cost_(cost),
         is_forward_(find_forward(joint)),
@@ -57,6 +60,7 @@ class Recomputation {
       if (const int id = proxy_id(gradient); id >= 0) use(id);
     });
     for (const ComparedElements& compared : compared_elements) never_repeat(compared.elements);
+    if (!may_keep.empty()) find_values_of_the_caller(may_keep);
   }
 
   /// The symbols to repeat when a byte kept is worth so many bytes moved.
@@ -66,7 +70,7 @@ class Recomputation {
     MaxFlow graph(node_count_);
     for (int id = 0; id < joint_.next_id; ++id) {
       if (is_used_[id]) graph.add_edge(value_node_[id], sink, MaxFlow::unlimited);
-      if (values_[id] && producer_[id] < 0) graph.add_edge(source, value_node_[id], price(id) * worth);
+      if (values_[id] && producer_[id] < 0) graph.add_edge(source, value_node_[id], price(id, worth));
     }
     for (int i = 0; i < count; ++i) {
       if (!is_forward_[i]) continue;
@@ -82,7 +86,7 @@ class Recomputation {
         const bool must_repeat = is_tagged(bound) && !is_checkpoint_result(value);
         // What leaves a checkpoint is saved, never had by repeating.
         const int from = is_tagged(bound) && is_checkpoint_result(value) ? source : node;
-        graph.add_edge(from, value_node_[id], must_repeat ? MaxFlow::unlimited : price(id) * worth);
+        graph.add_edge(from, value_node_[id], must_repeat ? MaxFlow::unlimited : price(id, worth));
       });
     }
     if (graph.run(source, sink) >= MaxFlow::unlimited)
@@ -124,6 +128,16 @@ class Recomputation {
     for_each_leaf(keyword(joint_.bound_symbols.back(), "fw_flat_out"), mark);
     for (const BoundSymbol& bound : joint_.bound_symbols)
       if (bound.symbol == &prims_copy__symbol) is_outside_[proxy_id(bound.args[1])] = false;
+  }
+
+  // Those that the backward reads are kept whatever is repeated.
+  void find_values_of_the_caller(const std::vector<char>& may_keep) {
+    std::vector<char> is_kept(joint_.next_id, false);
+    for (int id = 0; id < joint_.next_id; ++id)
+      if (values_[id] && (may_keep[id] || is_used_[id])) is_kept[root_[id]] = true;
+    is_of_caller_.assign(joint_.next_id, false);
+    for (int id = 0; id < joint_.next_id; ++id)
+      is_of_caller_[id] = values_[id] && values_[id]->is_tensor() && is_outside_[id] && !is_kept[id];
   }
 
   void note(const Value& value, int symbol) {
@@ -175,7 +189,12 @@ class Recomputation {
     }
   }
 
-  int64_t price(int id) const { return is_outside_[root_[id]] ? 1 : cost_.keeping(*values_[root_[id]]); }
+  /// What keeping a value costs when a byte is worth so much.
+  int64_t price(int id, int64_t worth) const {
+    const int root = root_[id];
+    if (!is_of_caller_.empty() && is_of_caller_[root]) return MaxFlow::unlimited;
+    return (is_outside_[root] ? 1 : cost_.keeping(*values_[root])) * worth;
+  }
 
   const Trace& joint_;
   const RecomputationCost& cost_;
@@ -186,6 +205,7 @@ class Recomputation {
   std::vector<int> root_;           // by proxy id: whose storage it shares
   std::vector<int> depth_;          // by proxy id: repeatable symbols in a row up to it
   std::vector<char> is_outside_;    // by proxy id: alive whether saved or not
+  std::vector<char> is_of_caller_;  // by proxy id: the caller may overwrite it
   std::vector<Value> inputs_;
   std::vector<const Value*> values_;           // by proxy id: of the forward
   std::vector<int> symbol_node_, value_node_;  // in the graph, by symbol and by proxy id
@@ -227,6 +247,18 @@ std::vector<char> solve_within(const Recomputation& problem, int64_t budget) {
   return best;
 }
 
+Trace choose(const Trace& given, const RecomputationOptions& options, const RecomputationCost& cost, const std::vector<char>& may_keep) {
+  const std::vector<ComparedElements> compared_elements = find_compared_elements(given);
+  const Trace joint = with_selections_repeated(given, compared_elements);
+  const Recomputation problem(joint, compared_elements, cost, may_keep);
+  const std::vector<char> is_repeated =
+      options.memory_budget ? solve_within(problem, *options.memory_budget) : problem.solve(default_worth);
+  Trace out = joint;
+  for (size_t i = 0; i < is_repeated.size(); ++i)
+    if (is_repeated[i]) out.bound_symbols[i].tags.add(Tag::recompute_in_backward);
+  return out;
+}
+
 }  // namespace
 
 /// Marks forward symbols of a joint trace that the backward repeats instead of keeping their results.
@@ -243,15 +275,12 @@ Trace choose_recomputation(const Trace& joint, const RecomputationOptions& optio
 }
 
 Trace choose_recomputation(const Trace& given, const RecomputationOptions& options, const RecomputationCost& cost) {
-  const std::vector<ComparedElements> compared_elements = find_compared_elements(given);
-  const Trace joint = with_selections_repeated(given, compared_elements);
-  const Recomputation problem(joint, compared_elements, cost);
-  const std::vector<char> is_repeated =
-      options.memory_budget ? solve_within(problem, *options.memory_budget) : problem.solve(default_worth);
-  Trace out = joint;
-  for (size_t i = 0; i < is_repeated.size(); ++i)
-    if (is_repeated[i]) out.bound_symbols[i].tags.add(Tag::recompute_in_backward);
-  return out;
+  return choose(given, options, cost, {});
+}
+
+// Who sets a budget wants what is kept for nothing to be used.
+Trace choose_recomputation(const Trace& joint, const RecomputationOptions& options, const Trace& recorded) {
+  return choose(joint, options, SymbolBySymbolCost(), options.memory_budget ? std::vector<char>() : kept_by_operators(recorded, joint));
 }
 
 }  // namespace fulgurite

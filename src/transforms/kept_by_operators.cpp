@@ -1,0 +1,59 @@
+#include "transforms/kept_by_operators.h"
+
+#include "ir/uses.h"
+#include "ops/symbols.h"
+#include "transforms/joint_trace.h"
+
+namespace fulgurite {
+
+namespace {
+
+// Which of the recorded lines makes a value, itself or inside it.
+void note_makers(const BoundSymbol& bound, int line, std::vector<int>& maker) {
+  for_each_output(bound, [&](const Value& value) {
+    if (const int id = proxy_id(value); id >= 0 && maker[id] < 0) maker[id] = line;
+  });
+  for (const BoundSymbol& part : bound.subsymbols) note_makers(part, line, maker);
+}
+
+void mark_tensors(const BoundSymbol& bound, std::vector<char>& marked) {
+  const auto mark = [&](const Value& value) {
+    if (value.is_tensor()) marked[value.proxy_id()] = true;
+  };
+  for_each_argument(bound, mark);
+  for_each_output(bound, mark);
+}
+
+}  // namespace
+
+std::vector<char> kept_by_operators(const Trace& recorded, const Trace& joint) {
+  const std::span<const BoundSymbol> lines = recorded.bound_symbols.read(), all = joint.bound_symbols.read();
+  const std::vector<char> is_forward = find_forward(joint);
+  std::vector<int> maker(joint.next_id, -1);
+  for (size_t i = 0; i < lines.size(); ++i) note_makers(lines[i], static_cast<int>(i), maker);
+  std::vector<char> is_of_forward(joint.next_id, false), kept(joint.next_id, false), keeps(lines.size(), false);
+  for (const Value& input : input_values(joint))
+    if (input.is_tensor()) is_of_forward[input.proxy_id()] = true;
+  for (size_t i = 0; i < all.size(); ++i)
+    if (is_forward[i]) mark_tensors(all[i], is_of_forward);
+
+  for (size_t i = 0; i + 1 < all.size(); ++i) {
+    // What is made again on request is made of what goes in.
+    if (is_forward[i] && all[i].tags.has(Tag::recompute_in_backward)) mark_tensors(all[i], kept);
+    if (is_forward[i] || all[i].symbol == &prims_get_grad_symbol) continue;
+    bool reads = false;
+    for_each_use(all[i], [&](int id) {
+      if (!is_of_forward[id]) return;
+      reads = true;
+      kept[id] = true;
+    });
+    if (!reads) continue;
+    for (const ForwardOrigin& origin : all[i].forward)
+      if (origin.id >= 0 && maker[origin.id] >= 0) keeps[maker[origin.id]] = true;
+  }
+  for (size_t i = 0; i < lines.size(); ++i)
+    if (keeps[i]) mark_tensors(lines[i], kept);
+  return kept;
+}
+
+}  // namespace fulgurite
