@@ -88,7 +88,7 @@ class Recorded final : public FunctionState {
     }
     results_ = forward(context, taken_);
     check_results(taken_, results_);
-    check_writes(parameters);
+    find_writes(parameters);
     for (const Tensor& result : results_) {
       outputs.push_back(type_of(result));
       values_.push_back(tracer_.value_of(result));
@@ -99,12 +99,19 @@ class Recorded final : public FunctionState {
     for (const Tensor& tensor : to_save) to_save_.push_back(tracer_.value_of(tensor));
   }
 
-  void check_writes(const std::unordered_set<int>& parameters) const {
-    for (size_t i = 0; i < taken_.size(); ++i)
-      if (taken_[i].defined() && !parameters.contains(taken_[i].impl()->proxy->id) && !is_dirty(taken_[i]))
+  // A buffer that has no gradient is written when the line is there.
+  void find_writes(const std::unordered_set<int>& parameters) {
+    for (size_t i = 0; i < taken_.size(); ++i) {
+      if (!taken_[i].defined() || is_dirty(taken_[i])) continue;
+      const Value value = tracer_.value_of(taken_[i]);
+      if (parameters.contains(value.proxy_id())) continue;
+      if (needs_grad[i])
         throw UserError(text::cat(function.name, ": forward() writes argument ", i, ", ", type_text(taken_[i]),
                                   "; inside a traced function it must mark_dirty() and return it"),
                         at);
+      const Tensor own = clone(taken_[i]);
+      written_.emplace_back(i, tracer_.value_of(own));
+    }
   }
 
   // A result that is an argument, another result or a captured tensor as it came gets a value of its own.
@@ -150,6 +157,7 @@ class Recorded final : public FunctionState {
     for (BoundSymbol& line : forward_) renamed_.apply(line);
     for (Value& value : values_) value = renamed_.apply(value);
     for (Value& value : to_save_) value = renamed_.apply(value);
+    for (auto& [argument, value] : written_) value = renamed_.apply(value);
   }
 
   Tensor handle_of(const Value& value) const { return value.is_tensor() ? tracer_.adopt(value.tensor_ref()) : Tensor(); }
@@ -206,7 +214,8 @@ class Recorded final : public FunctionState {
       if (value.is_tensor() && known.insert(value.proxy_id()).second) arguments.push_back(value);
     for (const BoundSymbol& line : forward_)
       for_each_output(line, [&](const Value& output) { made.insert(proxy_id(output)); });
-    for (const Value& value : values_) known.insert(value.proxy_id());
+    for (const auto& [argument, value] : written_) outputs_and_saved.push_back(value);
+    for (const Value& value : outputs_and_saved) known.insert(value.proxy_id());
     const auto use_outside = [&](const Value& leaf) {
       const bool is_proxy = leaf.is_proxy() || leaf.is_tensor();
       if (is_proxy && !made.contains(leaf.proxy_id()) && known.insert(leaf.proxy_id()).second) arguments.push_back(leaf);
@@ -232,6 +241,7 @@ class Recorded final : public FunctionState {
 
   std::vector<Tensor> give_results() {
     std::vector<Tensor> out;
+    for (const auto& [argument, value] : written_) prims::copy_(handle_of(value), given_[argument], at);
     for (size_t i = 0; i < values_.size(); ++i) {
       const auto taken = std::ranges::find_if(taken_, [&](const Tensor& t) { return t.defined() && t.is_same(results_[i]); });
       Tensor result = handle_of(values_[i]);
@@ -249,6 +259,7 @@ class Recorded final : public FunctionState {
   const std::vector<Tensor>& given_;
   std::vector<Value> arguments_, values_, to_save_;  // of the call; of its results; of what it saved
   std::vector<Tensor> taken_, results_, saved_;      // what forward() was given, what it gave, what backward() is given
+  std::vector<std::pair<size_t, Value>> written_;    // buffers that forward() wrote, by argument: their new values
   std::vector<BoundSymbol> forward_, backward_;
   Substitution renamed_;
   bool is_finished_ = false;

@@ -53,6 +53,7 @@ struct CompiledVersion {
   std::vector<std::pair<int, Tensor>> reached;  // tensor leaves that must be these tensors, which the function captured
   /// It writes into arguments or captured tensors: for each captured tensor, which tensor leaf it shares memory with (the first; -1: none).
   bool writes = false;
+  std::vector<int> overwritten;           // inputs of the forward program
   std::vector<int> sharing;
   std::vector<std::string> leaf_names;
 
@@ -61,7 +62,8 @@ struct CompiledVersion {
   std::vector<RecordedInput> inputs;  // of the forward program, in order
   std::vector<Tensor> captures;
   std::vector<std::string> capture_names;
-  std::vector<int> result_slots;
+  std::vector<int> result_slots;         // as ResultPlan::slots
+  std::vector<ReadySharedResult> shared;
   int result_count = 0;
   std::vector<char> carries_gradient;    // for each result of a differentiated version
   /// Inputs that are given a value with a gradient, and which of the results that is.

@@ -216,6 +216,7 @@ std::shared_ptr<const CompiledVersion> JitState::compile_version(const CallableT
   RecordRequest request{table, callable_.get(), arguments, leaves, paths, version->leaf_names, at, nullptr, options_.memory_budget,
                         &options_.executors};
   request.autocast = options_.autocast;
+  request.plans_results = true;
   if (options_.fullgraph) request.no_breaks = "with fullgraph = true";
   if (!options_.fullgraph || options_.compiled_autograd) request.runner = &runner;
   if (uses_symbols(leaves)) {
@@ -269,12 +270,20 @@ std::shared_ptr<const CompiledVersion> JitState::compile_constant(std::shared_pt
 
   compile_recording(*version, recording, grad_enabled() && recording.requires_grad);
   version->result_slots = std::move(recording.result_slots);
+  NumberValues no_numbers;
+  version->shared = ready(recording.shared, no_numbers);
   version->rest = std::move(recording.rest);
   auto stages = std::make_shared<Stages>(*version->stages);
   stages->prologue = make_prologue(*version, stages->forward.front(), paths, leaves);
   version->stages = std::move(stages);
   finish_times(*version, start);
   return version;
+}
+
+PipelineOptions JitState::pipeline_options(const Recording& recording) const {
+  PipelineOptions pipeline = pipeline_options();
+  if (recording.kept) pipeline.kept_results = &*recording.kept;
+  return pipeline;
 }
 
 PipelineOptions JitState::pipeline_options() const {
@@ -293,7 +302,7 @@ PipelineOptions JitState::pipeline_options() const {
 
 void JitState::compile_recording(CompiledVersion& version, const Recording& recording, bool differentiate) const {
   context().unique_graphs.fetch_add(1, std::memory_order_relaxed);
-  CompiledFunction compiled = compile(recording.trace, differentiate, pipeline_options());
+  CompiledFunction compiled = compile(recording.trace, differentiate, pipeline_options(recording));
   version.forward = std::move(compiled.forward);
   version.backward = std::move(compiled.backward);
   version.stages = std::make_shared<Stages>(Stages{std::move(compiled.forward_traces), std::move(compiled.backward_traces), {}});
@@ -329,7 +338,12 @@ void JitState::connect(CompiledVersion& version, const Recording& recording, boo
     version.stride_guards.push_back({input.leaf, input.tensor, std::move(name), strides});
   }
   version.reached = recording.reached;
-  for (const BoundSymbol& bound : recording.trace.bound_symbols) version.writes = version.writes || bound.symbol == &prims_copy__symbol;
+  for (const BoundSymbol& bound : recording.trace.bound_symbols) {
+    if (bound.symbol != &prims_copy__symbol) continue;
+    version.writes = true;
+    for (size_t i = 0; i < recording.inputs.size(); ++i)
+      if (recording.inputs[i].id == bound.args[1].proxy_id()) version.overwritten.push_back(positions[i]);
+  }
 }
 
 void JitState::finish_times(CompiledVersion& version, std::chrono::steady_clock::time_point start) {

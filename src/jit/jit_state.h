@@ -57,6 +57,7 @@ class JitState {
                                                           const std::vector<LeafPath>&, std::chrono::steady_clock::time_point start,
                                                           SourceLocation, CallResult&);
   PipelineOptions pipeline_options() const;
+  PipelineOptions pipeline_options(const Recording&) const;
   std::vector<Change> changes(const Leaves&, const std::vector<std::string>& names) const;
   void note_compile(CompiledVersion&, const Leaves&);
   void compile_recording(CompiledVersion&, const Recording&, bool differentiate) const;

@@ -36,7 +36,9 @@ Leaves::Leaves(const CallableTable& table, bool allow_proxies, bool symbols, con
 }
 
 void append_tensor_key(const TensorImpl& tensor, SmallVector<uint64_t, 64>& key) {
-  const uint64_t payload = static_cast<uint64_t>(tensor.dtype) | static_cast<uint64_t>(tensor.requires_grad) << 4 |
+  bool requires_grad = tensor.requires_grad;
+  if (tensor.base && tensor.base->history != tensor.base_history) [[unlikely]] requires_grad = Tensor(TensorImplRef(const_cast<TensorImpl*>(&tensor))).requires_grad();
+  const uint64_t payload = static_cast<uint64_t>(tensor.dtype) | static_cast<uint64_t>(requires_grad) << 4 |
                            static_cast<uint64_t>(tensor.device.kind) << 5 |
                            static_cast<uint64_t>(tensor.sizes.size() & 0xff) << 8 |
                            static_cast<uint64_t>(tensor.device.index & 0xfff) << 16;
@@ -132,6 +134,8 @@ void Leaves::note_alias(size_t later, size_t earlier) {
   else add_sharing(later, earlier);
 }
 
+const TensorImpl* family_of(const TensorImpl& tensor) { return tensor.base ? tensor.base.get() : &tensor; }
+
 // A trace of writes into shared memory holds for one way of sharing it.
 void Leaves::add_sharing(size_t later, size_t earlier) {
   if (has_symbols()) {
@@ -140,7 +144,8 @@ void Leaves::add_sharing(size_t later, size_t earlier) {
   }
   const TensorImpl &a = *tensors_[later]->impl(), &b = *tensors_[earlier]->impl();
   key_.push_back(word(Kind::sharing, a.strides.size() + b.strides.size() + 1));
-  key_.push_back(static_cast<uint64_t>(a.offset - b.offset));
+  const bool is_view = family_of(a) == family_of(b);
+  key_.push_back(static_cast<uint64_t>(a.offset - b.offset) << 1 | static_cast<uint64_t>(is_view));
   for (const int64_t stride : a.strides) key_.push_back(static_cast<uint64_t>(stride));
   for (const int64_t stride : b.strides) key_.push_back(static_cast<uint64_t>(stride));
 }
@@ -228,7 +233,8 @@ std::vector<KeyItem> read_key(const uint64_t* words, size_t count) {
         i += (payload + sizeof(uint64_t) - 1) / sizeof(uint64_t);
         break;
       case Kind::sharing:
-        item.text = text::cat("memory shared from element ", static_cast<int64_t>(words[i]), " on");
+        item.text = text::cat("memory shared from element ", static_cast<int64_t>(words[i]) >> 1, " on");
+        if (!(words[i] & 1)) item.text += ", without a common history";
         for (uint64_t k = 1; k < payload; ++k) item.text += text::cat(k == 1 ? ", strides " : ", ", static_cast<int64_t>(words[i + k]));
         i += payload;
         break;

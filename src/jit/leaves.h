@@ -98,6 +98,8 @@ uint64_t hash_of(const SmallVector<uint64_t, 64>& words);
 std::vector<KeyItem> read_key(const uint64_t* words, size_t count);
 
 /// The part of a key that describes one tensor: dtype, device, requires_grad and sizes.
+/// The tensor that has the history which this one and all views of it share a part of.
+const TensorImpl* family_of(const TensorImpl&);
 void append_tensor_key(const TensorImpl&, SmallVector<uint64_t, 64>& key);
 
 }  // namespace fulgurite::detail

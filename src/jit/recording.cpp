@@ -10,6 +10,7 @@
 #include "ir/substitution.h"
 #include "ir/uses.h"
 #include "jit/leaf_names.h"
+#include "jit/shared_arguments.h"
 #include "ops/autocast.h"
 #include "ops/symbols.h"
 #include "tracing/tracer.h"
@@ -18,94 +19,6 @@
 namespace fulgurite::detail {
 
 namespace {
-
-/// For each tensor leaf another one in whose memory it lies, which is contiguous; -1: an input of its own.
-using Containers = std::vector<int>;
-
-/// The first and the last element's place in the storage, of a tensor that is not empty.
-std::pair<int64_t, int64_t> extent(const TensorImpl& tensor) {
-  int64_t last = tensor.offset;
-  for (size_t d = 0; d < tensor.sizes.size(); ++d) last += (tensor.sizes[d] - 1) * tensor.strides[d];
-  return {tensor.offset, last};
-}
-
-// Of values of a recording outside.
-bool is_view_of(const TensorImpl* view, const TensorImpl* viewed) {
-  while (view && view != viewed) view = view->base.get();
-  return view == viewed;
-}
-
-Containers find_containers(const RecordRequest& request) {
-  const auto& tensors = request.leaves.tensors();
-  Containers containers(tensors.size(), -1);
-  const auto takes_gradient = [&](size_t leaf) {
-    return request.with_respect_to ? (*request.with_respect_to)[leaf] : tensors[leaf]->requires_grad();
-  };
-  const auto contains = [&](size_t outer, size_t inner) {
-    const TensorImpl* a = tensors[outer]->impl().get();
-    const TensorImpl* b = tensors[inner]->impl().get();
-    if (!a || !b || a == b || takes_gradient(outer) || takes_gradient(inner)) return false;
-    if (a->proxy || b->proxy) return is_view_of(b, a);
-    if (a->storage != b->storage || !a->is_contiguous) return false;
-    if (a->dtype != b->dtype || a->numel() == 0 || b->numel() == 0) return false;
-    const auto [a_first, a_last] = extent(*a);
-    const auto [b_first, b_last] = extent(*b);
-    return a_first <= b_first && b_last <= a_last;
-  };
-  for (size_t inner = 0; inner < tensors.size(); ++inner) {
-    int64_t most = 0;
-    for (size_t outer = 0; outer < tensors.size(); ++outer) {
-      // Of two that hold each other the first is the container.
-      if (!contains(outer, inner) || (contains(inner, outer) && inner < outer)) continue;
-      if (tensors[outer]->numel() <= most) continue;
-      most = tensors[outer]->numel();
-      containers[inner] = static_cast<int>(outer);
-    }
-  }
-  return containers;
-}
-
-// A tensor leaf as a view of the one in whose memory it lies.
-Tensor view_of_container(const Tensor& container, const Tensor& containing, const Tensor& contained, SourceLocation at) {
-  const TensorImpl &outer = *containing.impl(), &inner = *contained.impl();
-  if (inner.proxy) return active_tracer(inner.tracer)->view_again(contained, containing, container);
-  Dims sizes, strides;
-  for (const int64_t size : inner.sizes) sizes.push_back(size);
-  for (const int64_t stride : inner.strides) strides.push_back(stride);
-  return prims::as_strided(container, sizes, strides, inner.offset - outer.offset, at);
-}
-
-// The handle that a tensor is a view of: its own memory, or that of a value of a recording outside.
-const void* memory_of(const Tensor& tensor) {
-  const TensorImpl* impl = tensor.impl().get();
-  if (!impl->proxy) return impl->storage.get();
-  while (impl->base) impl = impl->base.get();
-  return impl;
-}
-
-// Whether two tensors that are not the same lie in the same memory.
-bool share_memory(const Leaves& leaves) {
-  const auto& tensors = leaves.tensors();
-  for (size_t i = 0; i < tensors.size(); ++i)
-    for (size_t j = 0; j < i; ++j)
-      if (tensors[i]->defined() && tensors[j]->defined() && !tensors[i]->is_same(*tensors[j]) &&
-          memory_of(*tensors[i]) == memory_of(*tensors[j]))
-        return true;
-  return false;
-}
-
-bool writes_into_shared(const Recording& recording, const Leaves& leaves) {
-  for (const BoundSymbol& bound : recording.trace.bound_symbols) {
-    if (bound.symbol != &prims_copy__symbol) continue;
-    for (const RecordedInput& input : recording.inputs) {
-      if (input.id != bound.args[1].proxy_id() || input.leaf == RecordedInput::captured) continue;
-      const Tensor& written = *leaves.tensors()[input.leaf];
-      for (const Tensor* other : leaves.tensors())
-        if (other->defined() && !other->is_same(written) && memory_of(*other) == memory_of(written)) return true;
-    }
-  }
-  return false;
-}
 
 /// Makes symbols of what the leaves have some for, leaf by leaf.
 class SymbolBinder {
@@ -160,7 +73,7 @@ class SymbolBinder {
 
 // Binds every tensor leaf to an input of the trace; gives the handles for the arguments' leaves.
 std::vector<Tensor> bind_inputs(Tracer& tracer, const RecordRequest& request, const Containers& containers,
-                                SymbolBinder& symbols, Recording& recording) {
+                                SymbolBinder& symbols, Recording& recording, std::unordered_map<const TensorImpl*, int>& leaf_of) {
   std::vector<Tensor> handles;
   std::vector<Tensor> by_leaf(request.leaves.tensors().size());
   struct Contained {
@@ -194,12 +107,14 @@ std::vector<Tensor> bind_inputs(Tracer& tracer, const RecordRequest& request, co
       if (std::ranges::none_of(recording.inputs, has_id)) recording.inputs.push_back({id, static_cast<int>(leaf), {}});
     }
     by_leaf[leaf] = handle;
+    if (handle.defined()) leaf_of.emplace(handle.impl().get(), static_cast<int>(leaf));
     if (path.argument != LeafPath::callable_member) handles.push_back(handle);
   }
   for (const Contained& inner : contained) {
     const int outer = containers[inner.leaf];
     const auto& tensors = request.leaves.tensors();
     handles[inner.handle] = view_of_container(by_leaf[outer], *tensors[outer], *tensors[inner.leaf], request.at);
+    leaf_of.emplace(handles[inner.handle].impl().get(), inner.leaf);
   }
   return handles;
 }
@@ -247,8 +162,27 @@ void note_written(const Tracer& tracer, std::vector<Value>& results, Recording& 
   for (auto& [input, result] : recording.written) {
     input = tracer.captures()[input].proxy->id;
     recording.requires_grad = recording.requires_grad || results[result].tensor().requires_grad;
+    if (recording.kept) recording.kept->push_back(result);
+    result = recording.result_count++;
   }
-  recording.result_count = static_cast<int>(results.size());
+}
+
+// The values of a result's tensors.
+std::vector<Value> result_values(Tracer& tracer, const std::vector<Tensor>& results, Recording& recording) {
+  std::vector<Value> values;
+  for (const Tensor& result : results) {
+    recording.result_slots.push_back(result.defined() ? recording.result_count++ : -1);
+    if (result.defined()) values.push_back(tracer.value_of(result));
+  }
+  return values;
+}
+
+void note_plan(ResultPlan plan, Recording& recording) {
+  const bool keeps_all = plan.shared.empty() && static_cast<int>(plan.kept.size()) == recording.result_count;
+  recording.result_slots = std::move(plan.slots);
+  recording.shared = std::move(plan.shared);
+  recording.result_count = static_cast<int>(plan.kept.size());
+  if (!keeps_all) recording.kept = std::move(plan.kept);
 }
 
 int position_of(const Recording& recording, int id) {
@@ -290,7 +224,8 @@ Recording record(const RecordRequest& request, const Containers& containers) {
   const AutocastScope autocast_scope(autocast);
   try {
     SymbolBinder symbols(tracer, request);
-    const std::vector<Tensor> handles = bind_inputs(tracer, request, containers, symbols, recording);
+    std::unordered_map<const TensorImpl*, int> leaf_of;
+    const std::vector<Tensor> handles = bind_inputs(tracer, request, containers, symbols, recording, leaf_of);
     const size_t bound_count = tracer.trace().args.size();
 
     Replay replay{handles.data(), request.at, {}, symbols.integers(), symbols.floats()};
@@ -305,16 +240,10 @@ Recording record(const RecordRequest& request, const Containers& containers) {
       return recording;
     }
 
-    std::vector<Value> results;
-    for (const Tensor& result : replay.results) {
-      if (!result.defined()) {
-        recording.result_slots.push_back(-1);
-        continue;
-      }
-      results.push_back(tracer.value_of(result));
-      recording.requires_grad = recording.requires_grad || results.back().tensor().requires_grad;
-      recording.result_slots.push_back(recording.result_count++);
-    }
+    std::vector<Value> results = result_values(tracer, replay.results, recording);
+    if (request.plans_results) note_plan(plan_results(tracer, replay.results, leaf_of, results), recording);
+    for (int i = 0; i < recording.result_count; ++i)
+      recording.requires_grad = recording.requires_grad || results[recording.kept ? (*recording.kept)[i] : i].tensor().requires_grad;
     std::set<int> named;
     for (const Tracer::Capture& capture : tracer.captures())
       if (!capture.concrete.name().empty()) named.insert(capture.proxy->id);

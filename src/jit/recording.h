@@ -8,6 +8,7 @@
 #include <fulgurite/trace.h>
 
 #include "jit/leaves.h"
+#include "jit/shared_results.h"
 #include "tracing/breaks.h"
 
 namespace fulgurite::detail {
@@ -35,6 +36,8 @@ struct RecordRequest {
   bool is_broken = false;
   /// What `leaves` has symbols for become symbols; where there are breaks, nothing does.
   bool takes_symbols = false;
+  /// Results that share memory are taken out of what the program gives (Recording::kept).
+  bool plans_results = false;
   /// What the function is autocast to; none: as outside.
   std::optional<Dtype> autocast = {};
 };
@@ -60,11 +63,12 @@ struct Recording {
   std::shared_ptr<void> rest;         // the result without its tensors
   bool has_symbols = false;           // sizes or numbers of the arguments
   std::vector<Value> integers, floats;  // each Int and each Float in the result
-  std::vector<int>
-      result_slots;  // for each tensor leaf of the result: which of the trace's results it is; -1: undefined
-  int result_count = 0;
+  std::vector<int> result_slots;      // as ResultPlan::slots
+  std::vector<SharedResult> shared;
+  std::optional<std::vector<int>> kept;  // where the program does not give all results of the trace: which ones it gives
+  int result_count = 0;                  // of the program
   bool requires_grad = false;         // some result does
-  /// Inputs that are given a value with a gradient, as positions among the inputs, and which of the trace's results that is.
+  /// Inputs that are given a value with a gradient, as positions among the inputs, and which of the program's results that is.
   std::vector<std::pair<int, int>> written;
 
   std::vector<AskedStrides> asked_strides;

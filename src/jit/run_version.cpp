@@ -4,7 +4,9 @@
 #include "autograd/in_place.h"
 #include "jit/jit_state.h"
 #include "ops/rules.h"
+#include "ops/shape_rules.h"
 #include "support/text.h"
+#include "tensor/overlap.h"
 
 namespace fulgurite::detail {
 
@@ -36,9 +38,18 @@ void attach_backward(const CompiledVersion& version, std::span<const Tensor> inp
                        version.symbolic_backward);
 }
 
+// A program writes each element once, in any order.
+void check_overlap(const Tensor& written) {
+  const TensorImpl& impl = *written.impl();
+  if (!impl.is_contiguous && may_overlap_itself(impl.sizes, impl.strides))
+    throw UserError(text::cat("a jitted function writes in place into an argument or a captured tensor, ", type_text(written), ": ",
+                              overlapping_write));
+}
+
 }  // namespace
 
 void run_on(const CompiledVersion& version, std::span<const Tensor> inputs, ResultList& results) {
+  for (const int input : version.overwritten) check_overlap(inputs[static_cast<size_t>(input)]);
   version.forward->run(inputs, results);
   if (version.backward) attach_backward(version, inputs, results);
 }
@@ -51,6 +62,21 @@ void give_history(const Tensor& value, const Tensor& written) {
                               error.message));
   }
 }
+
+namespace {
+
+// Made by eager mode's own views, which keep the histories of both sides right.
+Tensor shared_result(const ReadySharedResult& shared, const Leaves& leaves, const ResultList& results) {
+  const auto index = static_cast<size_t>(shared.index);
+  switch (shared.of) {
+    case SharedResult::Of::argument: return shared.views.of(*leaves.tensors()[index]);
+    case SharedResult::Of::captured: return shared.views.of(shared.captured);
+    case SharedResult::Of::result: break;
+  }
+  return shared.views.of(results[index]);
+}
+
+}  // namespace
 
 void run_version(const CompiledVersion& version, const Leaves& leaves, CallResult& result) {
   SmallVector<Tensor, 8> inputs;
@@ -80,7 +106,11 @@ void run_version(const CompiledVersion& version, const Leaves& leaves, CallResul
     return;
   }
   result.tensors.reserve(slots);
-  for (const int slot : version.result_slots) result.tensors.push_back(slot < 0 ? Tensor() : results[slot]);
+  for (const int slot : version.result_slots) {
+    if (slot >= 0) result.tensors.push_back(results[slot]);
+    else if (slot == -1) result.tensors.emplace_back();
+    else result.tensors.push_back(shared_result(version.shared[ResultPlan::shared_of_slot(slot)], leaves, results));
+  }
 }
 
 }  // namespace fulgurite::detail

@@ -42,7 +42,7 @@ std::shared_ptr<CompiledVersion> JitState::compile_with_symbols(Recording record
   symbolic->is_differentiated = grad_enabled() && recording.requires_grad;
   symbolic->recording = std::move(recording);
   context().unique_graphs.fetch_add(1, std::memory_order_relaxed);
-  symbolic->compiled = compile(symbolic->recording.trace, symbolic->is_differentiated, pipeline_options());
+  symbolic->compiled = compile(symbolic->recording.trace, symbolic->is_differentiated, pipeline_options(symbolic->recording));
   symbolic->guards = find_guards(symbolic->compiled.forward_traces.front());
   auto stages = std::make_shared<Stages>();
   stages->forward = std::move(symbolic->compiled.forward_traces);
@@ -82,6 +82,7 @@ std::shared_ptr<CompiledVersion> JitState::specialise(const std::shared_ptr<cons
   version->symbolic_backward = symbolic_backward(symbolic, given);
   connect(*version, symbolic->recording, symbolic->is_differentiated);
   version->result_slots = symbolic->recording.result_slots;
+  version->shared = ready(symbolic->recording.shared, values);
   version->rest = symbolic->recording.rest;
   for (const Value& n : symbolic->recording.integers) version->integers.push_back(values.value(n.integer()));
   for (const Value& n : symbolic->recording.floats) version->floats.push_back(values.value(n.floating()));

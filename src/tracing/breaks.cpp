@@ -3,14 +3,12 @@
 #include "tracing/breaks.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include <fulgurite/error.h>
 #include <fulgurite/operators.h>
 
-#include "ir/view_roots.h"
-#include "ops/symbols.h"
 #include "tracing/grad_mode.h"
+#include "tracing/own_memory.h"
 #include "tracing/tracer.h"
 
 namespace fulgurite {
@@ -100,20 +98,9 @@ Piece Tracer::finish_piece(const std::vector<Tensor>& kept) {
   if (scopes_.size() > 1) std::swap(scopes_.front(), scopes_.back());  // what is recorded goes to the last
   for (const Capture& capture : captures_) piece.inputs.push_back({capture.concrete, capture.proxy, capture.is_named});
 
-  // Each gets memory of its own.
-  const std::vector<int> roots = view_roots(std::as_const(scopes_.back()).read(), trace_.next_id);
-  std::unordered_set<int> taken;
-  for (const WrittenInput& input : inputs_) taken.insert(input.original->id);
+  OwnMemory memory(*this);
   std::vector<Value> results;
-  for (const Tensor& handle : kept) {
-    detail::Ref<TensorProxy> value = handle.impl()->proxy;
-    if (!taken.insert(roots[value->id]).second) {
-      const auto copy = make_proxy({value->shape, value->dtype, value->device}, value->requires_grad);
-      bind(clone_symbol, {Value(value)}, {Value(copy)});
-      value = copy;
-    }
-    results.emplace_back(value);
-  }
+  for (const Tensor& handle : kept) results.push_back(memory.of(handle, handle));
   piece.kept = static_cast<int>(results.size());
   piece.written = add_written(results);
   piece.trace = take_trace(std::move(results));

@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -8,6 +9,7 @@
 #include <fulgurite/trace.h>
 
 #include "ops/dispatch.h"
+#include "ops/rules.h"
 #include "tracing/breaks.h"
 
 namespace fulgurite {
@@ -79,8 +81,31 @@ class Tracer final : public Interpreter {
   void end_piece();
   /// Of a view of a value of this trace: the same views of another tensor, recorded or made by who runs now.
   Tensor view_again(const Tensor& view, const Tensor& viewed, const Tensor& other) const;
+  /// What an argument's handle stands for, where that is known; null for other handles.
+  const Tensor* concrete_of_input(const Tensor& handle) const;
   /// The tensor that a handle made for an argument stands for; others as they are.
   Tensor concrete_of(const Tensor&) const;
+  /// A view that was recorded, to be made again of another tensor.
+  struct RecordedView {
+    const Symbol* symbol = nullptr;
+    SharedVector<Value> args;
+    bool has_gradients = true;  // it was made where gradients were on
+  };
+  /// Whose memory a value lies in, and through which views, the root's first.
+  struct MemoryPlace {
+    Tensor root;
+    std::vector<RecordedView> views;
+    /// In the root, taken as contiguous; none where sizes are symbols.
+    std::optional<ViewGeometry> geometry;
+  };
+  /// The place of a value of this trace; nothing is looked for beyond tensors for which `is_root` holds.
+  template <class IsRoot>
+  MemoryPlace memory_place(const Tensor& value, IsRoot&& is_root) {
+    MemoryPlace place{value, {}, {}};
+    while (!is_root(place.root) && step_to_viewed(place)) {}
+    find_geometry(place);
+    return place;
+  }
   /// The value of a tensor in this trace, for results and bound symbols.
   Value value_of(const Tensor&);
   /// The trace's value of a call's argument.
@@ -201,6 +226,9 @@ class Tracer final : public Interpreter {
   /// What a composite that has been recorded gives: a view of one of its arguments, or a tensor of its own.
   void leave_scope(TensorImpl& result, const Symbol&, Arguments);
   Sharing sharing(const TensorImpl& view);
+  /// From a view to what it is a view of; false where there is nothing.
+  bool step_to_viewed(MemoryPlace&);
+  static void find_geometry(MemoryPlace&);
   /// Sizes and strides, those of what is no view taken as contiguous; false where they are not known.
   bool geometry(const TensorImpl&, ViewGeometry&);
   void ask_strides(size_t input, ViewGeometry&);
@@ -212,6 +240,8 @@ class Tracer final : public Interpreter {
   /// The view of a tensor with memory.
   static Tensor remade(const View&, const Tensor& viewed);
   void write(const Tensor& source, const Tensor& destination, SourceLocation);
+  /// A write through views that have no rule of their own, or repeat elements, as one into the region of the root that they show.
+  bool write_region(const Tensor& source, const Tensor& view, SourceLocation);
   void check_write_of_custom_function(const TensorImpl& written, SourceLocation) const;
   detail::Ref<TensorProxy> value_without_gradients(const Tensor& source, const TensorImpl& written, SourceLocation);
   void bind_call(const Symbol&, Arguments, std::span<const Tensor> results, SharedVector<BoundSymbol> subsymbols,

@@ -8,8 +8,10 @@
 #include <fulgurite/operators.h>
 #include <fulgurite/symbol.h>
 
+#include "ir/uses.h"
 #include "ir/view_roots.h"
 #include "ops/symbols.h"
+#include "tensor/overlap.h"
 #include "tensor/tensor_without_memory.h"
 #include "tracing/argument_pack.h"
 #include "tracing/grad_mode.h"
@@ -106,6 +108,43 @@ Tracer::Sharing Tracer::sharing(const TensorImpl& handle) {
   return view.symbol->view(call.arguments(), out) ? Sharing::shares : Sharing::is_copy;
 }
 
+const Tensor* Tracer::concrete_of_input(const Tensor& handle) const {
+  for (const WrittenInput& input : inputs_)
+    if (input.handle.is_same(handle)) return input.concrete.defined() ? &input.concrete : nullptr;
+  return nullptr;
+}
+
+bool Tracer::step_to_viewed(MemoryPlace& place) {
+  TensorImpl& impl = *place.root.impl();
+  if (!impl.base) return false;
+  if (sharing(impl) == Sharing::is_copy) {
+    impl.base = {};
+    return false;
+  }
+  const View& view = views_[impl.view];
+  place.views.insert(place.views.begin(), {view.symbol, view.args, view.has_gradients});
+  place.root = Tensor(impl.base);
+  return true;
+}
+
+void Tracer::find_geometry(MemoryPlace& place) {
+  const TensorProxy& root = *place.root.impl()->proxy;
+  if (root.shape.is_symbolic()) return;
+  ViewGeometry found;
+  for (const Int size : root.shape) found.sizes.push_back(size.hint());
+  found.strides = contiguous_strides(found.sizes);
+  for (const RecordedView& view : place.views) {
+    bool has_symbols = false;
+    for (size_t i = 1; i < view.args.size(); ++i) for_each_proxy(view.args[i], [&](int) { has_symbols = true; });
+    if (has_symbols) return;
+    const ViewCall call(*view.symbol, view.args, without_memory(found, root.dtype));
+    ViewGeometry next;
+    if (!view.symbol->view(call.arguments(), next)) return;
+    found = std::move(next);
+  }
+  place.geometry = std::move(found);
+}
+
 Tensor Tracer::replay(const View& view, const Tensor& viewed, SourceLocation at) {
   const View made = view;  // recording adds views
   const GradMode mode(made.has_gradients);
@@ -192,6 +231,29 @@ void Tracer::check_write_of_custom_function(const TensorImpl& written, SourceLoc
                   at);
 }
 
+bool Tracer::write_region(const Tensor& source, const Tensor& written, SourceLocation at) {
+  bool needs_region = false, is_detached = false;
+  for (const TensorImpl* impl = written.impl().get(); impl->base; impl = impl->base.get()) {
+    const Shape &shape = impl->proxy->shape, &viewed = impl->base->proxy->shape;
+    if (shape.is_symbolic() || viewed.is_symbolic()) return false;
+    needs_region = needs_region || !views_[impl->view].symbol->write || shape.numel().hint() > viewed.numel().hint();
+    is_detached = is_detached || views_[impl->view].symbol == &detach_symbol;
+  }
+  if (!needs_region) return false;
+  const MemoryPlace place = memory_place(written, [](const Tensor&) { return false; });
+  if (!place.geometry || may_overlap_itself(place.geometry->sizes, place.geometry->strides)) return false;
+  const GradMode mode(grad_enabled() && !is_detached);
+  Dims sizes, strides;
+  for (const int64_t size : place.geometry->sizes) sizes.push_back(size);
+  for (const int64_t stride : place.geometry->strides) strides.push_back(stride);
+  const Tensor root = visible(place.root, at);
+  const Argument region[] = {Argument(root), Argument(static_cast<const Shape&>(sizes)), Argument(static_cast<const Shape&>(strides)),
+                             Argument(Int(place.geometry->offset))};
+  const Tensor whole = prims_as_strided_symbol.write({region, std::size(region)}, source, at);
+  write(whole, place.root, at);  // views of it are recorded again when they are next read
+  return true;
+}
+
 void Tracer::write(const Tensor& source, const Tensor& destination, SourceLocation at) {
   TensorImpl& written = *destination.impl();
   if (source.dtype() != destination.dtype() || !(source.shape() == destination.shape()))
@@ -207,6 +269,7 @@ void Tracer::write(const Tensor& source, const Tensor& destination, SourceLocati
                                   "() of an argument of the traced function; it is a view or a copy, by the argument's strides: use view() "
                                   "for a view, clone() for a copy")};
       case Sharing::shares: {
+        if (write_region(source, destination, at)) return;
         const View view = views_[written.view];
         if (!view.symbol->write)
           throw RuleError{text::cat("writes through ", view.symbol->name(), "() inside a traced function are not supported; write the "

@@ -6,6 +6,7 @@
 #include "ir/custom_function.h"
 #include "ir/substitution.h"
 #include "ir/uses.h"
+#include "ir/view_roots.h"
 
 namespace fulgurite {
 
@@ -63,8 +64,9 @@ class Merging {
  public:
   explicit Merging(const Trace& trace)
       : trace_(trace), merged_(trace.next_id), is_returned_(trace.next_id, false), first_(trace.bound_symbols.size()) {
-    if (!trace.bound_symbols.empty())
-      for_each_use(trace.bound_symbols.back(), [&](int id) { is_returned_[id] = true; });
+    if (trace.bound_symbols.empty()) return;
+    const std::vector<int> roots = view_roots(trace.bound_symbols.read(), trace.next_id);
+    for_each_use(trace.bound_symbols.back(), [&](int id) { is_returned_[id] = is_returned_[roots[id]] = true; });
   }
 
   Trace run() {
@@ -105,7 +107,7 @@ class Merging {
     return true;
   }
 
-  // Two results that the user sees as two tensors stay two.
+  // Two results that the user sees as two tensors, or views of two, stay two.
   bool both_returned(const BoundSymbol& a, const BoundSymbol& b) const {
     for (size_t i = 0; i < a.outputs.size(); ++i) {
       const int x = proxy_id(a.outputs[i]), y = proxy_id(b.outputs[i]);
@@ -116,7 +118,7 @@ class Merging {
 
   const Trace& trace_;
   Substitution merged_;
-  std::vector<char> is_returned_;  // by id
+  std::vector<char> is_returned_;  // by id: a result, or what one is a view of
   FirstPositions first_;
   bool is_merging_ = false;  // until then what is kept is the trace as it is
   SharedVector<BoundSymbol> kept_;

@@ -1,20 +1,10 @@
 #pragma once
-#include <cstdint>
 #include <string>
 #include <vector>
 
-#include <fulgurite/tensor.h>
+#include "support/write_steps.h"
 
 namespace fulgurite::test {
-
-/// One step of a program: it makes a value of earlier ones, or writes into one.
-struct WriteStep {
-  std::string kind;
-  int on = 0, other = 0;  // values by their numbers
-  std::vector<int64_t> numbers;
-  double number = 0;
-  bool writes() const { return kind.back() == '_'; }
-};
 
 /// A program of views, writes in place and a few operators, as data: other languages run it too.
 ///

@@ -6,6 +6,7 @@
 #include "ir/substitution.h"
 #include "ir/trace_values.h"
 #include "ir/uses.h"
+#include "ir/view_roots.h"
 
 namespace fulgurite::fuser {
 
@@ -19,8 +20,12 @@ class Repeats {
  public:
   explicit Repeats(const Trace& trace)
       : trace_(trace), first_of_(trace.bound_symbols.size(), -1), instead_(trace.next_id), is_returned_(static_cast<size_t>(trace.next_id)) {
-    for (const Value& value : returned_values(trace))
-      if (value.is_tensor()) is_returned_[static_cast<size_t>(value.tensor().id)] = true;
+    const std::vector<int> roots = view_roots(trace.bound_symbols.read(), trace.next_id);
+    for (const Value& value : returned_values(trace)) {
+      if (!value.is_tensor()) continue;
+      const auto id = static_cast<size_t>(value.tensor().id);
+      is_returned_[id] = is_returned_[static_cast<size_t>(roots[id])] = true;
+    }
   }
 
   void find(const std::vector<int>& lines) {
@@ -60,7 +65,7 @@ class Repeats {
   }
 
  private:
-  // Two results that the user sees as two tensors stay two.
+  // Two results that the user sees as two tensors, or views of two, stay two.
   bool are_both_returned(const BoundSymbol& a, const BoundSymbol& b) const {
     const auto is_returned = [&](const Value& value) { return value.is_tensor() && is_returned_[static_cast<size_t>(value.tensor().id)]; };
     return std::ranges::any_of(a.outputs.read(), is_returned) && std::ranges::any_of(b.outputs.read(), is_returned);
@@ -69,7 +74,7 @@ class Repeats {
   const Trace& trace_;
   std::vector<int> first_of_;       // by line: the one that it repeats; -1: none
   Substitution instead_;
-  std::vector<char> is_returned_;   // by id
+  std::vector<char> is_returned_;   // by id: a result, or what one is a view of
 };
 
 }  // namespace

@@ -1,0 +1,64 @@
+#pragma once
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/number_values.h"
+#include "tracing/argument_pack.h"
+#include "tracing/tracer.h"
+
+namespace fulgurite::detail {
+
+/// A tensor of a call's result that shares memory with an argument, a captured tensor or another result. The program
+/// does not give it: it is made after the call, by the views that eager mode would make, so that writes reach both and
+/// their histories.
+struct SharedResult {
+  enum class Of : uint8_t { argument, captured, result };
+  Of of = Of::result;
+  int index = 0;  // of the tensor leaf, or of the program's result
+  Tensor captured;
+  std::vector<Tracer::RecordedView> views;
+};
+
+/// The results of a recording: which of them its program gives, and which are made of these afterwards.
+struct ResultPlan {
+  std::vector<int>
+      slots;  // for each tensor leaf of the result: a result of the program; -1: undefined; from -2 down: in `shared`
+  std::vector<SharedResult> shared;
+  std::vector<int> kept;  // results of the trace that the program gives
+
+  static int slot_of_shared(size_t index) { return -2 - static_cast<int>(index); }
+  static size_t shared_of_slot(int slot) { return static_cast<size_t>(-2 - slot); }
+};
+
+/// Decides it. `leaves` says which handles stand for the arguments' tensor leaves. Appends to `values`, the values of
+/// the result's tensors, what the program has to give besides.
+ResultPlan plan_results(Tracer&, const std::vector<Tensor>& results,
+                        const std::unordered_map<const TensorImpl*, int>& leaves, std::vector<Value>& values);
+
+/// Views that are made at every call, with their arguments at hand.
+class ReadyViews {
+ public:
+  /// `numbers` has the values of symbols among the arguments.
+  ReadyViews(const std::vector<Tracer::RecordedView>&, NumberValues& numbers);
+  Tensor of(const Tensor& root) const;
+
+ private:
+  struct View {
+    const Symbol* symbol;
+    std::unique_ptr<const ArgumentPack> pack;
+    bool has_gradients;
+  };
+  std::vector<View> views_;
+};
+
+/// A shared result of a compiled version.
+struct ReadySharedResult {
+  SharedResult::Of of;
+  int index;
+  Tensor captured;
+  ReadyViews views;
+};
+std::vector<ReadySharedResult> ready(const std::vector<SharedResult>&, NumberValues&);
+
+}  // namespace fulgurite::detail

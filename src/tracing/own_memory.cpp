@@ -1,0 +1,29 @@
+#include "tracing/own_memory.h"
+
+#include "ir/view_roots.h"
+#include "ops/symbols.h"
+
+namespace fulgurite {
+
+OwnMemory::OwnMemory(Tracer& tracer) : tracer_(tracer), roots_(view_roots(tracer.recorded(), tracer.trace().next_id)) {
+  for (const Value& arg : tracer.trace().args)
+    if (arg.is_tensor()) owners_.emplace(arg.proxy_id(), nullptr);
+}
+
+Value OwnMemory::bound(const Symbol& symbol, const detail::Ref<TensorProxy>& value) {
+  const auto result = tracer_.make_proxy({value->shape, value->dtype, value->device}, value->requires_grad);
+  tracer_.bind(symbol, {Value(value)}, {Value(result)});
+  return Value(result);
+}
+
+Value OwnMemory::of(const Tensor& handle, const Tensor& owner) {
+  const Value value = tracer_.value_of(handle);
+  const int root = static_cast<size_t>(value.proxy_id()) < roots_.size() ? roots_[static_cast<size_t>(value.proxy_id())]
+                                                                         : value.proxy_id();
+  const auto [known, is_new] = owners_.emplace(root, owner.impl().get());
+  if (!is_new && known->second != owner.impl().get()) return bound(clone_symbol, value.tensor_ref());
+  const bool is_turned = !handle.impl()->base && handle.impl()->history > 0 && root != value.proxy_id();
+  return is_turned ? bound(contiguous_symbol, value.tensor_ref()) : value;
+}
+
+}  // namespace fulgurite
