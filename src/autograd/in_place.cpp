@@ -190,12 +190,56 @@ void write_recorded(const Tensor& source, const Tensor& destination) {
   write_elements(source, destination);
 }
 
-/// Where a view lies in its base, whose gradients need it to be contiguous.
+/// Distances in the memory of a tensor, as distances in a contiguous one of its sizes.
+class ContiguousDistances {
+ public:
+  explicit ContiguousDistances(const TensorImpl& tensor) {
+    const Sizes contiguous = contiguous_strides(tensor.sizes);
+    for (size_t d = 0; d < tensor.sizes.size(); ++d)
+      if (tensor.sizes[d] > 1) dimensions_.push_back({tensor.strides[d], tensor.sizes[d], contiguous[d]});
+    std::sort(dimensions_.begin(), dimensions_.end(), [](const Dimension& a, const Dimension& b) { return a.stride > b.stride; });
+  }
+  /// False where no two elements are so far apart.
+  bool convert(int64_t& distance) const {
+    int64_t left = distance, converted = 0;
+    for (const Dimension& dimension : dimensions_) {
+      const int64_t steps = std::min(left / dimension.stride, dimension.size - 1);
+      left -= steps * dimension.stride;
+      converted += steps * dimension.contiguous_stride;
+    }
+    distance = converted;
+    return left == 0;
+  }
+
+ private:
+  struct Dimension {
+    int64_t stride, size, contiguous_stride;
+  };
+  SmallVector<Dimension, 6> dimensions_;
+};
+
+/// Where a view is in its base, of which the gradients are contiguous.
 Region region_of(const Tensor& view, const Tensor& base) {
-  require(base.impl()->is_contiguous, "the tensor written is a view of ", type_text(base),
-          ", which is not contiguous: its gradient cannot be recorded; write into a contiguous tensor");
   const TensorImpl &from = *base.impl(), &to = *view.impl();
-  return {from.sizes, to.sizes, to.strides, to.offset - from.offset, to.dtype};
+  Region region{from.sizes, to.sizes, to.strides, to.offset - from.offset, to.dtype};
+  if (from.is_contiguous) return region;
+  bool is_found = !may_overlap_itself(from.sizes, from.strides);
+  if (is_found) {
+    const ContiguousDistances distances(from);
+    is_found = distances.convert(region.offset);
+    for (size_t d = 0; d < to.sizes.size(); ++d) is_found = is_found && (to.sizes[d] < 2 || distances.convert(region.strides[d]));
+    // A view may step through memory across the dimensions of its base.
+    std::vector<int64_t> places;
+    if (is_found) for_each_offset(region.sizes, region.strides, [&](int64_t place) { places.push_back(region.offset + place); });
+    size_t next = 0;
+    if (is_found) for_each_offset(to.sizes, to.strides, [&](int64_t place) {
+      place += to.offset - from.offset;
+      is_found = distances.convert(place) && is_found && place == places[next++];
+    });
+  }
+  require(is_found, "the tensor written is a view of ", type_text(base),
+          ", which is not contiguous: its gradient cannot be recorded; write into a contiguous tensor");
+  return region;
 }
 
 // Gives a view and what it views the history of a write; `write` writes.
@@ -259,6 +303,7 @@ void write_eagerly(const Tensor& source, const Tensor& destination, SourceLocati
   require(!is_inference_tensor(destination) || in_inference_mode(),
           "the tensor written is an inference tensor, and this is outside of InferenceMode; write into a clone");
   check_overlap(source, destination);
+  bring_history_up_to_date(source);
   const bool has_history = source.requires_grad() || destination.requires_grad() ||
                            (destination.impl()->base && destination.impl()->base->requires_grad);
   if (!grad_enabled() || !has_history || !is_floating(destination.dtype())) return write_elements(source, destination);

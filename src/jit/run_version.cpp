@@ -66,14 +66,18 @@ void give_history(const Tensor& value, const Tensor& written) {
 namespace {
 
 // Made by eager mode's own views, which keep the histories of both sides right.
-Tensor shared_result(const ReadySharedResult& shared, const Leaves& leaves, const ResultList& results) {
-  const auto index = static_cast<size_t>(shared.index);
-  switch (shared.of) {
-    case SharedResult::Of::argument: return shared.views.of(*leaves.tensors()[index]);
-    case SharedResult::Of::captured: return shared.views.of(shared.captured);
-    case SharedResult::Of::result: break;
+SmallVector<Tensor, 4> shared_results(const CompiledVersion& version, const Leaves& leaves, const ResultList& results) {
+  SmallVector<Tensor, 4> made;
+  for (const ReadySharedResult& shared : version.shared) {
+    const auto index = static_cast<size_t>(shared.index);
+    switch (shared.of) {
+      case SharedResult::Of::argument: made.push_back(shared.views.of(*leaves.tensors()[index])); break;
+      case SharedResult::Of::captured: made.push_back(shared.views.of(shared.captured)); break;
+      case SharedResult::Of::result: made.push_back(shared.views.of(results[index])); break;
+      case SharedResult::Of::shared: made.push_back(shared.views.of(made[index])); break;
+    }
   }
-  return shared.views.of(results[index]);
+  return made;
 }
 
 }  // namespace
@@ -105,11 +109,12 @@ void run_version(const CompiledVersion& version, const Leaves& leaves, CallResul
     result.tensors = std::move(results);
     return;
   }
+  const SmallVector<Tensor, 4> shared = shared_results(version, leaves, results);
   result.tensors.reserve(slots);
   for (const int slot : version.result_slots) {
     if (slot >= 0) result.tensors.push_back(results[slot]);
     else if (slot == -1) result.tensors.emplace_back();
-    else result.tensors.push_back(shared_result(version.shared[ResultPlan::shared_of_slot(slot)], leaves, results));
+    else result.tensors.push_back(shared[ResultPlan::shared_of_slot(slot)]);
   }
 }
 

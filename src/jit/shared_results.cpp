@@ -123,11 +123,34 @@ class Planner {
   }
 
   void share(size_t index, SharedResult result) {
-    Entry& entry = entries_[index];
-    result.views = entry.place.views;
-    entry.slot = ResultPlan::slot_of_shared(plan_.shared.size());
-    entry.is_placed = true;
+    const Tracer::MemoryPlace place = entries_[index].place;
+    size_t first = 0;  // of the views that remain to be made
+    for (size_t i = place.views.size(); i-- > 1 && first == 0;) {
+      const int before = shared_before(place, i);
+      if (before < 0) continue;
+      result = {SharedResult::Of::shared, before, {}, {}};
+      first = i;
+    }
+    result.views.assign(place.views.begin() + static_cast<std::ptrdiff_t>(first), place.views.end());
+    entries_[index].slot = ResultPlan::slot_of_shared(plan_.shared.size());
+    entries_[index].is_placed = true;
     plan_.shared.push_back(std::move(result));
+  }
+
+  // What the i-th view is made of, if that is a shared result, or may be a copy, which is made once: its place among the shared ones; else -1.
+  int shared_before(const Tracer::MemoryPlace& of, size_t i) {
+    const Tensor& handle = of.views[i - 1].handle;
+    auto known = known_.find(handle.impl().get());
+    if (known == known_.end()) {
+      if (!of.views[i - 1].may_copy) return -1;
+      known = known_.emplace(handle.impl().get(), static_cast<int>(entries_.size())).first;
+      const std::vector<Tracer::RecordedView> views(of.views.begin(), of.views.begin() + static_cast<std::ptrdiff_t>(i));
+      entries_.push_back({handle, {of.root, views, {}}, {}});
+    }
+    const auto index = static_cast<size_t>(known->second);
+    place(index);
+    const int slot = entries_[index].slot;
+    return slot < -1 ? static_cast<int>(ResultPlan::shared_of_slot(slot)) : -1;
   }
 
   Tracer& tracer_;

@@ -13,9 +13,9 @@ namespace fulgurite::detail {
 /// does not give it: it is made after the call, by the views that eager mode would make, so that writes reach both and
 /// their histories.
 struct SharedResult {
-  enum class Of : uint8_t { argument, captured, result };
+  enum class Of : uint8_t { argument, captured, result, shared };
   Of of = Of::result;
-  int index = 0;  // of the tensor leaf, or of the program's result
+  int index = 0;  // of the tensor leaf, of the program's result, or of an earlier one of these
   Tensor captured;
   std::vector<Tracer::RecordedView> views;
 };

@@ -181,7 +181,7 @@ void Tracer::run_piece() {
       const View& view = views[impl.view];
       Tensor base(impl.base);
       if (const auto found = stands_for_.find(base.impl().get()); found != stands_for_.end()) base = found->second.concrete;
-      const GradMode mode(impl.proxy->requires_grad);
+      const GradMode mode(grad_enabled() && view.has_gradients);
       give_memory(impl, remade(view, base));
       remade_.insert_or_assign(&impl, Remade{handle, base, view});
     }

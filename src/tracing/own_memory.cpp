@@ -1,11 +1,26 @@
 #include "tracing/own_memory.h"
 
+#include <algorithm>
+
+#include "ir/custom_function.h"
 #include "ir/view_roots.h"
 #include "ops/symbols.h"
 
 namespace fulgurite {
 
-OwnMemory::OwnMemory(Tracer& tracer) : tracer_(tracer), roots_(view_roots(tracer.recorded(), tracer.trace().next_id)) {
+namespace {
+
+// A custom function may give what it was given: a tensor with a history of its own in the same memory, as in eager mode.
+std::vector<int> roots_outside_custom_functions(std::span<const BoundSymbol> lines, int next_id) {
+  if (std::ranges::none_of(lines, is_custom_function)) return view_roots(lines, next_id);
+  std::vector<BoundSymbol> others(lines.begin(), lines.end());
+  std::erase_if(others, is_custom_function);
+  return view_roots(others, next_id);
+}
+
+}  // namespace
+
+OwnMemory::OwnMemory(Tracer& tracer) : tracer_(tracer), roots_(roots_outside_custom_functions(tracer.recorded(), tracer.trace().next_id)) {
   for (const Value& arg : tracer.trace().args)
     if (arg.is_tensor()) owners_.emplace(arg.proxy_id(), nullptr);
 }

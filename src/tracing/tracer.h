@@ -90,6 +90,8 @@ class Tracer final : public Interpreter {
     const Symbol* symbol = nullptr;
     SharedVector<Value> args;
     bool has_gradients = true;  // it was made where gradients were on
+    bool may_copy = false;      // it is a view or a copy, by strides that are not known
+    Tensor handle = {};         // that it gave
   };
   /// Whose memory a value lies in, and through which views, the root's first.
   struct MemoryPlace {
@@ -242,6 +244,7 @@ class Tracer final : public Interpreter {
   void write(const Tensor& source, const Tensor& destination, SourceLocation);
   /// A write through views that have no rule of their own, or repeat elements, as one into the region of the root that they show.
   bool write_region(const Tensor& source, const Tensor& view, SourceLocation);
+  bool may_be_overwritten(const Tensor& source) const;
   void check_write_of_custom_function(const TensorImpl& written, SourceLocation) const;
   detail::Ref<TensorProxy> value_without_gradients(const Tensor& source, const TensorImpl& written, SourceLocation);
   void bind_call(const Symbol&, Arguments, std::span<const Tensor> results, SharedVector<BoundSymbol> subsymbols,

@@ -117,12 +117,13 @@ const Tensor* Tracer::concrete_of_input(const Tensor& handle) const {
 bool Tracer::step_to_viewed(MemoryPlace& place) {
   TensorImpl& impl = *place.root.impl();
   if (!impl.base) return false;
-  if (sharing(impl) == Sharing::is_copy) {
+  const Sharing shares = sharing(impl);
+  if (shares == Sharing::is_copy) {
     impl.base = {};
     return false;
   }
   const View& view = views_[impl.view];
-  place.views.insert(place.views.begin(), {view.symbol, view.args, view.has_gradients});
+  place.views.insert(place.views.begin(), {view.symbol, view.args, view.has_gradients, shares == Sharing::unknown, place.root});
   place.root = Tensor(impl.base);
   return true;
 }
@@ -254,6 +255,14 @@ bool Tracer::write_region(const Tensor& source, const Tensor& written, SourceLoc
   return true;
 }
 
+// An argument's memory, which the caller may overwrite before a backward: a gradient needs what was copied from it.
+bool Tracer::may_be_overwritten(const Tensor& source) const {
+  const TensorImpl* root = source.impl().get();
+  while (root->base) root = root->base.get();
+  if (!grad_enabled() || std::ranges::none_of(inputs_, [](const WrittenInput& input) { return input.original->requires_grad; })) return false;
+  return std::ranges::any_of(inputs_, [&](const WrittenInput& input) { return input.handle.impl().get() == root && input.original == root->proxy; });
+}
+
 void Tracer::write(const Tensor& source, const Tensor& destination, SourceLocation at) {
   TensorImpl& written = *destination.impl();
   if (source.dtype() != destination.dtype() || !(source.shape() == destination.shape()))
@@ -284,7 +293,8 @@ void Tracer::write(const Tensor& source, const Tensor& destination, SourceLocati
       }
     }
   }
-  const detail::Ref<TensorProxy> value = grad_enabled() ? proxy_of(source) : value_without_gradients(source, written, at);
+  const Tensor given = may_be_overwritten(source) ? clone(source, at) : source;
+  const detail::Ref<TensorProxy> value = grad_enabled() ? proxy_of(given) : value_without_gradients(given, written, at);
   for (WrittenInput& input : inputs_)
     if (grad_enabled() && input.handle.impl().get() == &written)
       input.changes_history = input.changes_history || value->requires_grad || written.proxy->requires_grad;
