@@ -26,6 +26,22 @@ void mark_tensors(const BoundSymbol& bound, std::vector<char>& marked) {
 
 }  // namespace
 
+namespace {
+
+// A parameter in another dtype, as autocasting uses it, is converted again rather than kept: it has a place of its own in every step.
+void keep_converted_parameters(const Trace& recorded, std::vector<char>& kept) {
+  std::vector<char> is_argument(kept.size(), false);
+  for (const Value& input : input_values(recorded))
+    if (input.is_tensor() && input.tensor().requires_grad) is_argument[input.proxy_id()] = true;
+  for (const BoundSymbol& bound : recorded.bound_symbols.read()) {
+    if (!bound.symbol->traits.pointwise || bound.args.empty() || !bound.args[0].is_tensor() || bound.outputs.size() != 1) continue;
+    const bool is_conversion = bound.args.size() == 2 && bound.args[1].is_dtype() && bound.outputs[0].is_tensor();
+    if (is_conversion && is_argument[bound.args[0].proxy_id()]) kept[bound.args[0].proxy_id()] = true;
+  }
+}
+
+}  // namespace
+
 std::vector<char> kept_by_operators(const Trace& recorded, const Trace& joint) {
   const std::span<const BoundSymbol> lines = recorded.bound_symbols.read(), all = joint.bound_symbols.read();
   const std::vector<char> is_forward = find_forward(joint);
@@ -53,6 +69,7 @@ std::vector<char> kept_by_operators(const Trace& recorded, const Trace& joint) {
   }
   for (size_t i = 0; i < lines.size(); ++i)
     if (keeps[i]) mark_tensors(lines[i], kept);
+  keep_converted_parameters(recorded, kept);
   return kept;
 }
 

@@ -122,3 +122,26 @@ TEST("a list of views sees the history that their base was given since") {
   sum(cat({v, v}, 0)).backward();
   expect_near(w.grad().to_vector<float>(), {2, 2}, 0);
 }
+
+TEST("what is copied from a view has the history that its base was given since") {
+  const Tensor w = tensor({1.0, 2.0}).requires_grad_(), v = tensor({3.0, 4.0}).requires_grad_();
+  const Tensor h = v * 1.0;
+  const Tensor before = h(Slice(0, 1)), target = zeros({1});
+  h.copy_(w);
+  target.copy_(before);
+  sum(target * 5.0).backward();
+  expect_near(w.grad().to_vector<float>(), {5, 0}, 0);
+  expect(!v.grad().defined() || v.grad().sum().item<double>() == 0);
+}
+
+TEST("a view of a transposed tensor, or of a part of one, is written") {
+  for (const bool is_part : {false, true}) {
+    const Tensor w = tensor({2.0, 3.0}).requires_grad_();
+    const Tensor memory = reshape(arange(12).to(Dtype::f32), {3, 4});
+    const Tensor base = is_part ? memory(Slice(), Slice(1, 4, 2)).detach() : memory.t().detach()(Slice(0, 3), Slice(0, 2)).detach();
+    base(1).mul_(w);
+    sum(base * base).backward();
+    const std::vector<float> factors = is_part ? std::vector<float>{5, 7} : std::vector<float>{1, 5};
+    expect_near(w.grad().to_vector<float>(), {2 * 2 * factors[0] * factors[0], 2 * 3 * factors[1] * factors[1]}, 1e-5);
+  }
+}
