@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include <fulgurite/source_location.h>
+
 #pragma GCC visibility push(default)
 namespace fulgurite {
 
@@ -29,8 +31,9 @@ constexpr int64_t size_of(Dtype d) {
 /// The result type of an operation on two tensors of at least one dimension each (torch.promote_types).
 Dtype promote_types(Dtype, Dtype);
 
-/// The dtype of floating tensors made without one: f32 until changed (torch.set_default_dtype). Must be floating.
-void set_default_dtype(Dtype);
+/// The dtype of floating tensors made without one: f32 until changed (torch.set_default_dtype). Must be floating. In a traced function it
+/// ends a piece, as item() does.
+void set_default_dtype(Dtype, SourceLocation at = SourceLocation::here());
 Dtype default_dtype();
 
 /// Where a tensor lives. This build has only "cpu".

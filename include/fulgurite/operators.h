@@ -140,6 +140,14 @@ Tensor bitwise_xor_(const Tensor& input, const Operand& other, SourceLocation at
 Tensor bmm(const Tensor& input, const Tensor& mat2, SourceLocation at = SourceLocation::here());
 /// A view in which dimensions of size 1 and new leading dimensions repeat. (torch.broadcast_to)
 Tensor broadcast_to(const Tensor& input, const Dims& size, SourceLocation at = SourceLocation::here());
+Tensor broadcast_to(const Tensor& input, Int size0, Int size1, SourceLocation at = SourceLocation::here());
+Tensor broadcast_to(const Tensor& input, Int size0, Int size1, Int size2, SourceLocation at = SourceLocation::here());
+Tensor broadcast_to(const Tensor& input, Int size0, Int size1, Int size2, Int size3, SourceLocation at =
+    SourceLocation::here());
+Tensor broadcast_to(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at =
+    SourceLocation::here());
+Tensor broadcast_to(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, Int size5,
+    SourceLocation at = SourceLocation::here());
 /// For each element the number of the bucket between the ordered boundaries that it falls into. (torch.bucketize)
 Tensor bucketize(const Operand& input, const Tensor& boundaries, bool out_int32 = false, bool right = false,
     SourceLocation at = SourceLocation::here());
@@ -266,6 +274,14 @@ Tensor exp2(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor exp2_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// A view in which dimensions of size 1 and new leading dimensions repeat; -1 keeps a size. (torch.Tensor.expand)
 Tensor expand(const Tensor& input, const Dims& size, SourceLocation at = SourceLocation::here());
+Tensor expand(const Tensor& input, Int size0, Int size1, SourceLocation at = SourceLocation::here());
+Tensor expand(const Tensor& input, Int size0, Int size1, Int size2, SourceLocation at = SourceLocation::here());
+Tensor expand(const Tensor& input, Int size0, Int size1, Int size2, Int size3, SourceLocation at =
+    SourceLocation::here());
+Tensor expand(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at =
+    SourceLocation::here());
+Tensor expand(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at =
+    SourceLocation::here());
 /// A view broadcast to the shape of another tensor. (torch.Tensor.expand_as)
 Tensor expand_as(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 /// exp(x) - 1 of each element, exact near zero. (torch.expm1)
@@ -282,6 +298,14 @@ Tensor fix_(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor flatten(const Tensor& input, Int start_dim = 0, Int end_dim = -1, SourceLocation at = SourceLocation::here());
 /// A copy with the order of elements reversed along some dimensions. (torch.flip)
 Tensor flip(const Tensor& input, const Dims& dims, SourceLocation at = SourceLocation::here());
+Tensor flip(const Tensor& input, Int size0, Int size1, SourceLocation at = SourceLocation::here());
+Tensor flip(const Tensor& input, Int size0, Int size1, Int size2, SourceLocation at = SourceLocation::here());
+Tensor flip(const Tensor& input, Int size0, Int size1, Int size2, Int size3, SourceLocation at =
+    SourceLocation::here());
+Tensor flip(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at =
+    SourceLocation::here());
+Tensor flip(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at =
+    SourceLocation::here());
 /// The largest integer not above each element. (torch.floor)
 Tensor floor(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor floor_(const Tensor& input, SourceLocation at = SourceLocation::here());
@@ -513,6 +537,14 @@ Tensor ones_like(const Tensor& input, const TensorOptions& options = {}, SourceL
 Tensor outer(const Tensor& input, const Tensor& vec2, SourceLocation at = SourceLocation::here());
 /// A view with the dimensions in another order. (torch.permute)
 Tensor permute(const Tensor& input, const Dims& dims, SourceLocation at = SourceLocation::here());
+Tensor permute(const Tensor& input, Int size0, Int size1, SourceLocation at = SourceLocation::here());
+Tensor permute(const Tensor& input, Int size0, Int size1, Int size2, SourceLocation at = SourceLocation::here());
+Tensor permute(const Tensor& input, Int size0, Int size1, Int size2, Int size3, SourceLocation at =
+    SourceLocation::here());
+Tensor permute(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at =
+    SourceLocation::here());
+Tensor permute(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at
+    = SourceLocation::here());
 /// The n-th derivative of digamma of each element. (torch.polygamma)
 Tensor polygamma(Int n, const Tensor& input, SourceLocation at = SourceLocation::here());
 /// input to the power of exponent. (torch.pow)
@@ -543,6 +575,14 @@ Tensor remainder(const Operand& input, const Operand& other, SourceLocation at =
 Tensor remainder_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 /// The tensor laid out repeats times along each dimension. (torch.Tensor.repeat)
 Tensor repeat(const Tensor& input, const Dims& repeats, SourceLocation at = SourceLocation::here());
+Tensor repeat(const Tensor& input, Int size0, Int size1, SourceLocation at = SourceLocation::here());
+Tensor repeat(const Tensor& input, Int size0, Int size1, Int size2, SourceLocation at = SourceLocation::here());
+Tensor repeat(const Tensor& input, Int size0, Int size1, Int size2, Int size3, SourceLocation at =
+    SourceLocation::here());
+Tensor repeat(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at =
+    SourceLocation::here());
+Tensor repeat(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at =
+    SourceLocation::here());
 /// Each element along dim (of the flattened tensor without one) repeated, repeats times or as often as its entry in the
 /// tensor repeats says. Inside a trace a tensor needs output_size, its sum. (torch.repeat_interleave)
 Tensor repeat_interleave(const Tensor& input, const Operand& repeats, std::optional<Int> dim = {}, std::optional<Int>
@@ -550,6 +590,14 @@ Tensor repeat_interleave(const Tensor& input, const Operand& repeats, std::optio
 /// The same elements, in order, with another shape; one size may be -1. A view where strides allow, else a copy.
 /// (torch.reshape)
 Tensor reshape(const Tensor& input, const Dims& shape, SourceLocation at = SourceLocation::here());
+Tensor reshape(const Tensor& input, Int size0, Int size1, SourceLocation at = SourceLocation::here());
+Tensor reshape(const Tensor& input, Int size0, Int size1, Int size2, SourceLocation at = SourceLocation::here());
+Tensor reshape(const Tensor& input, Int size0, Int size1, Int size2, Int size3, SourceLocation at =
+    SourceLocation::here());
+Tensor reshape(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at =
+    SourceLocation::here());
+Tensor reshape(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at
+    = SourceLocation::here());
 /// The same elements with the shape of another tensor. (torch.Tensor.reshape_as)
 Tensor reshape_as(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 /// The elements shifted along dimensions, those that leave coming back at the other end. (torch.roll)
@@ -678,6 +726,14 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims = {2}, const
     SourceLocation::here());
 /// repeat() with ones in front of dims where it has fewer numbers than the tensor dimensions. (torch.tile)
 Tensor tile(const Tensor& input, const Dims& dims, SourceLocation at = SourceLocation::here());
+Tensor tile(const Tensor& input, Int size0, Int size1, SourceLocation at = SourceLocation::here());
+Tensor tile(const Tensor& input, Int size0, Int size1, Int size2, SourceLocation at = SourceLocation::here());
+Tensor tile(const Tensor& input, Int size0, Int size1, Int size2, Int size3, SourceLocation at =
+    SourceLocation::here());
+Tensor tile(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at =
+    SourceLocation::here());
+Tensor tile(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at =
+    SourceLocation::here());
 /// The k largest (smallest) elements along a dimension, and their places; in order where sorted. Of equal ones those
 /// that PyTorch takes. (torch.topk)
 std::tuple<Tensor, Tensor> topk(const Tensor& input, Int k, Int dim = -1, bool largest = true, bool sorted = true,
@@ -717,6 +773,14 @@ std::tuple<Tensor, Tensor> var_mean(const Tensor& input, const Dims& dim = {}, s
     keepdim = false, SourceLocation at = SourceLocation::here());
 /// Like reshape, but an error where only a copy will do. (torch.Tensor.view)
 Tensor view(const Tensor& input, const Dims& size, SourceLocation at = SourceLocation::here());
+Tensor view(const Tensor& input, Int size0, Int size1, SourceLocation at = SourceLocation::here());
+Tensor view(const Tensor& input, Int size0, Int size1, Int size2, SourceLocation at = SourceLocation::here());
+Tensor view(const Tensor& input, Int size0, Int size1, Int size2, Int size3, SourceLocation at =
+    SourceLocation::here());
+Tensor view(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at =
+    SourceLocation::here());
+Tensor view(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at =
+    SourceLocation::here());
 /// A view with the shape of another tensor. (torch.Tensor.view_as)
 Tensor view_as(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 /// Tensors below one another: joined along dimension 0, of rows where they have one dimension. (torch.vstack)

@@ -22,12 +22,13 @@ struct Parameter {
   std::string_view name{};
   Type type = Type::tensor;
   bool optional = false;           // "Tensor?": none is allowed
+  bool optional_elements = false;  // "Tensor?[]": elements of the list may be none
   bool keyword_only = false;       // after "*" in the signature
   std::string_view default_text{}; // "" when the argument must be given
 };
 
 /// The parsed form of "torch.sum(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor".
-/// Parameter types: Tensor, Operand (a tensor or a number), Tensor[], int, int[], float, float[], bool, str, Padding (int[] or str), Dtype,
+/// Parameter types: Tensor, Operand (a tensor or a number), Tensor[], Tensor?[], int, int[], float, float[], bool, str, Padding (int[] or str), Dtype,
 /// Device, Index[]; `?` after a type allows None. Results: Tensor, Tensor[], or (Tensor, Tensor, …).
 /// A misspelled signature does not compile.
 struct Signature {
@@ -150,7 +151,7 @@ struct SignatureReader {
         {"Dtype", Type::dtype},      {"Device", Type::device},  {"Index[]", Type::indices}};
     for (const auto& [spelling, type] : types)
       if (take(spelling)) return type;
-    throw "a parameter's type is not one of Tensor, Operand, Tensor[], int, int[], float, float[], bool, str, Padding, Dtype, Device, Index[]";
+    throw "a parameter's type is not one of Tensor, Operand, Tensor[], Tensor?[], int, int[], float, float[], bool, str, Padding, Dtype, Device, Index[]";
   }
 };
 
@@ -172,7 +173,8 @@ constexpr Signature::Signature(std::string_view spelling) : text(spelling) {
     }
     if (parameter_count == max_parameters) throw "too many parameters";
     Parameter& p = parameters[parameter_count++];
-    p.type = reader.type();
+    p.optional_elements = reader.take("Tensor?[]");
+    p.type = p.optional_elements ? Parameter::Type::tensors : reader.type();
     p.optional = reader.take("?");
     p.name = reader.identifier();
     p.keyword_only = keyword_only;

@@ -37,7 +37,7 @@ class Tensor : public TensorMethods {
   Tensor(Tensor&&) noexcept = default;
   Tensor& operator=(const Tensor&) & = default;
   Tensor& operator=(Tensor&&) & noexcept = default;
-  /// `x(0, Slice()) = value` writes into the view.
+  /// `x(0, Slice()) = value` writes into the view; `x(mask) = value`, and so with tensors and lists as indexes, into the elements listed.
   void operator=(const Operand& value) &&;
 
   bool defined() const { return static_cast<bool>(impl_); }
@@ -47,6 +47,8 @@ class Tensor : public TensorMethods {
   /// Elements along `dim`; negative dims count from the end.
   Int size(int dim) const;
   int64_t ndim() const;
+  int64_t dim() const { return ndim(); }
+  Shape sizes() const;
   Int numel() const;
   Dtype dtype() const;
   Device device() const;
@@ -65,6 +67,10 @@ class Tensor : public TensorMethods {
   /// The storage's own memory at the first element; throws on another dtype.
   template <class T>
   T* data(SourceLocation at = SourceLocation::here()) const;
+  template <class T>
+  T* data_ptr(SourceLocation at = SourceLocation::here()) const {
+    return data<T>(at);
+  }
   void* data_pointer(SourceLocation at = SourceLocation::here()) const;
 
   /// Gives the tensor the name it has in printed traces.
@@ -80,17 +86,17 @@ class Tensor : public TensorMethods {
   bool requires_grad() const;
   Tensor requires_grad_(bool value = true) const;
   bool is_leaf() const;
-  Tensor grad() const;
-  void set_grad(const Tensor&) const;
+  Tensor grad(SourceLocation at = SourceLocation::here()) const;
+  void set_grad(const Tensor&, SourceLocation at = SourceLocation::here()) const;
   void backward(const Tensor& gradient = {}, SourceLocation at = SourceLocation::here()) const;
   void backward(const Tensor& gradient, const BackwardOptions&, SourceLocation at = SourceLocation::here()) const;
   std::shared_ptr<Node> grad_fn() const;
   /// Runs `hook` on this tensor's gradient when it is complete; what it returns replaces the gradient. See autograd.h.
-  HookHandle register_hook(const Hook& hook) const;
+  HookHandle register_hook(const Hook& hook, SourceLocation at = SourceLocation::here()) const;
   /// Runs `hook` on this leaf after a gradient was added to its grad().
-  HookHandle register_post_accumulate_grad_hook(std::function<void(Tensor)> hook) const;
+  HookHandle register_post_accumulate_grad_hook(std::function<void(Tensor)> hook, SourceLocation at = SourceLocation::here()) const;
   /// Makes backward() keep the gradient of a tensor that is not a leaf in grad().
-  void retain_grad() const;
+  void retain_grad(SourceLocation at = SourceLocation::here()) const;
 
   Tensor operator()(const Index&) const;
   Tensor operator()(const Index&, const Index&) const;
@@ -102,7 +108,8 @@ class Tensor : public TensorMethods {
   Tensor operator()(const Index&, const Index&, const Index&, const Index&, const Index&, const Index&, const Index&,
                     const Index&) const;
   Tensor operator[](const Index&) const;
-  /// Asks for the value of the one element.
+  /// Reads the value of the one element. `!x`, `a && b` and `a || b` are C++'s operators on such values; `~x`, `a & b` and `a | b` work
+  /// element by element.
   explicit operator bool() const;
 
   const detail::Ref<TensorImpl>& impl() const { return impl_; }
@@ -233,16 +240,23 @@ class TensorData {
 /// a std::vector<T> keeps T.
 Tensor tensor(const TensorData&, const TensorOptions& = {}, SourceLocation at = SourceLocation::here());
 
-/// Seeds the generator that all random operators draw from.
-void manual_seed(uint64_t seed);
-/// How many threads operators may use; also FULGURITE_NUM_THREADS.
-void set_num_threads(int);
+/// Seeds the generator that all random operators draw from. In a traced function it ends a piece, as item() does.
+void manual_seed(uint64_t seed, SourceLocation at = SourceLocation::here());
+/// How many threads operators may use; also FULGURITE_NUM_THREADS. In a traced function it ends a piece, as item() does.
+void set_num_threads(int, SourceLocation at = SourceLocation::here());
 int num_threads();
 
 Tensor operator+(const Operand&, const Operand&);
 Tensor operator-(const Operand&, const Operand&);
 Tensor operator*(const Operand&, const Operand&);
 Tensor operator/(const Operand&, const Operand&);
+/// The remainder rounded down, as Python's: it has the divisor's sign.
+Tensor operator%(const Operand&, const Operand&);
+/// Bit by bit; of booleans the logical operator.
+Tensor operator&(const Operand&, const Operand&);
+Tensor operator|(const Operand&, const Operand&);
+Tensor operator^(const Operand&, const Operand&);
+Tensor operator~(const Operand&);
 Tensor operator-(const Operand&);
 Tensor operator==(const Operand&, const Operand&);
 Tensor operator!=(const Operand&, const Operand&);
@@ -254,10 +268,19 @@ Tensor& operator+=(Tensor&, const Operand&);
 Tensor& operator-=(Tensor&, const Operand&);
 Tensor& operator*=(Tensor&, const Operand&);
 Tensor& operator/=(Tensor&, const Operand&);
+Tensor& operator%=(Tensor&, const Operand&);
+Tensor& operator&=(Tensor&, const Operand&);
+Tensor& operator|=(Tensor&, const Operand&);
+Tensor& operator^=(Tensor&, const Operand&);
+// On what an index gave: x(0) += 1 writes into the view, x(mask) += 1 into the elements listed. An element that is listed twice counts once.
 Tensor operator+=(Tensor&&, const Operand&);
 Tensor operator-=(Tensor&&, const Operand&);
 Tensor operator*=(Tensor&&, const Operand&);
 Tensor operator/=(Tensor&&, const Operand&);
+Tensor operator%=(Tensor&&, const Operand&);
+Tensor operator&=(Tensor&&, const Operand&);
+Tensor operator|=(Tensor&&, const Operand&);
+Tensor operator^=(Tensor&&, const Operand&);
 
 }  // namespace fulgurite
 #pragma GCC visibility pop

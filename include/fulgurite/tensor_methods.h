@@ -140,6 +140,13 @@ struct TensorMethods {
   Tensor bitwise_xor_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor bmm(const Tensor& mat2, SourceLocation at = SourceLocation::here()) const;
   Tensor broadcast_to(const Dims& size, SourceLocation at = SourceLocation::here()) const;
+  Tensor broadcast_to(Int size0, Int size1, SourceLocation at = SourceLocation::here()) const;
+  Tensor broadcast_to(Int size0, Int size1, Int size2, SourceLocation at = SourceLocation::here()) const;
+  Tensor broadcast_to(Int size0, Int size1, Int size2, Int size3, SourceLocation at = SourceLocation::here()) const;
+  Tensor broadcast_to(Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at = SourceLocation::here())
+      const;
+  Tensor broadcast_to(Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at =
+      SourceLocation::here()) const;
   Tensor bucketize(const Tensor& boundaries, bool out_int32 = false, bool right = false, SourceLocation at =
       SourceLocation::here()) const;
   Tensor ceil(SourceLocation at = SourceLocation::here()) const;
@@ -233,6 +240,13 @@ struct TensorMethods {
   Tensor exp2(SourceLocation at = SourceLocation::here()) const;
   Tensor exp2_(SourceLocation at = SourceLocation::here()) const;
   Tensor expand(const Dims& size, SourceLocation at = SourceLocation::here()) const;
+  Tensor expand(Int size0, Int size1, SourceLocation at = SourceLocation::here()) const;
+  Tensor expand(Int size0, Int size1, Int size2, SourceLocation at = SourceLocation::here()) const;
+  Tensor expand(Int size0, Int size1, Int size2, Int size3, SourceLocation at = SourceLocation::here()) const;
+  Tensor expand(Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at = SourceLocation::here())
+      const;
+  Tensor expand(Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at =
+      SourceLocation::here()) const;
   Tensor expand_as(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor expm1(SourceLocation at = SourceLocation::here()) const;
   Tensor expm1_(SourceLocation at = SourceLocation::here()) const;
@@ -240,6 +254,12 @@ struct TensorMethods {
   Tensor fix_(SourceLocation at = SourceLocation::here()) const;
   Tensor flatten(Int start_dim = 0, Int end_dim = -1, SourceLocation at = SourceLocation::here()) const;
   Tensor flip(const Dims& dims, SourceLocation at = SourceLocation::here()) const;
+  Tensor flip(Int size0, Int size1, SourceLocation at = SourceLocation::here()) const;
+  Tensor flip(Int size0, Int size1, Int size2, SourceLocation at = SourceLocation::here()) const;
+  Tensor flip(Int size0, Int size1, Int size2, Int size3, SourceLocation at = SourceLocation::here()) const;
+  Tensor flip(Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at = SourceLocation::here()) const;
+  Tensor flip(Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at =
+      SourceLocation::here()) const;
   Tensor floor(SourceLocation at = SourceLocation::here()) const;
   Tensor floor_(SourceLocation at = SourceLocation::here()) const;
   Tensor floor_divide(const Operand& other, SourceLocation at = SourceLocation::here()) const;
@@ -451,6 +471,13 @@ struct TensorMethods {
   Tensor pairwise_distance(const Tensor& x2, Float p = 2.0, Float eps = 1e-6, bool keepdim = false, SourceLocation at =
       SourceLocation::here()) const;
   Tensor permute(const Dims& dims, SourceLocation at = SourceLocation::here()) const;
+  Tensor permute(Int size0, Int size1, SourceLocation at = SourceLocation::here()) const;
+  Tensor permute(Int size0, Int size1, Int size2, SourceLocation at = SourceLocation::here()) const;
+  Tensor permute(Int size0, Int size1, Int size2, Int size3, SourceLocation at = SourceLocation::here()) const;
+  Tensor permute(Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at = SourceLocation::here())
+      const;
+  Tensor permute(Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at =
+      SourceLocation::here()) const;
   Tensor pixel_shuffle(Int upscale_factor, SourceLocation at = SourceLocation::here()) const;
   Tensor pixel_unshuffle(Int downscale_factor, SourceLocation at = SourceLocation::here()) const;
   Tensor poisson_nll_loss(const Tensor& target, bool log_input = true, bool full = false, std::optional<bool>
@@ -472,9 +499,23 @@ struct TensorMethods {
   Tensor remainder(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor remainder_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor repeat(const Dims& repeats, SourceLocation at = SourceLocation::here()) const;
+  Tensor repeat(Int size0, Int size1, SourceLocation at = SourceLocation::here()) const;
+  Tensor repeat(Int size0, Int size1, Int size2, SourceLocation at = SourceLocation::here()) const;
+  Tensor repeat(Int size0, Int size1, Int size2, Int size3, SourceLocation at = SourceLocation::here()) const;
+  Tensor repeat(Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at = SourceLocation::here())
+      const;
+  Tensor repeat(Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at =
+      SourceLocation::here()) const;
   Tensor repeat_interleave(const Operand& repeats, std::optional<Int> dim = {}, std::optional<Int> output_size = {},
       SourceLocation at = SourceLocation::here()) const;
   Tensor reshape(const Dims& shape, SourceLocation at = SourceLocation::here()) const;
+  Tensor reshape(Int size0, Int size1, SourceLocation at = SourceLocation::here()) const;
+  Tensor reshape(Int size0, Int size1, Int size2, SourceLocation at = SourceLocation::here()) const;
+  Tensor reshape(Int size0, Int size1, Int size2, Int size3, SourceLocation at = SourceLocation::here()) const;
+  Tensor reshape(Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at = SourceLocation::here())
+      const;
+  Tensor reshape(Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at =
+      SourceLocation::here()) const;
   Tensor reshape_as(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor rms_norm(const Dims& normalized_shape, const Tensor& weight = detail::no_tensor(), std::optional<Float> eps =
       {}, SourceLocation at = SourceLocation::here()) const;
@@ -571,6 +612,12 @@ struct TensorMethods {
   Tensor threshold_(Float threshold, Float value, bool inplace = false, SourceLocation at = SourceLocation::here())
       const;
   Tensor tile(const Dims& dims, SourceLocation at = SourceLocation::here()) const;
+  Tensor tile(Int size0, Int size1, SourceLocation at = SourceLocation::here()) const;
+  Tensor tile(Int size0, Int size1, Int size2, SourceLocation at = SourceLocation::here()) const;
+  Tensor tile(Int size0, Int size1, Int size2, Int size3, SourceLocation at = SourceLocation::here()) const;
+  Tensor tile(Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at = SourceLocation::here()) const;
+  Tensor tile(Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at =
+      SourceLocation::here()) const;
   std::tuple<Tensor, Tensor> topk(Int k, Int dim = -1, bool largest = true, bool sorted = true, SourceLocation at =
       SourceLocation::here()) const;
   Tensor trace(SourceLocation at = SourceLocation::here()) const;
@@ -599,6 +646,12 @@ struct TensorMethods {
   Tensor vector_norm(Float ord = 2, const Dims& dim = {}, bool keepdim = false, std::optional<Dtype> dtype = {},
       SourceLocation at = SourceLocation::here()) const;
   Tensor view(const Dims& size, SourceLocation at = SourceLocation::here()) const;
+  Tensor view(Int size0, Int size1, SourceLocation at = SourceLocation::here()) const;
+  Tensor view(Int size0, Int size1, Int size2, SourceLocation at = SourceLocation::here()) const;
+  Tensor view(Int size0, Int size1, Int size2, Int size3, SourceLocation at = SourceLocation::here()) const;
+  Tensor view(Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at = SourceLocation::here()) const;
+  Tensor view(Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at =
+      SourceLocation::here()) const;
   Tensor view_as(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor xlogy(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor xlogy_(const Operand& other, SourceLocation at = SourceLocation::here()) const;

@@ -20,23 +20,32 @@ Tensor given(const Tensor& handle) {
   return handle;
 }
 
-void check_has_gradient(const Tensor& tensor, const char* what) {
-  if (!tensor.defined()) throw UserError(text::cat(what, " of an undefined tensor"));
-  if (is_proxy(tensor))
-    throw UserError(text::cat(what, " of ", type_text(tensor),
-                              " inside a traced function: a value of a trace has no gradient of its "
-                              "own; use value_and_grad()"));
+// What the engine keeps of a tensor is no value of a recording: the piece ends, and the tensor has memory. A function that is in pieces
+// already runs at each call, so that a tensor with memory needs no further break.
+void leave_recording(const Tensor& tensor, const char* what, SourceLocation at) {
+  const auto* const tracer = dynamic_cast<const Tracer*>(innermost_interpreter());
+  if (tracer && tracer->breaks() > 0 && !is_proxy(tensor)) return;
+  act_immediately(what, at);
 }
 
-Tensor with_gradient(const Tensor& tensor, const char* what) {
-  check_has_gradient(tensor, what);
+Tensor with_gradient(const Tensor& tensor, const char* what, SourceLocation at) {
+  if (!tensor.defined()) throw UserError(text::cat(what, " of an undefined tensor"), at);
+  leave_recording(tensor, what, at);
+  if (is_proxy(tensor))
+    throw UserError(text::cat(what, " of ", type_text(tensor), ": this tensor is a value of a trace that has ended; return it from the traced "
+                              "function instead"),
+                    at);
   return given(tensor);
 }
 
-Tensor differentiable(const Tensor& tensor, const char* what) {
-  Tensor concrete = with_gradient(tensor, what);
+Tensor differentiable(const Tensor& tensor, const char* what, SourceLocation at) {
+  const auto check = [&](const Tensor& t) {
+    if (!t.requires_grad()) throw UserError(text::cat(what, " of ", type_text(t), ", which does not require grad"), at);
+  };
+  if (tensor.defined()) check(tensor);
+  Tensor concrete = with_gradient(tensor, what, at);
   bring_history_up_to_date(concrete);
-  if (!concrete.requires_grad()) throw UserError(text::cat(what, " of ", type_text(concrete), ", which does not require grad"));
+  check(concrete);
   return concrete;
 }
 
@@ -48,12 +57,13 @@ bool Tensor::is_leaf() const {
   return !concrete.requires_grad() || (concrete.impl()->requires_grad && node_of(concrete) == nullptr);
 }
 
-Tensor Tensor::grad() const { return gradient_of(with_gradient(*this, "grad()")); }
+Tensor Tensor::grad(SourceLocation at) const { return gradient_of(with_gradient(*this, "grad()", at)); }
 
-void Tensor::set_grad(const Tensor& gradient) const {
-  const Tensor concrete = with_gradient(*this, "set_grad()");
+void Tensor::set_grad(const Tensor& gradient, SourceLocation at) const {
+  if (is_proxy(gradient)) act_immediately("set_grad()", at);
+  const Tensor concrete = with_gradient(*this, "set_grad()", at);
   if (gradient.defined() && (!same_sizes(gradient, concrete) || gradient.dtype() != concrete.dtype()))
-    throw UserError(text::cat("set_grad(): the gradient is ", type_text(gradient), ", the tensor ", type_text(concrete)));
+    throw UserError(text::cat("set_grad(): the gradient is ", type_text(gradient), ", the tensor ", type_text(concrete)), at);
   set_gradient(concrete, gradient);
 }
 
@@ -70,8 +80,8 @@ void Tensor::backward(const Tensor& gradient, const BackwardOptions& options, So
   autograd::backward(*this, gradient.defined() ? autograd::TensorList(gradient) : autograd::TensorList(), options, at);
 }
 
-HookHandle Tensor::register_hook(const Hook& hook) const {
-  const Tensor concrete = differentiable(*this, "register_hook()");
+HookHandle Tensor::register_hook(const Hook& hook, SourceLocation at) const {
+  const Tensor concrete = differentiable(*this, "register_hook()", at);
   const TensorImpl& impl = *concrete.impl();
   const std::lock_guard lock(autograd_mutex(impl));
   TensorAutograd& state = autograd_of(impl);
@@ -79,19 +89,20 @@ HookHandle Tensor::register_hook(const Hook& hook) const {
   return state.grad_fn->hooks().outputs[static_cast<size_t>(state.output)].hooks.add(hook);
 }
 
-HookHandle Tensor::register_post_accumulate_grad_hook(std::function<void(Tensor)> hook) const {
-  const Tensor concrete = differentiable(*this, "register_post_accumulate_grad_hook()");
+HookHandle Tensor::register_post_accumulate_grad_hook(std::function<void(Tensor)> hook, SourceLocation at) const {
+  const Tensor concrete = differentiable(*this, "register_post_accumulate_grad_hook()", at);
   const TensorImpl& impl = *concrete.impl();
   const std::lock_guard lock(autograd_mutex(impl));
   TensorAutograd& state = autograd_of(impl);
   if (state.grad_fn)
     throw UserError(text::cat("register_post_accumulate_grad_hook() of ", type_text(*this),
-                              ", which is not a leaf; use register_hook()"));
+                              ", which is not a leaf; use register_hook()"),
+                    at);
   return state.post_accumulate_hooks.add(std::move(hook));
 }
 
-void Tensor::retain_grad() const {
-  const Tensor concrete = differentiable(*this, "retain_grad()");
+void Tensor::retain_grad(SourceLocation at) const {
+  const Tensor concrete = differentiable(*this, "retain_grad()", at);
   const TensorImpl& impl = *concrete.impl();
   const std::lock_guard lock(autograd_mutex(impl));
   TensorAutograd& state = autograd_of(impl);

@@ -50,6 +50,9 @@ class Watch final : public Interpreter, public UnknownCalls {
     found_.push_back({Supported::Kind::graph_break, text::cat(what, " of a tensor"),
                       "where() and other operators keep the function in one piece", at});
   }
+  void act(const char* what, SourceLocation at) override {
+    found_.push_back({Supported::Kind::graph_break, what, "calling it outside keeps the function in one piece", at});
+  }
   Tensor current(const Tensor& tensor, SourceLocation) override { return tensor; }
 
   // Eagerly no number is a symbol.

@@ -8,6 +8,7 @@
 #include <fulgurite/extend.h>
 
 #include "executors/products/products_executor.h"
+#include "ops/dispatch.h"
 #include "support/environment.h"
 #include "support/text.h"
 
@@ -86,6 +87,7 @@ std::vector<std::string> default_executors() {
 }
 
 void set_default_executors(const std::vector<std::string>& names) {
+  act_immediately("set_default_executors()", {});
   Registry& r = registry();
   const std::lock_guard lock(r.mutex);
   for (const std::string& name : names) r.get(name);

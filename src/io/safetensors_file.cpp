@@ -7,6 +7,7 @@
 #include "io/byte_source.h"
 #include "io/file_kind.h"
 #include "io/safetensors_header.h"
+#include "ops/dispatch.h"
 #include "support/log.h"
 #include "support/text.h"
 #include "support/utf8.h"
@@ -98,7 +99,9 @@ struct SafetensorsFile::State {
   }
 };
 
-SafetensorsFile::SafetensorsFile(const std::string& path) : state_(std::make_shared<State>(path, open_file(path))) {}
+SafetensorsFile::SafetensorsFile(const std::string& path) : state_(std::make_shared<State>(path, open_file(path))) {
+  act_immediately("opening a safetensors file", {});
+}
 SafetensorsFile::SafetensorsFile(std::span<const std::byte> bytes)
     : state_(std::make_shared<State>("the memory given", memory_source(bytes))) {}
 
@@ -110,10 +113,12 @@ const SafetensorsInfo& SafetensorsFile::info(std::string_view name) const {
 const Metadata& SafetensorsFile::metadata() const { return state_->header.metadata; }
 
 Tensor SafetensorsFile::load(std::string_view name) const {
+  act_immediately("SafetensorsFile::load()", {});
   return state_->load(*state_->source, state_->index_of(name));
 }
 
 Tensor SafetensorsFile::load_bytes(std::string_view name) const {
+  act_immediately("SafetensorsFile::load_bytes()", {});
   const size_t i = state_->index_of(name);
   Sizes sizes;
   sizes.push_back(static_cast<int64_t>(state_->header.infos[i].bytes));
@@ -121,6 +126,7 @@ Tensor SafetensorsFile::load_bytes(std::string_view name) const {
 }
 
 TensorMap SafetensorsFile::load_all() const {
+  act_immediately("SafetensorsFile::load_all()", {});
   BufferedReader reader(*state_->source);
   TensorMap tensors;
   for (size_t i = 0; i < names().size(); ++i)

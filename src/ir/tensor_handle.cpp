@@ -5,27 +5,29 @@
 
 #include "support/text.h"
 #include "tensor/tensor_impl.h"
-#include "tensor/write_count.h"
 
 namespace fulgurite {
 
 namespace {
 
-const TensorImpl& defined_impl(const Tensor& tensor) {
-  if (!tensor.defined()) throw UserError("an undefined tensor is used: it was made by Tensor() or moved from");
+const TensorImpl& defined_impl(const Tensor& tensor, const char* what) {
+  if (!tensor.defined())
+    throw UserError(text::cat(what, " of an undefined tensor: default-constructed, moved from, or a grad() before backward()"));
   return *tensor.impl();
 }
 
 }  // namespace
 
 Shape Tensor::shape() const {
-  const TensorImpl& impl = defined_impl(*this);
+  const TensorImpl& impl = defined_impl(*this, "shape()");
   if (impl.proxy) return impl.proxy->shape;
   return Shape(impl.sizes.data(), impl.sizes.size());
 }
 
+Shape Tensor::sizes() const { return shape(); }
+
 Int Tensor::size(int dim) const {
-  const TensorImpl& impl = defined_impl(*this);
+  const TensorImpl& impl = defined_impl(*this, "size()");
   const int64_t count = ndim();
   const int64_t index = dim < 0 ? dim + count : dim;
   if (index < 0 || index >= count)
@@ -35,78 +37,43 @@ Int Tensor::size(int dim) const {
 }
 
 int64_t Tensor::ndim() const {
-  const TensorImpl& impl = defined_impl(*this);
+  const TensorImpl& impl = defined_impl(*this, "ndim()");
   return static_cast<int64_t>(impl.proxy ? impl.proxy->shape.size() : impl.sizes.size());
 }
 
 Int Tensor::numel() const {
-  const TensorImpl& impl = defined_impl(*this);
+  const TensorImpl& impl = defined_impl(*this, "numel()");
   if (impl.proxy) return impl.proxy->shape.numel();
   return impl.numel();
 }
 
 Dtype Tensor::dtype() const {
-  const TensorImpl& impl = defined_impl(*this);
+  const TensorImpl& impl = defined_impl(*this, "dtype()");
   return impl.proxy ? impl.proxy->dtype : impl.dtype;
 }
 
 Device Tensor::device() const {
-  const TensorImpl& impl = defined_impl(*this);
+  const TensorImpl& impl = defined_impl(*this, "device()");
   return impl.proxy ? impl.proxy->device : impl.device;
 }
 
-
 Tensor Tensor::set_name(std::string name) const {
-  defined_impl(*this);
+  defined_impl(*this, "set_name()");
   impl_->name = std::make_unique<std::string>(std::move(name));
   return *this;
 }
 
 std::string Tensor::name() const {
-  const TensorImpl& impl = defined_impl(*this);
+  const TensorImpl& impl = defined_impl(*this, "name()");
   if (impl.name) return *impl.name;
   return impl.proxy ? impl.proxy->name : std::string();
 }
 
-void Tensor::set_data(const Tensor& source) const {
-  const TensorImpl& from = defined_impl(source);
-  defined_impl(*this);
-  if (impl_->proxy || from.proxy)
-    throw UserError("set_data: a value of a trace being recorded has no storage; assign the handle");
-  TensorImpl& to = *impl_;
-  to.storage = from.storage;
-  to.sizes = from.sizes;
-  to.strides = from.strides;
-  to.offset = from.offset;
-  to.dtype = from.dtype;
-  to.device = from.device;
-  to.is_contiguous = from.is_contiguous;
-  to.base = TensorImplRef();
-}
-
 bool Tensor::requires_grad() const {
-  const TensorImpl& impl = defined_impl(*this);
+  const TensorImpl& impl = defined_impl(*this, "requires_grad()");
   if (impl.requires_grad || (impl.proxy && impl.proxy->requires_grad)) return true;
   // Of a view whose base was written since it was made: its history is a part of the base's.
   return impl.base && impl.base->history != impl.base_history && impl.base->requires_grad;
-}
-
-Tensor Tensor::requires_grad_(bool value) const {
-  defined_impl(*this);
-  if (value && !is_floating(dtype()))
-    throw UserError(text::cat("requires_grad_ of ", type_text(*this), ": only tensors of a floating dtype have a gradient"));
-  if (impl_->proxy) {
-    if (value == requires_grad()) return *this;
-    throw UserError(text::cat("requires_grad_ of ", type_text(*this),
-                              " inside a traced function: set it on the function's arguments before the call"));
-  }
-  if (value && impl_->storage && impl_->storage->version.load(std::memory_order_relaxed) == uncounted && !in_inference_mode())
-    throw UserError(text::cat("requires_grad_ of ", type_text(*this), ", an inference tensor, outside of InferenceMode: clone() it first"));
-  if (!value && !is_leaf())
-    throw UserError(text::cat("requires_grad_(false) of ", type_text(*this),
-                              ", which was computed from tensors that require grad; detach() gives it without its history"));
-  impl_->requires_grad = value;
-  return *this;
 }
 
 std::string type_text(const Tensor& tensor) {

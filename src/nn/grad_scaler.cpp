@@ -4,6 +4,7 @@
 #include <fulgurite/error.h>
 #include <fulgurite/operators.h>
 
+#include "ops/dispatch.h"
 #include "support/text.h"
 
 namespace fulgurite {
@@ -19,10 +20,15 @@ GradScaler::GradScaler(const GradScalerOptions& options, SourceLocation at) : op
   demand(options.growth_interval > 0, "growth_interval must be positive", static_cast<double>(options.growth_interval));
 }
 
-Tensor GradScaler::scale(const Tensor& loss) const { return options_.enabled ? loss * scale_ : loss; }
+Tensor GradScaler::scale(const Tensor& loss) const {
+  if (!loss.defined()) throw UserError("GradScaler::scale() of an undefined tensor");
+  act_immediately("GradScaler::scale()", {});  // the scale is another at another call
+  return options_.enabled ? loss * scale_ : loss;
+}
 
 void GradScaler::unscale_(Optimizer& optimizer, SourceLocation at) {
   if (!options_.enabled) return;
+  act_immediately("GradScaler::unscale_()", at);
   const auto [seen, is_new] = seen_.try_emplace(&optimizer);
   if (!is_new)
     throw UserError(seen->second.is_stepped ? "GradScaler::unscale_() after step(); call update() after each step"
@@ -55,6 +61,7 @@ bool GradScaler::step(Optimizer& optimizer, SourceLocation at) {
 }
 
 void GradScaler::update() {
+  act_immediately("GradScaler::update()", {});
   bool is_finite = true;
   for (const auto& [optimizer, seen] : seen_) is_finite = is_finite && seen.is_finite;
   const bool is_unused = seen_.empty();

@@ -5,6 +5,8 @@
 #include <fulgurite/operators.h>
 #include <fulgurite/optim.h>
 
+#include "ops/dispatch.h"
+
 namespace fulgurite::optim {
 
 namespace {
@@ -66,6 +68,7 @@ CosineSchedule::CosineSchedule(Optimizer& optimizer, const CosineOptions& option
 }
 
 void CosineSchedule::set_iteration(int64_t iteration) {
+  act_immediately("a step of a CosineSchedule", {});
   iteration_ = iteration;
   for (size_t i = 0; i < peaks_.size(); ++i) optimizer_.set_learning_rate(i, learning_rate(iteration, i));
 }

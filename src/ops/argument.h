@@ -63,14 +63,17 @@ class Argument {
   // Checked where a signature leaves two kinds open (Operand: a tensor or a number); else the signature has been checked before rules
   // and kernels see arguments.
   const Tensor& tensor() const {
-    if (is_number()) [[unlikely]] refuse("a tensor, not a number");
+    if (kind_ != Kind::tensor) [[unlikely]] refuse("a tensor");
     return *tensor_;
   }
   /// The tensor, or an undefined one for none.
   const Tensor& tensor_or_none() const;
   Int integer() const;     // of a boolean: 0 or 1
   Float floating() const;  // of an integer or boolean: converted
-  Bool boolean() const { return boolean_; }
+  Bool boolean() const {
+    if (kind_ != Kind::boolean) [[unlikely]] refuse("a bool");
+    return boolean_;
+  }
   std::string_view string() const { return {string_.data, string_.size}; }
   Dtype dtype() const { return dtype_; }
   Device device() const { return device_; }
@@ -89,7 +92,7 @@ class Argument {
   std::optional<Float> optional_floating() const { return is_none() ? std::nullopt : std::optional(floating()); }
 
  private:
-  [[noreturn]] static void refuse(const char* wanted);
+  [[noreturn, gnu::cold]] void refuse(const char* wanted) const;
   struct Text { const char* data; size_t size; };
   struct TensorSpan { const Tensor* data; size_t size; };
   struct IntSpan { const Int* data; size_t size; };

@@ -1,9 +1,16 @@
+#include <utility>
+
 #include <fulgurite/compare.h>
+#include <fulgurite/error.h>
 #include <fulgurite/operators.h>
+
+#include "support/text.h"
 
 namespace fulgurite {
 
 bool equal(const Tensor& input, const Tensor& other, SourceLocation at) {
+  for (const auto& [tensor, name] : {std::pair(&input, "input"), std::pair(&other, "other")})
+    if (!tensor->defined()) throw UserError(text::cat("equal(): ", name, " is an undefined tensor"), at);
   if (input.shape() != other.shape()) return false;
   const Tensor same = eq(input, other, at);
   const Tensor answer = all(same, {}, false, at);

@@ -1,5 +1,8 @@
 #include "ops/dispatch.h"
 
+#include <algorithm>
+#include <utility>
+
 #include <fulgurite/operators.h>
 
 #include "ops/autocast.h"
@@ -13,17 +16,57 @@ namespace {
 struct Innermost {
   Interpreter* interpreter = nullptr;
   std::optional<Dtype> autocast;
+  void (*before_next_call)() = nullptr;
 };
 thread_local constinit Innermost innermost;
+
+void call_before_next() {
+  if (innermost.before_next_call) [[unlikely]] std::exchange(innermost.before_next_call, nullptr)();
+}
+
+bool has_undefined(const Argument& list) {
+  return std::ranges::any_of(list.tensors(), [](const Tensor& tensor) { return !tensor.defined(); });
+}
+
+[[noreturn, gnu::cold]] void refuse_none(const Parameter& parameter) {
+  const bool is_tensor = parameter.type == Parameter::Type::tensor || parameter.type == Parameter::Type::operand;
+  throw RuleError{is_tensor ? text::cat(parameter.name, " is an undefined tensor: default-constructed, moved from, or a grad() before backward()")
+                            : text::cat(parameter.name, " is missing")};
+}
+
+[[noreturn, gnu::cold]] void refuse_none_in_list(const Parameter& parameter) {
+  throw RuleError{text::cat(parameter.name, " holds an undefined tensor: default-constructed, moved from, or a grad() before backward()")};
+}
+
+/// The C++ functions accept any handle, an undefined one too: only optional parameters may be none.
+void check_required(const Symbol& symbol, Arguments arguments) {
+  const size_t count = std::min(arguments.size(), static_cast<size_t>(symbol.signature.parameter_count));  // a fusion lists none
+  for (size_t i = 0; i < count; ++i) {
+    const Argument& argument = arguments[i];
+    if (argument.is_none()) [[unlikely]] {
+      if (!symbol.signature.parameters[i].optional) refuse_none(symbol.signature.parameters[i]);
+    } else if (argument.kind() == Argument::Kind::tensors) [[unlikely]] {
+      if (!symbol.signature.parameters[i].optional_elements && has_undefined(argument)) refuse_none_in_list(symbol.signature.parameters[i]);
+    }
+  }
+}
 
 }  // namespace
 
 Interpreter* innermost_interpreter() { return innermost.interpreter; }
 
+void before_next_call(void (*run)()) { innermost.before_next_call = run; }
+
 InterpreterScope::InterpreterScope(Interpreter* interpreter) : previous_(innermost.interpreter), autocast_(innermost.autocast) {
-  innermost = {interpreter, std::nullopt};
+  call_before_next();
+  innermost.interpreter = interpreter;
+  innermost.autocast = std::nullopt;
 }
-InterpreterScope::~InterpreterScope() { innermost = {previous_, autocast_}; }
+InterpreterScope::~InterpreterScope() {
+  call_before_next();
+  innermost.interpreter = previous_;
+  innermost.autocast = autocast_;
+}
 
 std::optional<Dtype> autocast_dtype() { return innermost.autocast; }
 
@@ -31,12 +74,14 @@ AutocastScope::AutocastScope(std::optional<Dtype> dtype) : previous_(innermost.a
 AutocastScope::~AutocastScope() { innermost.autocast = previous_; }
 
 void dispatch(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
+  call_before_next();
   if (innermost.autocast) [[unlikely]] return dispatch_autocast(symbol, arguments, at, results, *innermost.autocast);
   dispatch_plainly(symbol, arguments, at, results);
 }
 
 void dispatch_plainly(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
   try {
+    check_required(symbol, arguments);
     if (innermost.interpreter) innermost.interpreter->run(symbol, arguments, at, results);
     else run_eager(symbol, arguments, at, results);
   } catch (const RuleError& error) {

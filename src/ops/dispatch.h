@@ -20,6 +20,8 @@ class Interpreter {
 
   /// Called where a tensor's elements are asked for (`item`, printing, `if`): throws unless it can give them.
   virtual void demand_value(const Tensor&, const char* what, SourceLocation) = 0;
+  /// Called before a function that acts immediately and at each call; see act_immediately().
+  virtual void act(const char* what, SourceLocation) = 0;
   /// What stands for `tensor` here: a value of this trace for a proxy or for a concrete tensor that it has captured.
   virtual Tensor current(const Tensor& tensor, SourceLocation) = 0;
 };
@@ -39,6 +41,15 @@ class InterpreterScope {
   Interpreter* previous_;
   std::optional<Dtype> autocast_;
 };
+
+/// Has `run`, which must not throw, called before this thread's next operator call or change of interpreter; null: nothing.
+void before_next_call(void (*run)());
+
+/// Announces a function that changes the process or a tensor's state beside its elements, such as manual_seed(). A recording ends its
+/// piece, so that the function acts in order and at each call, or throws where it cannot.
+inline void act_immediately(const char* what, SourceLocation at) {
+  if (Interpreter* const interpreter = innermost_interpreter()) interpreter->act(what, at);
+}
 
 /// The one way every operator call takes: to the innermost interpreter or to eager mode.
 void dispatch(const Symbol&, Arguments, SourceLocation, Results&);

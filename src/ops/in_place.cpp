@@ -95,13 +95,14 @@ Tensor apply_in_place(const Symbol& symbol, Arguments arguments, SourceLocation 
 }
 
 Tensor copy_(const Tensor& input, const Operand& source, SourceLocation at) {
+  if (source.kind() == Operand::Kind::none) throw UserError("copy_: the source is an undefined tensor", at);
   if (source.is_tensor()) return write_in_place(input, source.tensor(), "copy_", at);
   return fill_(input, source, at);
 }
 
 Tensor fill_(const Tensor& input, const Operand& value, SourceLocation at) {
   if (value.is_tensor()) return write_in_place(input, value.tensor(), "fill_", at);
-  if (value.kind() == Operand::Kind::none) throw UserError("fill_: there is no value", at);
+  if (value.kind() == Operand::Kind::none) throw UserError("fill_: the value is an undefined tensor", at);
   check_destination(input, {}, "fill_", at);
   const Tensor written = without_repetitions(input, at);
   const Tensor filled = full_like(written, value, {}, at);

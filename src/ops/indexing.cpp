@@ -143,7 +143,7 @@ constinit const Symbol scatter_add_symbol{
 };
 
 constinit const Symbol prims_index_symbol{
-    .signature = "prims.index(Tensor input, Tensor[] indices) -> Tensor",
+    .signature = "prims.index(Tensor input, Tensor?[] indices) -> Tensor",
     .documentation =
         "The elements at the places that integer tensors, broadcast together, list for the dimensions they stand at; "
         "an undefined tensor keeps its dimension whole. The places' dimensions come where the first tensor "
@@ -160,7 +160,7 @@ constinit const Symbol prims_index_symbol{
 };
 
 constinit const Symbol prims_index_put_symbol{
-    .signature = "prims.index_put(Tensor input, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor",
+    .signature = "prims.index_put(Tensor input, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
     .documentation =
         "A copy of `input` with `values`, broadcast, written (or added, in order) at the places of prims.index.",
     .infer = [](Arguments a, InferredTypes& out) {
@@ -201,7 +201,7 @@ constinit const Symbol prims_integer_tensor_symbol{
 };
 
 constinit const Symbol index_put_symbol{
-    .signature = "torch.index_put(Tensor input, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor",
+    .signature = "torch.index_put(Tensor input, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
     .documentation =
         "A copy of `input` with `values`, broadcast, written (or added) at the places that index tensors list.",
     .decompose = [](Arguments a, Results& out, SourceLocation at) {

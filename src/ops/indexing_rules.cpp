@@ -185,7 +185,7 @@ bool is_whole(std::span<const Argument> indices) {
   return true;
 }
 
-Tensor index_with(const Tensor& input, std::span<const Argument> indices, SourceLocation at) {
+IndexedView indexed_view(const Tensor& input, std::span<const Argument> indices, SourceLocation at) {
   int64_t taken = 0, ellipses = 0;
   for (const Argument& index : indices) {
     taken += dimensions_taken(index);
@@ -197,10 +197,12 @@ Tensor index_with(const Tensor& input, std::span<const Argument> indices, Source
   // Integers, slices and None first, as views; tensors wait for the one prims.index at the end.
   Tensor x = input;
   std::vector<Tensor> waiting;
-  int64_t dim = 0;
+  int64_t dim = 0, listed = 0;  // dimensions so far, and those that `waiting` stands for
   const auto wait = [&](const Tensor& index) {
-    while (static_cast<int64_t>(waiting.size()) < dim) waiting.push_back({});
-    dim += append_index(waiting, x, dim, index, at);
+    for (; listed < dim; ++listed) waiting.push_back({});
+    waiting.push_back(index);
+    dim += is_mask(index) ? index.ndim() : 1;
+    listed = dim;
   };
   for (const Argument& index : indices) {
     switch (index.kind()) {
@@ -234,8 +236,14 @@ Tensor index_with(const Tensor& input, std::span<const Argument> indices, Source
       default: require(false, "an index is not an integer, slice, Ellipsis, None, tensor or list of integers");
     }
   }
-  if (!waiting.empty()) x = prims::index(x, waiting, at);
-  return x;
+  return {x, waiting};
+}
+
+Tensor index_with(const Tensor& input, std::span<const Argument> indices, SourceLocation at) {
+  const IndexedView indexed = indexed_view(input, indices, at);
+  if (indexed.indices.empty()) return indexed.view;
+  const std::vector<Tensor> places = integer_indices(indexed.view, indexed.indices, at);
+  return prims::index(indexed.view, places, at);
 }
 
 }  // namespace fulgurite

@@ -12,6 +12,12 @@ std::vector<Tensor> integer_indices(const Tensor& input, const std::vector<Tenso
 Tensor put_under_mask(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate, SourceLocation at);
 /// x[indices…] in terms of select, slice, unsqueeze and prims.index.
 Tensor index_with(const Tensor& input, std::span<const Argument> indices, SourceLocation at);
+/// What x(indices…) reads or writes: elements of a view of x, listed by indices as torch.index_put accepts them. Empty: the whole view.
+struct IndexedView {
+  Tensor view;
+  std::vector<Tensor> indices;
+};
+IndexedView indexed_view(const Tensor& input, std::span<const Argument> indices, SourceLocation at);
 /// Whether the indices are only full slices and an ellipsis: x[indices…] is then the whole of x.
 bool is_whole(std::span<const Argument> indices);
 /// The shape rule of scatter(input, dim, index, source or number, …) and its kin.

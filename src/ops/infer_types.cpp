@@ -37,6 +37,7 @@ class TypeInterpreter final : public Interpreter {
   void demand_value(const Tensor&, const char* what, SourceLocation) override {
     throw RuleError{text::cat(what, " needs a value where only shapes are known")};
   }
+  void act(const char* what, SourceLocation) override { throw RuleError{text::cat(what, " acts immediately, and only shapes are computed here")}; }
   Tensor current(const Tensor& tensor, SourceLocation) override { return tensor; }
 
  private:

@@ -299,6 +299,22 @@ Tensor broadcast_to(const Tensor& input, const Dims& size, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(size)};
   return dispatch(broadcast_to_symbol, arguments, at);
 }
+Tensor broadcast_to(const Tensor& input, Int size0, Int size1, SourceLocation at) {
+  return broadcast_to(input, {size0, size1}, at);
+}
+Tensor broadcast_to(const Tensor& input, Int size0, Int size1, Int size2, SourceLocation at) {
+  return broadcast_to(input, {size0, size1, size2}, at);
+}
+Tensor broadcast_to(const Tensor& input, Int size0, Int size1, Int size2, Int size3, SourceLocation at) {
+  return broadcast_to(input, {size0, size1, size2, size3}, at);
+}
+Tensor broadcast_to(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at) {
+  return broadcast_to(input, {size0, size1, size2, size3, size4}, at);
+}
+Tensor broadcast_to(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, Int size5,
+    SourceLocation at) {
+  return broadcast_to(input, {size0, size1, size2, size3, size4, size5}, at);
+}
 Tensor bucketize(const Operand& input, const Tensor& boundaries, bool out_int32, bool right, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(boundaries), Argument(out_int32), Argument(right)};
   return dispatch(bucketize_symbol, arguments, at);
@@ -360,22 +376,6 @@ Tensor clip_(const Tensor& input, const Operand& min, const Operand& max, Source
 Tensor clone(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return dispatch(clone_symbol, arguments, at);
-}
-Tensor concat(const std::vector<Tensor>& tensors, Int dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(tensors), Argument(dim)};
-  return dispatch(cat_symbol, arguments, at);
-}
-Tensor concatenate(const std::vector<Tensor>& tensors, Int dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(tensors), Argument(dim)};
-  return dispatch(cat_symbol, arguments, at);
-}
-Tensor constant_pad_nd(const Tensor& input, const Dims& pad, const Operand& value, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(pad), Argument(value)};
-  return dispatch(constant_pad_nd_symbol, arguments, at);
-}
-Tensor contiguous(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(contiguous_symbol, arguments, at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,172 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor TensorMethods::le(const Operand& other, SourceLocation at) const {
+  return fulgurite::le(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::le_(const Operand& other, SourceLocation at) const {
+  return fulgurite::le_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::leaky_relu(Float negative_slope, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::leaky_relu(static_cast<const Tensor&>(*this), negative_slope, inplace, at);
+}
+Tensor TensorMethods::leaky_relu_(Float negative_slope, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::leaky_relu_(static_cast<const Tensor&>(*this), negative_slope, inplace, at);
+}
+Tensor TensorMethods::lerp(const Tensor& end, const Operand& weight, SourceLocation at) const {
+  return fulgurite::lerp(static_cast<const Tensor&>(*this), end, weight, at);
+}
+Tensor TensorMethods::lerp_(const Tensor& end, const Operand& weight, SourceLocation at) const {
+  return fulgurite::lerp_(static_cast<const Tensor&>(*this), end, weight, at);
+}
+Tensor TensorMethods::less(const Operand& other, SourceLocation at) const {
+  return fulgurite::less(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::less_(const Operand& other, SourceLocation at) const {
+  return fulgurite::less_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::less_equal(const Operand& other, SourceLocation at) const {
+  return fulgurite::less_equal(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::less_equal_(const Operand& other, SourceLocation at) const {
+  return fulgurite::less_equal_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::lgamma(SourceLocation at) const {
+  return fulgurite::lgamma(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::lgamma_(SourceLocation at) const {
+  return fulgurite::lgamma_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::linear(const Tensor& weight, const Tensor& bias, SourceLocation at) const {
+  return fulgurite::nn::linear(static_cast<const Tensor&>(*this), weight, bias, at);
+}
+Tensor TensorMethods::local_response_norm(Int size, Float alpha, Float beta, Float k, SourceLocation at) const {
+  return fulgurite::nn::local_response_norm(static_cast<const Tensor&>(*this), size, alpha, beta, k, at);
+}
+Tensor TensorMethods::log(SourceLocation at) const {
+  return fulgurite::log(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log_(SourceLocation at) const {
+  return fulgurite::log_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log10(SourceLocation at) const {
+  return fulgurite::log10(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log10_(SourceLocation at) const {
+  return fulgurite::log10_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log1p(SourceLocation at) const {
+  return fulgurite::log1p(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log1p_(SourceLocation at) const {
+  return fulgurite::log1p_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log2(SourceLocation at) const {
+  return fulgurite::log2(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log2_(SourceLocation at) const {
+  return fulgurite::log2_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::log_softmax(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::log_softmax(static_cast<const Tensor&>(*this), dim, dtype, at);
+}
+Tensor TensorMethods::logaddexp(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logaddexp(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logaddexp_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logaddexp_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logcumsumexp(Int dim, SourceLocation at) const {
+  return fulgurite::logcumsumexp(static_cast<const Tensor&>(*this), dim, at);
+}
+Tensor TensorMethods::logical_and(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logical_and(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logical_and_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logical_and_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logical_not(SourceLocation at) const {
+  return fulgurite::logical_not(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::logical_not_(SourceLocation at) const {
+  return fulgurite::logical_not_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::logical_or(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logical_or(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logical_or_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logical_or_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logical_xor(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logical_xor(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logical_xor_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::logical_xor_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::logit(std::optional<Float> eps, SourceLocation at) const {
+  return fulgurite::logit(static_cast<const Tensor&>(*this), eps, at);
+}
+Tensor TensorMethods::logit_(std::optional<Float> eps, SourceLocation at) const {
+  return fulgurite::logit_(static_cast<const Tensor&>(*this), eps, at);
+}
+Tensor TensorMethods::logsigmoid(SourceLocation at) const {
+  return fulgurite::nn::logsigmoid(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::logsigmoid_(SourceLocation at) const {
+  return fulgurite::nn::logsigmoid_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::logsumexp(const Dims& dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::logsumexp(static_cast<const Tensor&>(*this), dim, keepdim, at);
+}
+Tensor TensorMethods::lt(const Operand& other, SourceLocation at) const {
+  return fulgurite::lt(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::lt_(const Operand& other, SourceLocation at) const {
+  return fulgurite::lt_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::margin_ranking_loss(const Tensor& input2, const Tensor& target, Float margin, std::optional<bool>
+    size_average, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
+  return fulgurite::nn::margin_ranking_loss(static_cast<const Tensor&>(*this), input2, target, margin, size_average, reduce, reduction, at);
+}
+Tensor TensorMethods::masked_fill(const Tensor& mask, const Operand& value, SourceLocation at) const {
+  return fulgurite::masked_fill(static_cast<const Tensor&>(*this), mask, value, at);
+}
+Tensor TensorMethods::masked_fill_(const Tensor& mask, const Operand& value, SourceLocation at) const {
+  return fulgurite::masked_fill_(static_cast<const Tensor&>(*this), mask, value, at);
+}
+Tensor TensorMethods::matmul(const Tensor& other, SourceLocation at) const {
+  return fulgurite::matmul(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::max(SourceLocation at) const {
+  return fulgurite::max(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::max_pool1d(const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims& dilation,
+    bool ceil_mode, SourceLocation at) const {
+  return fulgurite::nn::max_pool1d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
+}
+std::tuple<Tensor, Tensor> TensorMethods::max_pool1d_with_indices(const Dims& kernel_size, const Dims& stride, const
+    Dims& padding, const Dims& dilation, bool ceil_mode, SourceLocation at) const {
+  return fulgurite::nn::max_pool1d_with_indices(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
+}
+Tensor TensorMethods::max_pool2d(const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims& dilation,
+    bool ceil_mode, SourceLocation at) const {
+  return fulgurite::nn::max_pool2d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
+}
+std::tuple<Tensor, Tensor> TensorMethods::max_pool2d_with_indices(const Dims& kernel_size, const Dims& stride, const
+    Dims& padding, const Dims& dilation, bool ceil_mode, SourceLocation at) const {
+  return fulgurite::nn::max_pool2d_with_indices(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
+}
+Tensor TensorMethods::max_pool3d(const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims& dilation,
+    bool ceil_mode, SourceLocation at) const {
+  return fulgurite::nn::max_pool3d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
+}
+std::tuple<Tensor, Tensor> TensorMethods::max_pool3d_with_indices(const Dims& kernel_size, const Dims& stride, const
+    Dims& padding, const Dims& dilation, bool ceil_mode, SourceLocation at) const {
+  return fulgurite::nn::max_pool3d_with_indices(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
+}
+Tensor TensorMethods::maximum(const Tensor& other, SourceLocation at) const {
+  return fulgurite::maximum(static_cast<const Tensor&>(*this), other, at);
+}
 Tensor TensorMethods::maximum_(const Tensor& other, SourceLocation at) const {
   return fulgurite::maximum_(static_cast<const Tensor&>(*this), other, at);
 }
@@ -125,6 +291,22 @@ Tensor TensorMethods::pairwise_distance(const Tensor& x2, Float p, Float eps, bo
 Tensor TensorMethods::permute(const Dims& dims, SourceLocation at) const {
   return fulgurite::permute(static_cast<const Tensor&>(*this), dims, at);
 }
+Tensor TensorMethods::permute(Int size0, Int size1, SourceLocation at) const {
+  return fulgurite::permute(static_cast<const Tensor&>(*this), {size0, size1}, at);
+}
+Tensor TensorMethods::permute(Int size0, Int size1, Int size2, SourceLocation at) const {
+  return fulgurite::permute(static_cast<const Tensor&>(*this), {size0, size1, size2}, at);
+}
+Tensor TensorMethods::permute(Int size0, Int size1, Int size2, Int size3, SourceLocation at) const {
+  return fulgurite::permute(static_cast<const Tensor&>(*this), {size0, size1, size2, size3}, at);
+}
+Tensor TensorMethods::permute(Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at) const {
+  return fulgurite::permute(static_cast<const Tensor&>(*this), {size0, size1, size2, size3, size4}, at);
+}
+Tensor TensorMethods::permute(Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at) const
+    {
+  return fulgurite::permute(static_cast<const Tensor&>(*this), {size0, size1, size2, size3, size4, size5}, at);
+}
 Tensor TensorMethods::pixel_shuffle(Int upscale_factor, SourceLocation at) const {
   return fulgurite::nn::pixel_shuffle(static_cast<const Tensor&>(*this), upscale_factor, at);
 }
@@ -180,203 +362,21 @@ Tensor TensorMethods::remainder_(const Operand& other, SourceLocation at) const 
 Tensor TensorMethods::repeat(const Dims& repeats, SourceLocation at) const {
   return fulgurite::repeat(static_cast<const Tensor&>(*this), repeats, at);
 }
-Tensor TensorMethods::repeat_interleave(const Operand& repeats, std::optional<Int> dim, std::optional<Int> output_size,
-    SourceLocation at) const {
-  return fulgurite::repeat_interleave(static_cast<const Tensor&>(*this), repeats, dim, output_size, at);
+Tensor TensorMethods::repeat(Int size0, Int size1, SourceLocation at) const {
+  return fulgurite::repeat(static_cast<const Tensor&>(*this), {size0, size1}, at);
 }
-Tensor TensorMethods::reshape(const Dims& shape, SourceLocation at) const {
-  return fulgurite::reshape(static_cast<const Tensor&>(*this), shape, at);
+Tensor TensorMethods::repeat(Int size0, Int size1, Int size2, SourceLocation at) const {
+  return fulgurite::repeat(static_cast<const Tensor&>(*this), {size0, size1, size2}, at);
 }
-Tensor TensorMethods::reshape_as(const Tensor& other, SourceLocation at) const {
-  return fulgurite::reshape_as(static_cast<const Tensor&>(*this), other, at);
+Tensor TensorMethods::repeat(Int size0, Int size1, Int size2, Int size3, SourceLocation at) const {
+  return fulgurite::repeat(static_cast<const Tensor&>(*this), {size0, size1, size2, size3}, at);
 }
-Tensor TensorMethods::rms_norm(const Dims& normalized_shape, const Tensor& weight, std::optional<Float> eps,
-    SourceLocation at) const {
-  return fulgurite::nn::rms_norm(static_cast<const Tensor&>(*this), normalized_shape, weight, eps, at);
+Tensor TensorMethods::repeat(Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at) const {
+  return fulgurite::repeat(static_cast<const Tensor&>(*this), {size0, size1, size2, size3, size4}, at);
 }
-Tensor TensorMethods::roll(const Dims& shifts, const Dims& dims, SourceLocation at) const {
-  return fulgurite::roll(static_cast<const Tensor&>(*this), shifts, dims, at);
-}
-Tensor TensorMethods::round(SourceLocation at) const {
-  return fulgurite::round(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::round_(SourceLocation at) const {
-  return fulgurite::round_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::rsqrt(SourceLocation at) const {
-  return fulgurite::rsqrt(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::rsqrt_(SourceLocation at) const {
-  return fulgurite::rsqrt_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::scaled_dot_product_attention(const Tensor& key, const Tensor& value, const Tensor& attn_mask,
-    Float dropout_p, bool is_causal, std::optional<Float> scale, bool enable_gqa, SourceLocation at) const {
-  return fulgurite::nn::scaled_dot_product_attention(static_cast<const Tensor&>(*this), key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, at);
-}
-Tensor TensorMethods::scatter(Int dim, const Tensor& index, const Operand& src, SourceLocation at) const {
-  return fulgurite::scatter(static_cast<const Tensor&>(*this), dim, index, src, at);
-}
-Tensor TensorMethods::scatter_(Int dim, const Tensor& index, const Operand& src, SourceLocation at) const {
-  return fulgurite::scatter_(static_cast<const Tensor&>(*this), dim, index, src, at);
-}
-Tensor TensorMethods::scatter_add(Int dim, const Tensor& index, const Tensor& src, SourceLocation at) const {
-  return fulgurite::scatter_add(static_cast<const Tensor&>(*this), dim, index, src, at);
-}
-Tensor TensorMethods::scatter_add_(Int dim, const Tensor& index, const Tensor& src, SourceLocation at) const {
-  return fulgurite::scatter_add_(static_cast<const Tensor&>(*this), dim, index, src, at);
-}
-Tensor TensorMethods::scatter_reduce(Int dim, const Tensor& index, const Tensor& src, std::string_view reduce, bool
-    include_self, SourceLocation at) const {
-  return fulgurite::scatter_reduce(static_cast<const Tensor&>(*this), dim, index, src, reduce, include_self, at);
-}
-Tensor TensorMethods::scatter_reduce_(Int dim, const Tensor& index, const Tensor& src, std::string_view reduce, bool
-    include_self, SourceLocation at) const {
-  return fulgurite::scatter_reduce_(static_cast<const Tensor&>(*this), dim, index, src, reduce, include_self, at);
-}
-Tensor TensorMethods::searchsorted(const Operand& input, bool out_int32, bool right, std::string_view side, const
-    Tensor& sorter, SourceLocation at) const {
-  return fulgurite::searchsorted(static_cast<const Tensor&>(*this), input, out_int32, right, side, sorter, at);
-}
-Tensor TensorMethods::select(Int dim, Int index, SourceLocation at) const {
-  return fulgurite::select(static_cast<const Tensor&>(*this), dim, index, at);
-}
-Tensor TensorMethods::select_scatter(const Tensor& src, Int dim, Int index, SourceLocation at) const {
-  return fulgurite::select_scatter(static_cast<const Tensor&>(*this), src, dim, index, at);
-}
-Tensor TensorMethods::selu(bool inplace, SourceLocation at) const {
-  return fulgurite::nn::selu(static_cast<const Tensor&>(*this), inplace, at);
-}
-Tensor TensorMethods::selu_(bool inplace, SourceLocation at) const {
-  return fulgurite::nn::selu_(static_cast<const Tensor&>(*this), inplace, at);
-}
-Tensor TensorMethods::sigmoid(SourceLocation at) const {
-  return fulgurite::sigmoid(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sigmoid_(SourceLocation at) const {
-  return fulgurite::sigmoid_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sign(SourceLocation at) const {
-  return fulgurite::sign(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sign_(SourceLocation at) const {
-  return fulgurite::sign_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::signbit(SourceLocation at) const {
-  return fulgurite::signbit(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::signbit_(SourceLocation at) const {
-  return fulgurite::signbit_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::silu(SourceLocation at) const {
-  return fulgurite::nn::silu(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::silu_(SourceLocation at) const {
-  return fulgurite::nn::silu_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sin(SourceLocation at) const {
-  return fulgurite::sin(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sin_(SourceLocation at) const {
-  return fulgurite::sin_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sinc(SourceLocation at) const {
-  return fulgurite::sinc(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sinc_(SourceLocation at) const {
-  return fulgurite::sinc_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sinh(SourceLocation at) const {
-  return fulgurite::sinh(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sinh_(SourceLocation at) const {
-  return fulgurite::sinh_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::slice_scatter(const Tensor& src, Int dim, std::optional<Int> start, std::optional<Int> end, Int
-    step, SourceLocation at) const {
-  return fulgurite::slice_scatter(static_cast<const Tensor&>(*this), src, dim, start, end, step, at);
-}
-Tensor TensorMethods::smooth_l1_loss(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
-    std::string_view reduction, Float beta, SourceLocation at) const {
-  return fulgurite::nn::smooth_l1_loss(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, beta, at);
-}
-Tensor TensorMethods::softmax(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::softmax(static_cast<const Tensor&>(*this), dim, dtype, at);
-}
-Tensor TensorMethods::softmin(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::nn::softmin(static_cast<const Tensor&>(*this), dim, dtype, at);
-}
-Tensor TensorMethods::softplus(Float beta, Float threshold, SourceLocation at) const {
-  return fulgurite::nn::softplus(static_cast<const Tensor&>(*this), beta, threshold, at);
-}
-Tensor TensorMethods::softplus_(Float beta, Float threshold, SourceLocation at) const {
-  return fulgurite::nn::softplus_(static_cast<const Tensor&>(*this), beta, threshold, at);
-}
-Tensor TensorMethods::softshrink(Float lambd, SourceLocation at) const {
-  return fulgurite::nn::softshrink(static_cast<const Tensor&>(*this), lambd, at);
-}
-Tensor TensorMethods::softshrink_(Float lambd, SourceLocation at) const {
-  return fulgurite::nn::softshrink_(static_cast<const Tensor&>(*this), lambd, at);
-}
-Tensor TensorMethods::softsign(SourceLocation at) const {
-  return fulgurite::nn::softsign(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::softsign_(SourceLocation at) const {
-  return fulgurite::nn::softsign_(static_cast<const Tensor&>(*this), at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::sort(Int dim, bool descending, bool stable, SourceLocation at) const {
-  return fulgurite::sort(static_cast<const Tensor&>(*this), dim, descending, stable, at);
-}
-std::vector<Tensor> TensorMethods::split(const Dims& split_size_or_sections, Int dim, SourceLocation at) const {
-  return fulgurite::split(static_cast<const Tensor&>(*this), split_size_or_sections, dim, at);
-}
-std::vector<Tensor> TensorMethods::split_with_sizes(const Dims& split_sizes, Int dim, SourceLocation at) const {
-  return fulgurite::split_with_sizes(static_cast<const Tensor&>(*this), split_sizes, dim, at);
-}
-Tensor TensorMethods::sqrt(SourceLocation at) const {
-  return fulgurite::sqrt(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::sqrt_(SourceLocation at) const {
-  return fulgurite::sqrt_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::square(SourceLocation at) const {
-  return fulgurite::square(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::square_(SourceLocation at) const {
-  return fulgurite::square_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::squeeze(const Dims& dim, SourceLocation at) const {
-  return fulgurite::squeeze(static_cast<const Tensor&>(*this), dim, at);
-}
-Tensor TensorMethods::std(const Dims& dim, std::optional<Int> correction, bool keepdim, SourceLocation at) const {
-  return fulgurite::std(static_cast<const Tensor&>(*this), dim, correction, keepdim, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::std_mean(const Dims& dim, std::optional<Int> correction, bool keepdim,
-    SourceLocation at) const {
-  return fulgurite::std_mean(static_cast<const Tensor&>(*this), dim, correction, keepdim, at);
-}
-Tensor TensorMethods::sub(const Operand& other, const Operand& alpha, SourceLocation at) const {
-  return fulgurite::sub(static_cast<const Tensor&>(*this), other, alpha, at);
-}
-Tensor TensorMethods::sub_(const Operand& other, const Operand& alpha, SourceLocation at) const {
-  return fulgurite::sub_(static_cast<const Tensor&>(*this), other, alpha, at);
-}
-Tensor TensorMethods::subtract(const Operand& other, const Operand& alpha, SourceLocation at) const {
-  return fulgurite::subtract(static_cast<const Tensor&>(*this), other, alpha, at);
-}
-Tensor TensorMethods::subtract_(const Operand& other, const Operand& alpha, SourceLocation at) const {
-  return fulgurite::subtract_(static_cast<const Tensor&>(*this), other, alpha, at);
-}
-Tensor TensorMethods::sum(const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::sum(static_cast<const Tensor&>(*this), dim, keepdim, dtype, at);
-}
-Tensor TensorMethods::swapaxes(Int dim0, Int dim1, SourceLocation at) const {
-  return fulgurite::swapaxes(static_cast<const Tensor&>(*this), dim0, dim1, at);
-}
-Tensor TensorMethods::swapdims(Int dim0, Int dim1, SourceLocation at) const {
-  return fulgurite::swapdims(static_cast<const Tensor&>(*this), dim0, dim1, at);
-}
-Tensor TensorMethods::t(SourceLocation at) const {
-  return fulgurite::t(static_cast<const Tensor&>(*this), at);
+Tensor TensorMethods::repeat(Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at) const
+    {
+  return fulgurite::repeat(static_cast<const Tensor&>(*this), {size0, size1, size2, size3, size4, size5}, at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,220 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor TensorMethods::repeat_interleave(const Operand& repeats, std::optional<Int> dim, std::optional<Int> output_size,
+    SourceLocation at) const {
+  return fulgurite::repeat_interleave(static_cast<const Tensor&>(*this), repeats, dim, output_size, at);
+}
+Tensor TensorMethods::reshape(const Dims& shape, SourceLocation at) const {
+  return fulgurite::reshape(static_cast<const Tensor&>(*this), shape, at);
+}
+Tensor TensorMethods::reshape(Int size0, Int size1, SourceLocation at) const {
+  return fulgurite::reshape(static_cast<const Tensor&>(*this), {size0, size1}, at);
+}
+Tensor TensorMethods::reshape(Int size0, Int size1, Int size2, SourceLocation at) const {
+  return fulgurite::reshape(static_cast<const Tensor&>(*this), {size0, size1, size2}, at);
+}
+Tensor TensorMethods::reshape(Int size0, Int size1, Int size2, Int size3, SourceLocation at) const {
+  return fulgurite::reshape(static_cast<const Tensor&>(*this), {size0, size1, size2, size3}, at);
+}
+Tensor TensorMethods::reshape(Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at) const {
+  return fulgurite::reshape(static_cast<const Tensor&>(*this), {size0, size1, size2, size3, size4}, at);
+}
+Tensor TensorMethods::reshape(Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at) const
+    {
+  return fulgurite::reshape(static_cast<const Tensor&>(*this), {size0, size1, size2, size3, size4, size5}, at);
+}
+Tensor TensorMethods::reshape_as(const Tensor& other, SourceLocation at) const {
+  return fulgurite::reshape_as(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::rms_norm(const Dims& normalized_shape, const Tensor& weight, std::optional<Float> eps,
+    SourceLocation at) const {
+  return fulgurite::nn::rms_norm(static_cast<const Tensor&>(*this), normalized_shape, weight, eps, at);
+}
+Tensor TensorMethods::roll(const Dims& shifts, const Dims& dims, SourceLocation at) const {
+  return fulgurite::roll(static_cast<const Tensor&>(*this), shifts, dims, at);
+}
+Tensor TensorMethods::round(SourceLocation at) const {
+  return fulgurite::round(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::round_(SourceLocation at) const {
+  return fulgurite::round_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::rsqrt(SourceLocation at) const {
+  return fulgurite::rsqrt(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::rsqrt_(SourceLocation at) const {
+  return fulgurite::rsqrt_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::scaled_dot_product_attention(const Tensor& key, const Tensor& value, const Tensor& attn_mask,
+    Float dropout_p, bool is_causal, std::optional<Float> scale, bool enable_gqa, SourceLocation at) const {
+  return fulgurite::nn::scaled_dot_product_attention(static_cast<const Tensor&>(*this), key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, at);
+}
+Tensor TensorMethods::scatter(Int dim, const Tensor& index, const Operand& src, SourceLocation at) const {
+  return fulgurite::scatter(static_cast<const Tensor&>(*this), dim, index, src, at);
+}
+Tensor TensorMethods::scatter_(Int dim, const Tensor& index, const Operand& src, SourceLocation at) const {
+  return fulgurite::scatter_(static_cast<const Tensor&>(*this), dim, index, src, at);
+}
+Tensor TensorMethods::scatter_add(Int dim, const Tensor& index, const Tensor& src, SourceLocation at) const {
+  return fulgurite::scatter_add(static_cast<const Tensor&>(*this), dim, index, src, at);
+}
+Tensor TensorMethods::scatter_add_(Int dim, const Tensor& index, const Tensor& src, SourceLocation at) const {
+  return fulgurite::scatter_add_(static_cast<const Tensor&>(*this), dim, index, src, at);
+}
+Tensor TensorMethods::scatter_reduce(Int dim, const Tensor& index, const Tensor& src, std::string_view reduce, bool
+    include_self, SourceLocation at) const {
+  return fulgurite::scatter_reduce(static_cast<const Tensor&>(*this), dim, index, src, reduce, include_self, at);
+}
+Tensor TensorMethods::scatter_reduce_(Int dim, const Tensor& index, const Tensor& src, std::string_view reduce, bool
+    include_self, SourceLocation at) const {
+  return fulgurite::scatter_reduce_(static_cast<const Tensor&>(*this), dim, index, src, reduce, include_self, at);
+}
+Tensor TensorMethods::searchsorted(const Operand& input, bool out_int32, bool right, std::string_view side, const
+    Tensor& sorter, SourceLocation at) const {
+  return fulgurite::searchsorted(static_cast<const Tensor&>(*this), input, out_int32, right, side, sorter, at);
+}
+Tensor TensorMethods::select(Int dim, Int index, SourceLocation at) const {
+  return fulgurite::select(static_cast<const Tensor&>(*this), dim, index, at);
+}
+Tensor TensorMethods::select_scatter(const Tensor& src, Int dim, Int index, SourceLocation at) const {
+  return fulgurite::select_scatter(static_cast<const Tensor&>(*this), src, dim, index, at);
+}
+Tensor TensorMethods::selu(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::selu(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::selu_(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::selu_(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::sigmoid(SourceLocation at) const {
+  return fulgurite::sigmoid(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::sigmoid_(SourceLocation at) const {
+  return fulgurite::sigmoid_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::sign(SourceLocation at) const {
+  return fulgurite::sign(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::sign_(SourceLocation at) const {
+  return fulgurite::sign_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::signbit(SourceLocation at) const {
+  return fulgurite::signbit(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::signbit_(SourceLocation at) const {
+  return fulgurite::signbit_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::silu(SourceLocation at) const {
+  return fulgurite::nn::silu(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::silu_(SourceLocation at) const {
+  return fulgurite::nn::silu_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::sin(SourceLocation at) const {
+  return fulgurite::sin(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::sin_(SourceLocation at) const {
+  return fulgurite::sin_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::sinc(SourceLocation at) const {
+  return fulgurite::sinc(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::sinc_(SourceLocation at) const {
+  return fulgurite::sinc_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::sinh(SourceLocation at) const {
+  return fulgurite::sinh(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::sinh_(SourceLocation at) const {
+  return fulgurite::sinh_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::slice_scatter(const Tensor& src, Int dim, std::optional<Int> start, std::optional<Int> end, Int
+    step, SourceLocation at) const {
+  return fulgurite::slice_scatter(static_cast<const Tensor&>(*this), src, dim, start, end, step, at);
+}
+Tensor TensorMethods::smooth_l1_loss(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
+    std::string_view reduction, Float beta, SourceLocation at) const {
+  return fulgurite::nn::smooth_l1_loss(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, beta, at);
+}
+Tensor TensorMethods::softmax(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::softmax(static_cast<const Tensor&>(*this), dim, dtype, at);
+}
+Tensor TensorMethods::softmin(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::nn::softmin(static_cast<const Tensor&>(*this), dim, dtype, at);
+}
+Tensor TensorMethods::softplus(Float beta, Float threshold, SourceLocation at) const {
+  return fulgurite::nn::softplus(static_cast<const Tensor&>(*this), beta, threshold, at);
+}
+Tensor TensorMethods::softplus_(Float beta, Float threshold, SourceLocation at) const {
+  return fulgurite::nn::softplus_(static_cast<const Tensor&>(*this), beta, threshold, at);
+}
+Tensor TensorMethods::softshrink(Float lambd, SourceLocation at) const {
+  return fulgurite::nn::softshrink(static_cast<const Tensor&>(*this), lambd, at);
+}
+Tensor TensorMethods::softshrink_(Float lambd, SourceLocation at) const {
+  return fulgurite::nn::softshrink_(static_cast<const Tensor&>(*this), lambd, at);
+}
+Tensor TensorMethods::softsign(SourceLocation at) const {
+  return fulgurite::nn::softsign(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::softsign_(SourceLocation at) const {
+  return fulgurite::nn::softsign_(static_cast<const Tensor&>(*this), at);
+}
+std::tuple<Tensor, Tensor> TensorMethods::sort(Int dim, bool descending, bool stable, SourceLocation at) const {
+  return fulgurite::sort(static_cast<const Tensor&>(*this), dim, descending, stable, at);
+}
+std::vector<Tensor> TensorMethods::split(const Dims& split_size_or_sections, Int dim, SourceLocation at) const {
+  return fulgurite::split(static_cast<const Tensor&>(*this), split_size_or_sections, dim, at);
+}
+std::vector<Tensor> TensorMethods::split_with_sizes(const Dims& split_sizes, Int dim, SourceLocation at) const {
+  return fulgurite::split_with_sizes(static_cast<const Tensor&>(*this), split_sizes, dim, at);
+}
+Tensor TensorMethods::sqrt(SourceLocation at) const {
+  return fulgurite::sqrt(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::sqrt_(SourceLocation at) const {
+  return fulgurite::sqrt_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::square(SourceLocation at) const {
+  return fulgurite::square(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::square_(SourceLocation at) const {
+  return fulgurite::square_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::squeeze(const Dims& dim, SourceLocation at) const {
+  return fulgurite::squeeze(static_cast<const Tensor&>(*this), dim, at);
+}
+Tensor TensorMethods::std(const Dims& dim, std::optional<Int> correction, bool keepdim, SourceLocation at) const {
+  return fulgurite::std(static_cast<const Tensor&>(*this), dim, correction, keepdim, at);
+}
+std::tuple<Tensor, Tensor> TensorMethods::std_mean(const Dims& dim, std::optional<Int> correction, bool keepdim,
+    SourceLocation at) const {
+  return fulgurite::std_mean(static_cast<const Tensor&>(*this), dim, correction, keepdim, at);
+}
+Tensor TensorMethods::sub(const Operand& other, const Operand& alpha, SourceLocation at) const {
+  return fulgurite::sub(static_cast<const Tensor&>(*this), other, alpha, at);
+}
+Tensor TensorMethods::sub_(const Operand& other, const Operand& alpha, SourceLocation at) const {
+  return fulgurite::sub_(static_cast<const Tensor&>(*this), other, alpha, at);
+}
+Tensor TensorMethods::subtract(const Operand& other, const Operand& alpha, SourceLocation at) const {
+  return fulgurite::subtract(static_cast<const Tensor&>(*this), other, alpha, at);
+}
+Tensor TensorMethods::subtract_(const Operand& other, const Operand& alpha, SourceLocation at) const {
+  return fulgurite::subtract_(static_cast<const Tensor&>(*this), other, alpha, at);
+}
+Tensor TensorMethods::sum(const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::sum(static_cast<const Tensor&>(*this), dim, keepdim, dtype, at);
+}
+Tensor TensorMethods::swapaxes(Int dim0, Int dim1, SourceLocation at) const {
+  return fulgurite::swapaxes(static_cast<const Tensor&>(*this), dim0, dim1, at);
+}
+Tensor TensorMethods::swapdims(Int dim0, Int dim1, SourceLocation at) const {
+  return fulgurite::swapdims(static_cast<const Tensor&>(*this), dim0, dim1, at);
+}
+Tensor TensorMethods::t(SourceLocation at) const {
+  return fulgurite::t(static_cast<const Tensor&>(*this), at);
+}
 Tensor TensorMethods::take(const Tensor& index, SourceLocation at) const {
   return fulgurite::take(static_cast<const Tensor&>(*this), index, at);
 }
@@ -41,6 +255,21 @@ Tensor TensorMethods::threshold_(Float threshold, Float value, bool inplace, Sou
 }
 Tensor TensorMethods::tile(const Dims& dims, SourceLocation at) const {
   return fulgurite::tile(static_cast<const Tensor&>(*this), dims, at);
+}
+Tensor TensorMethods::tile(Int size0, Int size1, SourceLocation at) const {
+  return fulgurite::tile(static_cast<const Tensor&>(*this), {size0, size1}, at);
+}
+Tensor TensorMethods::tile(Int size0, Int size1, Int size2, SourceLocation at) const {
+  return fulgurite::tile(static_cast<const Tensor&>(*this), {size0, size1, size2}, at);
+}
+Tensor TensorMethods::tile(Int size0, Int size1, Int size2, Int size3, SourceLocation at) const {
+  return fulgurite::tile(static_cast<const Tensor&>(*this), {size0, size1, size2, size3}, at);
+}
+Tensor TensorMethods::tile(Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at) const {
+  return fulgurite::tile(static_cast<const Tensor&>(*this), {size0, size1, size2, size3, size4}, at);
+}
+Tensor TensorMethods::tile(Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at) const {
+  return fulgurite::tile(static_cast<const Tensor&>(*this), {size0, size1, size2, size3, size4, size5}, at);
 }
 std::tuple<Tensor, Tensor> TensorMethods::topk(Int k, Int dim, bool largest, bool sorted, SourceLocation at) const {
   return fulgurite::topk(static_cast<const Tensor&>(*this), k, dim, largest, sorted, at);
@@ -106,6 +335,21 @@ Tensor TensorMethods::vector_norm(Float ord, const Dims& dim, bool keepdim, std:
 Tensor TensorMethods::view(const Dims& size, SourceLocation at) const {
   return fulgurite::view(static_cast<const Tensor&>(*this), size, at);
 }
+Tensor TensorMethods::view(Int size0, Int size1, SourceLocation at) const {
+  return fulgurite::view(static_cast<const Tensor&>(*this), {size0, size1}, at);
+}
+Tensor TensorMethods::view(Int size0, Int size1, Int size2, SourceLocation at) const {
+  return fulgurite::view(static_cast<const Tensor&>(*this), {size0, size1, size2}, at);
+}
+Tensor TensorMethods::view(Int size0, Int size1, Int size2, Int size3, SourceLocation at) const {
+  return fulgurite::view(static_cast<const Tensor&>(*this), {size0, size1, size2, size3}, at);
+}
+Tensor TensorMethods::view(Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at) const {
+  return fulgurite::view(static_cast<const Tensor&>(*this), {size0, size1, size2, size3, size4}, at);
+}
+Tensor TensorMethods::view(Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at) const {
+  return fulgurite::view(static_cast<const Tensor&>(*this), {size0, size1, size2, size3, size4, size5}, at);
+}
 Tensor TensorMethods::view_as(const Tensor& other, SourceLocation at) const {
   return fulgurite::view_as(static_cast<const Tensor&>(*this), other, at);
 }
@@ -132,33 +376,6 @@ std::tuple<Tensor, Tensor> min(const Tensor& input, Int dim, bool keepdim, Sourc
 }
 std::tuple<Tensor, Tensor> TensorMethods::min(Int dim, bool keepdim, SourceLocation at) const {
   return fulgurite::prims::min_with_indices(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor min(const Tensor& input, const Tensor& other, SourceLocation at) {
-  return fulgurite::minimum(input, other, at);
-}
-Tensor TensorMethods::min(const Tensor& other, SourceLocation at) const {
-  return fulgurite::minimum(static_cast<const Tensor&>(*this), other, at);
-}
-std::tuple<Tensor, Tensor> median(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
-  return fulgurite::prims::median_with_indices(input, dim, keepdim, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::median(Int dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::prims::median_with_indices(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-std::tuple<Tensor, Tensor> nanmedian(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
-  return fulgurite::prims::nanmedian_with_indices(input, dim, keepdim, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::nanmedian(Int dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::prims::nanmedian_with_indices(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::copy_(const Operand& source, SourceLocation at) const {
-  return fulgurite::copy_(static_cast<const Tensor&>(*this), source, at);
-}
-Tensor TensorMethods::fill_(const Operand& value, SourceLocation at) const {
-  return fulgurite::fill_(static_cast<const Tensor&>(*this), value, at);
-}
-Tensor TensorMethods::zero_(SourceLocation at) const {
-  return fulgurite::zero_(static_cast<const Tensor&>(*this), at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,22 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor concat(const std::vector<Tensor>& tensors, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(tensors), Argument(dim)};
+  return dispatch(cat_symbol, arguments, at);
+}
+Tensor concatenate(const std::vector<Tensor>& tensors, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(tensors), Argument(dim)};
+  return dispatch(cat_symbol, arguments, at);
+}
+Tensor constant_pad_nd(const Tensor& input, const Dims& pad, const Operand& value, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(pad), Argument(value)};
+  return dispatch(constant_pad_nd_symbol, arguments, at);
+}
+Tensor contiguous(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(contiguous_symbol, arguments, at);
+}
 Tensor copysign(const Tensor& input, const Operand& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return dispatch(copysign_symbol, arguments, at);
@@ -186,6 +202,22 @@ Tensor expand(const Tensor& input, const Dims& size, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(size)};
   return dispatch(expand_symbol, arguments, at);
 }
+Tensor expand(const Tensor& input, Int size0, Int size1, SourceLocation at) {
+  return expand(input, {size0, size1}, at);
+}
+Tensor expand(const Tensor& input, Int size0, Int size1, Int size2, SourceLocation at) {
+  return expand(input, {size0, size1, size2}, at);
+}
+Tensor expand(const Tensor& input, Int size0, Int size1, Int size2, Int size3, SourceLocation at) {
+  return expand(input, {size0, size1, size2, size3}, at);
+}
+Tensor expand(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at) {
+  return expand(input, {size0, size1, size2, size3, size4}, at);
+}
+Tensor expand(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at)
+    {
+  return expand(input, {size0, size1, size2, size3, size4, size5}, at);
+}
 Tensor expand_as(const Tensor& input, const Tensor& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return dispatch(expand_as_symbol, arguments, at);
@@ -222,6 +254,21 @@ Tensor flatten(const Tensor& input, Int start_dim, Int end_dim, SourceLocation a
 Tensor flip(const Tensor& input, const Dims& dims, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dims)};
   return dispatch(flip_symbol, arguments, at);
+}
+Tensor flip(const Tensor& input, Int size0, Int size1, SourceLocation at) {
+  return flip(input, {size0, size1}, at);
+}
+Tensor flip(const Tensor& input, Int size0, Int size1, Int size2, SourceLocation at) {
+  return flip(input, {size0, size1, size2}, at);
+}
+Tensor flip(const Tensor& input, Int size0, Int size1, Int size2, Int size3, SourceLocation at) {
+  return flip(input, {size0, size1, size2, size3}, at);
+}
+Tensor flip(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at) {
+  return flip(input, {size0, size1, size2, size3, size4}, at);
+}
+Tensor flip(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at) {
+  return flip(input, {size0, size1, size2, size3, size4, size5}, at);
 }
 Tensor floor(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
@@ -330,49 +377,6 @@ Tensor heaviside(const Tensor& input, const Tensor& values, SourceLocation at) {
 Tensor heaviside_(const Tensor& input, const Tensor& values, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(values)};
   return apply_in_place(heaviside_symbol, arguments, at);
-}
-Tensor hstack(const std::vector<Tensor>& tensors, SourceLocation at) {
-  const Argument arguments[] = {Argument(tensors)};
-  return dispatch(hstack_symbol, arguments, at);
-}
-Tensor hypot(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(hypot_symbol, arguments, at);
-}
-Tensor hypot_(const Tensor& input, const Tensor& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return apply_in_place(hypot_symbol, arguments, at);
-}
-Tensor index_add(const Tensor& input, Int dim, const Tensor& index, const Tensor& source, const Operand& alpha,
-    SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(source), Argument(alpha)};
-  return dispatch(index_add_symbol, arguments, at);
-}
-Tensor index_add_(const Tensor& input, Int dim, const Tensor& index, const Tensor& source, const Operand& alpha,
-    SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(source), Argument(alpha)};
-  return apply_in_place(index_add_symbol, arguments, at);
-}
-Tensor index_copy(const Tensor& input, Int dim, const Tensor& index, const Tensor& source, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(source)};
-  return dispatch(index_copy_symbol, arguments, at);
-}
-Tensor index_copy_(const Tensor& input, Int dim, const Tensor& index, const Tensor& source, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(source)};
-  return apply_in_place(index_copy_symbol, arguments, at);
-}
-Tensor index_fill(const Tensor& input, Int dim, const Tensor& index, const Operand& value, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(value)};
-  return dispatch(index_fill_symbol, arguments, at);
-}
-Tensor index_fill_(const Tensor& input, Int dim, const Tensor& index, const Operand& value, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(value)};
-  return apply_in_place(index_fill_symbol, arguments, at);
-}
-Tensor index_put(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
-    SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(indices), Argument(values), Argument(accumulate)};
-  return dispatch(index_put_symbol, arguments, at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,49 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor hstack(const std::vector<Tensor>& tensors, SourceLocation at) {
+  const Argument arguments[] = {Argument(tensors)};
+  return dispatch(hstack_symbol, arguments, at);
+}
+Tensor hypot(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(hypot_symbol, arguments, at);
+}
+Tensor hypot_(const Tensor& input, const Tensor& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(hypot_symbol, arguments, at);
+}
+Tensor index_add(const Tensor& input, Int dim, const Tensor& index, const Tensor& source, const Operand& alpha,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(source), Argument(alpha)};
+  return dispatch(index_add_symbol, arguments, at);
+}
+Tensor index_add_(const Tensor& input, Int dim, const Tensor& index, const Tensor& source, const Operand& alpha,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(source), Argument(alpha)};
+  return apply_in_place(index_add_symbol, arguments, at);
+}
+Tensor index_copy(const Tensor& input, Int dim, const Tensor& index, const Tensor& source, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(source)};
+  return dispatch(index_copy_symbol, arguments, at);
+}
+Tensor index_copy_(const Tensor& input, Int dim, const Tensor& index, const Tensor& source, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(source)};
+  return apply_in_place(index_copy_symbol, arguments, at);
+}
+Tensor index_fill(const Tensor& input, Int dim, const Tensor& index, const Operand& value, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(value)};
+  return dispatch(index_fill_symbol, arguments, at);
+}
+Tensor index_fill_(const Tensor& input, Int dim, const Tensor& index, const Operand& value, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(value)};
+  return apply_in_place(index_fill_symbol, arguments, at);
+}
+Tensor index_put(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(indices), Argument(values), Argument(accumulate)};
+  return dispatch(index_put_symbol, arguments, at);
+}
 Tensor index_put_(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
     SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(indices), Argument(values), Argument(accumulate)};
@@ -331,52 +374,6 @@ Tensor negative(const Tensor& input, SourceLocation at) {
 Tensor negative_(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return apply_in_place(neg_symbol, arguments, at);
-}
-Tensor norm(const Tensor& input, Float p, const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at)
-    {
-  const Argument arguments[] = {Argument(input), Argument(p), dim.empty() ? Argument() : Argument(dim),
-      Argument(keepdim), Argument(dtype)};
-  return dispatch(norm_symbol, arguments, at);
-}
-Tensor not_equal(const Tensor& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return dispatch(ne_symbol, arguments, at);
-}
-Tensor not_equal_(const Tensor& input, const Operand& other, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other)};
-  return apply_in_place(ne_symbol, arguments, at);
-}
-Tensor ones(const Dims& size, const TensorOptions& options, SourceLocation at) {
-  const Argument arguments[] = {Argument(size), Argument(options.dtype), options.device == Device() ? Argument() :
-      Argument(options.device)};
-  const Tensor result = dispatch(ones_symbol, arguments, at);
-  return options.requires_grad ? result.requires_grad_() : result;
-}
-Tensor ones_like(const Tensor& input, const TensorOptions& options, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(options.dtype), options.device == Device() ? Argument() :
-      Argument(options.device)};
-  const Tensor result = dispatch(ones_like_symbol, arguments, at);
-  return options.requires_grad ? result.requires_grad_() : result;
-}
-Tensor outer(const Tensor& input, const Tensor& vec2, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(vec2)};
-  return dispatch(outer_symbol, arguments, at);
-}
-Tensor permute(const Tensor& input, const Dims& dims, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dims)};
-  return dispatch(permute_symbol, arguments, at);
-}
-Tensor polygamma(Int n, const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(n), Argument(input)};
-  return dispatch(polygamma_symbol, arguments, at);
-}
-Tensor pow(const Operand& input, const Operand& exponent, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(exponent)};
-  return dispatch(pow_symbol, arguments, at);
-}
-Tensor pow_(const Tensor& input, const Operand& exponent, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(exponent)};
-  return apply_in_place(pow_symbol, arguments, at);
 }
 
 }  // namespace fulgurite

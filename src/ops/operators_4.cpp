@@ -6,6 +6,68 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor norm(const Tensor& input, Float p, const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at)
+    {
+  const Argument arguments[] = {Argument(input), Argument(p), dim.empty() ? Argument() : Argument(dim),
+      Argument(keepdim), Argument(dtype)};
+  return dispatch(norm_symbol, arguments, at);
+}
+Tensor not_equal(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return dispatch(ne_symbol, arguments, at);
+}
+Tensor not_equal_(const Tensor& input, const Operand& other, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other)};
+  return apply_in_place(ne_symbol, arguments, at);
+}
+Tensor ones(const Dims& size, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(size), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(ones_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor ones_like(const Tensor& input, const TensorOptions& options, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(options.dtype), options.device == Device() ? Argument() :
+      Argument(options.device)};
+  const Tensor result = dispatch(ones_like_symbol, arguments, at);
+  return options.requires_grad ? result.requires_grad_() : result;
+}
+Tensor outer(const Tensor& input, const Tensor& vec2, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(vec2)};
+  return dispatch(outer_symbol, arguments, at);
+}
+Tensor permute(const Tensor& input, const Dims& dims, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dims)};
+  return dispatch(permute_symbol, arguments, at);
+}
+Tensor permute(const Tensor& input, Int size0, Int size1, SourceLocation at) {
+  return permute(input, {size0, size1}, at);
+}
+Tensor permute(const Tensor& input, Int size0, Int size1, Int size2, SourceLocation at) {
+  return permute(input, {size0, size1, size2}, at);
+}
+Tensor permute(const Tensor& input, Int size0, Int size1, Int size2, Int size3, SourceLocation at) {
+  return permute(input, {size0, size1, size2, size3}, at);
+}
+Tensor permute(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at) {
+  return permute(input, {size0, size1, size2, size3, size4}, at);
+}
+Tensor permute(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at)
+    {
+  return permute(input, {size0, size1, size2, size3, size4, size5}, at);
+}
+Tensor polygamma(Int n, const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(n), Argument(input)};
+  return dispatch(polygamma_symbol, arguments, at);
+}
+Tensor pow(const Operand& input, const Operand& exponent, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(exponent)};
+  return dispatch(pow_symbol, arguments, at);
+}
+Tensor pow_(const Tensor& input, const Operand& exponent, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(exponent)};
+  return apply_in_place(pow_symbol, arguments, at);
+}
 Tensor prod(const Tensor& input, std::optional<Int> dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim), Argument(dtype)};
   return dispatch(prod_symbol, arguments, at);
@@ -68,6 +130,22 @@ Tensor repeat(const Tensor& input, const Dims& repeats, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(repeats)};
   return dispatch(repeat_symbol, arguments, at);
 }
+Tensor repeat(const Tensor& input, Int size0, Int size1, SourceLocation at) {
+  return repeat(input, {size0, size1}, at);
+}
+Tensor repeat(const Tensor& input, Int size0, Int size1, Int size2, SourceLocation at) {
+  return repeat(input, {size0, size1, size2}, at);
+}
+Tensor repeat(const Tensor& input, Int size0, Int size1, Int size2, Int size3, SourceLocation at) {
+  return repeat(input, {size0, size1, size2, size3}, at);
+}
+Tensor repeat(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at) {
+  return repeat(input, {size0, size1, size2, size3, size4}, at);
+}
+Tensor repeat(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at)
+    {
+  return repeat(input, {size0, size1, size2, size3, size4, size5}, at);
+}
 Tensor repeat_interleave(const Tensor& input, const Operand& repeats, std::optional<Int> dim, std::optional<Int>
     output_size, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(repeats), Argument(dim), Argument(output_size)};
@@ -76,6 +154,22 @@ Tensor repeat_interleave(const Tensor& input, const Operand& repeats, std::optio
 Tensor reshape(const Tensor& input, const Dims& shape, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(shape)};
   return dispatch(reshape_symbol, arguments, at);
+}
+Tensor reshape(const Tensor& input, Int size0, Int size1, SourceLocation at) {
+  return reshape(input, {size0, size1}, at);
+}
+Tensor reshape(const Tensor& input, Int size0, Int size1, Int size2, SourceLocation at) {
+  return reshape(input, {size0, size1, size2}, at);
+}
+Tensor reshape(const Tensor& input, Int size0, Int size1, Int size2, Int size3, SourceLocation at) {
+  return reshape(input, {size0, size1, size2, size3}, at);
+}
+Tensor reshape(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at) {
+  return reshape(input, {size0, size1, size2, size3, size4}, at);
+}
+Tensor reshape(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at)
+    {
+  return reshape(input, {size0, size1, size2, size3, size4, size5}, at);
 }
 Tensor reshape_as(const Tensor& input, const Tensor& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
@@ -280,99 +374,6 @@ Tensor sum(const Tensor& input, const Dims& dim, bool keepdim, std::optional<Dty
   const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(keepdim),
       Argument(dtype)};
   return dispatch(sum_symbol, arguments, at);
-}
-Tensor swapaxes(const Tensor& input, Int dim0, Int dim1, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim0), Argument(dim1)};
-  return dispatch(transpose_symbol, arguments, at);
-}
-Tensor swapdims(const Tensor& input, Int dim0, Int dim1, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim0), Argument(dim1)};
-  return dispatch(transpose_symbol, arguments, at);
-}
-Tensor t(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(t_symbol, arguments, at);
-}
-Tensor take(const Tensor& input, const Tensor& index, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(index)};
-  return dispatch(take_symbol, arguments, at);
-}
-Tensor take_along_dim(const Tensor& input, const Tensor& indices, std::optional<Int> dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(indices), Argument(dim)};
-  return dispatch(take_along_dim_symbol, arguments, at);
-}
-Tensor tan(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(tan_symbol, arguments, at);
-}
-Tensor tan_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(tan_symbol, arguments, at);
-}
-Tensor tanh(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(tanh_symbol, arguments, at);
-}
-Tensor tanh_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(tanh_symbol, arguments, at);
-}
-Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims, const Dims& dims_b, SourceLocation at) {
-  const Argument arguments[] = {Argument(a), Argument(b), Argument(dims), dims_b.empty() ? Argument() :
-      Argument(dims_b)};
-  return dispatch(tensordot_symbol, arguments, at);
-}
-Tensor tile(const Tensor& input, const Dims& dims, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dims)};
-  return dispatch(tile_symbol, arguments, at);
-}
-std::tuple<Tensor, Tensor> topk(const Tensor& input, Int k, Int dim, bool largest, bool sorted, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(k), Argument(dim), Argument(largest), Argument(sorted)};
-  Results results;
-  dispatch(topk_symbol, arguments, at, results);
-  return {results[0], results[1]};
-}
-Tensor trace(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(trace_symbol, arguments, at);
-}
-Tensor transpose(const Tensor& input, Int dim0, Int dim1, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim0), Argument(dim1)};
-  return dispatch(transpose_symbol, arguments, at);
-}
-Tensor tril(const Tensor& input, Int diagonal, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(diagonal)};
-  return dispatch(tril_symbol, arguments, at);
-}
-Tensor tril_(const Tensor& input, Int diagonal, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(diagonal)};
-  return apply_in_place(tril_symbol, arguments, at);
-}
-Tensor triu(const Tensor& input, Int diagonal, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(diagonal)};
-  return dispatch(triu_symbol, arguments, at);
-}
-Tensor triu_(const Tensor& input, Int diagonal, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(diagonal)};
-  return apply_in_place(triu_symbol, arguments, at);
-}
-Tensor true_divide(const Operand& input, const Operand& other, std::string_view rounding_mode, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other), rounding_mode.empty() ? Argument() :
-      Argument(rounding_mode)};
-  return dispatch(div_symbol, arguments, at);
-}
-Tensor true_divide_(const Tensor& input, const Operand& other, std::string_view rounding_mode, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(other), rounding_mode.empty() ? Argument() :
-      Argument(rounding_mode)};
-  return apply_in_place(div_symbol, arguments, at);
-}
-Tensor trunc(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(trunc_symbol, arguments, at);
-}
-Tensor trunc_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(trunc_symbol, arguments, at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,114 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor swapaxes(const Tensor& input, Int dim0, Int dim1, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim0), Argument(dim1)};
+  return dispatch(transpose_symbol, arguments, at);
+}
+Tensor swapdims(const Tensor& input, Int dim0, Int dim1, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim0), Argument(dim1)};
+  return dispatch(transpose_symbol, arguments, at);
+}
+Tensor t(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(t_symbol, arguments, at);
+}
+Tensor take(const Tensor& input, const Tensor& index, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(index)};
+  return dispatch(take_symbol, arguments, at);
+}
+Tensor take_along_dim(const Tensor& input, const Tensor& indices, std::optional<Int> dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(indices), Argument(dim)};
+  return dispatch(take_along_dim_symbol, arguments, at);
+}
+Tensor tan(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(tan_symbol, arguments, at);
+}
+Tensor tan_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(tan_symbol, arguments, at);
+}
+Tensor tanh(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(tanh_symbol, arguments, at);
+}
+Tensor tanh_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(tanh_symbol, arguments, at);
+}
+Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims, const Dims& dims_b, SourceLocation at) {
+  const Argument arguments[] = {Argument(a), Argument(b), Argument(dims), dims_b.empty() ? Argument() :
+      Argument(dims_b)};
+  return dispatch(tensordot_symbol, arguments, at);
+}
+Tensor tile(const Tensor& input, const Dims& dims, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dims)};
+  return dispatch(tile_symbol, arguments, at);
+}
+Tensor tile(const Tensor& input, Int size0, Int size1, SourceLocation at) {
+  return tile(input, {size0, size1}, at);
+}
+Tensor tile(const Tensor& input, Int size0, Int size1, Int size2, SourceLocation at) {
+  return tile(input, {size0, size1, size2}, at);
+}
+Tensor tile(const Tensor& input, Int size0, Int size1, Int size2, Int size3, SourceLocation at) {
+  return tile(input, {size0, size1, size2, size3}, at);
+}
+Tensor tile(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at) {
+  return tile(input, {size0, size1, size2, size3, size4}, at);
+}
+Tensor tile(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at) {
+  return tile(input, {size0, size1, size2, size3, size4, size5}, at);
+}
+std::tuple<Tensor, Tensor> topk(const Tensor& input, Int k, Int dim, bool largest, bool sorted, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(k), Argument(dim), Argument(largest), Argument(sorted)};
+  Results results;
+  dispatch(topk_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor trace(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(trace_symbol, arguments, at);
+}
+Tensor transpose(const Tensor& input, Int dim0, Int dim1, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim0), Argument(dim1)};
+  return dispatch(transpose_symbol, arguments, at);
+}
+Tensor tril(const Tensor& input, Int diagonal, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(diagonal)};
+  return dispatch(tril_symbol, arguments, at);
+}
+Tensor tril_(const Tensor& input, Int diagonal, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(diagonal)};
+  return apply_in_place(tril_symbol, arguments, at);
+}
+Tensor triu(const Tensor& input, Int diagonal, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(diagonal)};
+  return dispatch(triu_symbol, arguments, at);
+}
+Tensor triu_(const Tensor& input, Int diagonal, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(diagonal)};
+  return apply_in_place(triu_symbol, arguments, at);
+}
+Tensor true_divide(const Operand& input, const Operand& other, std::string_view rounding_mode, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other), rounding_mode.empty() ? Argument() :
+      Argument(rounding_mode)};
+  return dispatch(div_symbol, arguments, at);
+}
+Tensor true_divide_(const Tensor& input, const Operand& other, std::string_view rounding_mode, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(other), rounding_mode.empty() ? Argument() :
+      Argument(rounding_mode)};
+  return apply_in_place(div_symbol, arguments, at);
+}
+Tensor trunc(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(trunc_symbol, arguments, at);
+}
+Tensor trunc_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(trunc_symbol, arguments, at);
+}
 std::vector<Tensor> unbind(const Tensor& input, Int dim, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim)};
   Results results;
@@ -40,6 +148,21 @@ std::tuple<Tensor, Tensor> var_mean(const Tensor& input, const Dims& dim, std::o
 Tensor view(const Tensor& input, const Dims& size, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(size)};
   return dispatch(view_symbol, arguments, at);
+}
+Tensor view(const Tensor& input, Int size0, Int size1, SourceLocation at) {
+  return view(input, {size0, size1}, at);
+}
+Tensor view(const Tensor& input, Int size0, Int size1, Int size2, SourceLocation at) {
+  return view(input, {size0, size1, size2}, at);
+}
+Tensor view(const Tensor& input, Int size0, Int size1, Int size2, Int size3, SourceLocation at) {
+  return view(input, {size0, size1, size2, size3}, at);
+}
+Tensor view(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at) {
+  return view(input, {size0, size1, size2, size3, size4}, at);
+}
+Tensor view(const Tensor& input, Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at) {
+  return view(input, {size0, size1, size2, size3, size4, size5}, at);
 }
 Tensor view_as(const Tensor& input, const Tensor& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
@@ -252,127 +375,6 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
   const Argument arguments[] = {Argument(input), Argument(target), Argument(var), Argument(full), Argument(eps),
       Argument(reduction)};
   return dispatch(gaussian_nll_loss_symbol, arguments, at);
-}
-Tensor gelu(const Tensor& input, std::string_view approximate, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(approximate)};
-  return dispatch(gelu_symbol, arguments, at);
-}
-Tensor gelu_(const Tensor& input, std::string_view approximate, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(approximate)};
-  return apply_in_place(gelu_symbol, arguments, at);
-}
-Tensor glu(const Tensor& input, Int dim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim)};
-  return dispatch(glu_symbol, arguments, at);
-}
-Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mode, std::string_view padding_mode,
-    std::optional<bool> align_corners, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(grid), Argument(mode), Argument(padding_mode),
-      Argument(align_corners)};
-  return dispatch(grid_sample_symbol, arguments, at);
-}
-Tensor group_norm(const Tensor& input, Int num_groups, const Tensor& weight, const Tensor& bias, Float eps,
-    SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(num_groups), Argument(weight), Argument(bias), Argument(eps)};
-  return dispatch(group_norm_symbol, arguments, at);
-}
-Tensor hardshrink(const Tensor& input, Float lambd, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(lambd)};
-  return dispatch(hardshrink_symbol, arguments, at);
-}
-Tensor hardshrink_(const Tensor& input, Float lambd, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(lambd)};
-  return apply_in_place(hardshrink_symbol, arguments, at);
-}
-Tensor hardsigmoid(const Tensor& input, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(inplace)};
-  if (inplace) return apply_in_place(hardsigmoid_symbol, arguments, at);
-  return dispatch(hardsigmoid_symbol, arguments, at);
-}
-Tensor hardsigmoid_(const Tensor& input, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(inplace)};
-  return apply_in_place(hardsigmoid_symbol, arguments, at);
-}
-Tensor hardswish(const Tensor& input, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(inplace)};
-  if (inplace) return apply_in_place(hardswish_symbol, arguments, at);
-  return dispatch(hardswish_symbol, arguments, at);
-}
-Tensor hardswish_(const Tensor& input, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(inplace)};
-  return apply_in_place(hardswish_symbol, arguments, at);
-}
-Tensor hardtanh(const Tensor& input, Float min_val, Float max_val, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(min_val), Argument(max_val), Argument(inplace)};
-  if (inplace) return apply_in_place(hardtanh_symbol, arguments, at);
-  return dispatch(hardtanh_symbol, arguments, at);
-}
-Tensor hardtanh_(const Tensor& input, Float min_val, Float max_val, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(min_val), Argument(max_val), Argument(inplace)};
-  return apply_in_place(hardtanh_symbol, arguments, at);
-}
-Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, Float margin, std::optional<bool> size_average,
-    std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(margin), Argument(size_average),
-      Argument(reduce), Argument(reduction)};
-  return dispatch(hinge_embedding_loss_symbol, arguments, at);
-}
-Tensor huber_loss(const Tensor& input, const Tensor& target, std::string_view reduction, Float delta, SourceLocation at)
-    {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(reduction), Argument(delta)};
-  return dispatch(huber_loss_symbol, arguments, at);
-}
-Tensor instance_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
-    const Tensor& bias, bool use_input_stats, Float momentum, Float eps, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(running_mean), Argument(running_var), Argument(weight),
-      Argument(bias), Argument(use_input_stats), Argument(momentum), Argument(eps)};
-  return dispatch(instance_norm_symbol, arguments, at);
-}
-Tensor interpolate(const Tensor& input, const Dims& size, const Numbers& scale_factor, std::string_view mode,
-    std::optional<bool> align_corners, std::optional<bool> recompute_scale_factor, bool antialias, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), size.empty() ? Argument() : Argument(size), scale_factor.empty() ?
-      Argument() : Argument(scale_factor), Argument(mode), Argument(align_corners), Argument(recompute_scale_factor),
-      Argument(antialias)};
-  return dispatch(interpolate_symbol, arguments, at);
-}
-Tensor kl_div(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
-    std::string_view reduction, bool log_target, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
-      Argument(reduction), Argument(log_target)};
-  return dispatch(kl_div_symbol, arguments, at);
-}
-Tensor l1_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
-    std::string_view reduction, const Tensor& weight, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
-      Argument(reduction), Argument(weight)};
-  return dispatch(l1_loss_symbol, arguments, at);
-}
-Tensor layer_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight, const Tensor& bias, Float
-    eps, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(normalized_shape), Argument(weight), Argument(bias),
-      Argument(eps)};
-  return dispatch(layer_norm_symbol, arguments, at);
-}
-Tensor leaky_relu(const Tensor& input, Float negative_slope, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(negative_slope), Argument(inplace)};
-  if (inplace) return apply_in_place(leaky_relu_symbol, arguments, at);
-  return dispatch(leaky_relu_symbol, arguments, at);
-}
-Tensor leaky_relu_(const Tensor& input, Float negative_slope, bool inplace, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(negative_slope), Argument(inplace)};
-  return apply_in_place(leaky_relu_symbol, arguments, at);
-}
-Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias)};
-  return dispatch(linear_symbol, arguments, at);
-}
-Tensor local_response_norm(const Tensor& input, Int size, Float alpha, Float beta, Float k, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(size), Argument(alpha), Argument(beta), Argument(k)};
-  return dispatch(local_response_norm_symbol, arguments, at);
-}
-Tensor logsigmoid(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(logsigmoid_symbol, arguments, at);
 }
 }  // namespace nn
 

@@ -7,6 +7,127 @@
 
 namespace fulgurite {
 namespace nn {
+Tensor gelu(const Tensor& input, std::string_view approximate, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(approximate)};
+  return dispatch(gelu_symbol, arguments, at);
+}
+Tensor gelu_(const Tensor& input, std::string_view approximate, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(approximate)};
+  return apply_in_place(gelu_symbol, arguments, at);
+}
+Tensor glu(const Tensor& input, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim)};
+  return dispatch(glu_symbol, arguments, at);
+}
+Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mode, std::string_view padding_mode,
+    std::optional<bool> align_corners, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(grid), Argument(mode), Argument(padding_mode),
+      Argument(align_corners)};
+  return dispatch(grid_sample_symbol, arguments, at);
+}
+Tensor group_norm(const Tensor& input, Int num_groups, const Tensor& weight, const Tensor& bias, Float eps,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(num_groups), Argument(weight), Argument(bias), Argument(eps)};
+  return dispatch(group_norm_symbol, arguments, at);
+}
+Tensor hardshrink(const Tensor& input, Float lambd, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(lambd)};
+  return dispatch(hardshrink_symbol, arguments, at);
+}
+Tensor hardshrink_(const Tensor& input, Float lambd, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(lambd)};
+  return apply_in_place(hardshrink_symbol, arguments, at);
+}
+Tensor hardsigmoid(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  if (inplace) return apply_in_place(hardsigmoid_symbol, arguments, at);
+  return dispatch(hardsigmoid_symbol, arguments, at);
+}
+Tensor hardsigmoid_(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  return apply_in_place(hardsigmoid_symbol, arguments, at);
+}
+Tensor hardswish(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  if (inplace) return apply_in_place(hardswish_symbol, arguments, at);
+  return dispatch(hardswish_symbol, arguments, at);
+}
+Tensor hardswish_(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  return apply_in_place(hardswish_symbol, arguments, at);
+}
+Tensor hardtanh(const Tensor& input, Float min_val, Float max_val, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(min_val), Argument(max_val), Argument(inplace)};
+  if (inplace) return apply_in_place(hardtanh_symbol, arguments, at);
+  return dispatch(hardtanh_symbol, arguments, at);
+}
+Tensor hardtanh_(const Tensor& input, Float min_val, Float max_val, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(min_val), Argument(max_val), Argument(inplace)};
+  return apply_in_place(hardtanh_symbol, arguments, at);
+}
+Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, Float margin, std::optional<bool> size_average,
+    std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(margin), Argument(size_average),
+      Argument(reduce), Argument(reduction)};
+  return dispatch(hinge_embedding_loss_symbol, arguments, at);
+}
+Tensor huber_loss(const Tensor& input, const Tensor& target, std::string_view reduction, Float delta, SourceLocation at)
+    {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(reduction), Argument(delta)};
+  return dispatch(huber_loss_symbol, arguments, at);
+}
+Tensor instance_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
+    const Tensor& bias, bool use_input_stats, Float momentum, Float eps, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(running_mean), Argument(running_var), Argument(weight),
+      Argument(bias), Argument(use_input_stats), Argument(momentum), Argument(eps)};
+  return dispatch(instance_norm_symbol, arguments, at);
+}
+Tensor interpolate(const Tensor& input, const Dims& size, const Numbers& scale_factor, std::string_view mode,
+    std::optional<bool> align_corners, std::optional<bool> recompute_scale_factor, bool antialias, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), size.empty() ? Argument() : Argument(size), scale_factor.empty() ?
+      Argument() : Argument(scale_factor), Argument(mode), Argument(align_corners), Argument(recompute_scale_factor),
+      Argument(antialias)};
+  return dispatch(interpolate_symbol, arguments, at);
+}
+Tensor kl_div(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
+    std::string_view reduction, bool log_target, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
+      Argument(reduction), Argument(log_target)};
+  return dispatch(kl_div_symbol, arguments, at);
+}
+Tensor l1_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
+    std::string_view reduction, const Tensor& weight, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
+      Argument(reduction), Argument(weight)};
+  return dispatch(l1_loss_symbol, arguments, at);
+}
+Tensor layer_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight, const Tensor& bias, Float
+    eps, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(normalized_shape), Argument(weight), Argument(bias),
+      Argument(eps)};
+  return dispatch(layer_norm_symbol, arguments, at);
+}
+Tensor leaky_relu(const Tensor& input, Float negative_slope, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(negative_slope), Argument(inplace)};
+  if (inplace) return apply_in_place(leaky_relu_symbol, arguments, at);
+  return dispatch(leaky_relu_symbol, arguments, at);
+}
+Tensor leaky_relu_(const Tensor& input, Float negative_slope, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(negative_slope), Argument(inplace)};
+  return apply_in_place(leaky_relu_symbol, arguments, at);
+}
+Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(weight), Argument(bias)};
+  return dispatch(linear_symbol, arguments, at);
+}
+Tensor local_response_norm(const Tensor& input, Int size, Float alpha, Float beta, Float k, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(size), Argument(alpha), Argument(beta), Argument(k)};
+  return dispatch(local_response_norm_symbol, arguments, at);
+}
+Tensor logsigmoid(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(logsigmoid_symbol, arguments, at);
+}
 Tensor logsigmoid_(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return apply_in_place(logsigmoid_symbol, arguments, at);
@@ -256,127 +377,5 @@ Tensor vector_norm(const Tensor& x, Float ord, const Dims& dim, bool keepdim, st
   return dispatch(vector_norm_symbol, arguments, at);
 }
 }  // namespace linalg
-namespace special {
-Tensor digamma(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(digamma_symbol, arguments, at);
-}
-Tensor digamma_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(digamma_symbol, arguments, at);
-}
-Tensor erf(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(erf_symbol, arguments, at);
-}
-Tensor erf_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(erf_symbol, arguments, at);
-}
-Tensor erfc(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(erfc_symbol, arguments, at);
-}
-Tensor erfc_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(erfc_symbol, arguments, at);
-}
-Tensor erfinv(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(erfinv_symbol, arguments, at);
-}
-Tensor erfinv_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(erfinv_symbol, arguments, at);
-}
-Tensor exp2(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(exp2_symbol, arguments, at);
-}
-Tensor exp2_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(exp2_symbol, arguments, at);
-}
-Tensor expit(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(sigmoid_symbol, arguments, at);
-}
-Tensor expit_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(sigmoid_symbol, arguments, at);
-}
-Tensor expm1(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(expm1_symbol, arguments, at);
-}
-Tensor expm1_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(expm1_symbol, arguments, at);
-}
-Tensor gammaln(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(lgamma_symbol, arguments, at);
-}
-Tensor gammaln_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(lgamma_symbol, arguments, at);
-}
-Tensor log1p(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(log1p_symbol, arguments, at);
-}
-Tensor log1p_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(log1p_symbol, arguments, at);
-}
-Tensor log_softmax(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
-  return dispatch(log_softmax_symbol, arguments, at);
-}
-Tensor logit(const Tensor& input, std::optional<Float> eps, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(eps)};
-  return dispatch(logit_symbol, arguments, at);
-}
-Tensor logit_(const Tensor& input, std::optional<Float> eps, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(eps)};
-  return apply_in_place(logit_symbol, arguments, at);
-}
-Tensor logsumexp(const Tensor& input, const Dims& dim, bool keepdim, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
-  return dispatch(logsumexp_symbol, arguments, at);
-}
-Tensor polygamma(Int n, const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(n), Argument(input)};
-  return dispatch(polygamma_symbol, arguments, at);
-}
-Tensor psi(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(digamma_symbol, arguments, at);
-}
-Tensor psi_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(digamma_symbol, arguments, at);
-}
-Tensor round(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(round_symbol, arguments, at);
-}
-Tensor round_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(round_symbol, arguments, at);
-}
-Tensor sinc(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return dispatch(sinc_symbol, arguments, at);
-}
-Tensor sinc_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
-  return apply_in_place(sinc_symbol, arguments, at);
-}
-Tensor softmax(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
-  return dispatch(softmax_symbol, arguments, at);
-}
-}  // namespace special
 
 }  // namespace fulgurite

@@ -7,6 +7,126 @@
 
 namespace fulgurite {
 namespace special {
+Tensor digamma(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(digamma_symbol, arguments, at);
+}
+Tensor digamma_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(digamma_symbol, arguments, at);
+}
+Tensor erf(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(erf_symbol, arguments, at);
+}
+Tensor erf_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(erf_symbol, arguments, at);
+}
+Tensor erfc(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(erfc_symbol, arguments, at);
+}
+Tensor erfc_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(erfc_symbol, arguments, at);
+}
+Tensor erfinv(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(erfinv_symbol, arguments, at);
+}
+Tensor erfinv_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(erfinv_symbol, arguments, at);
+}
+Tensor exp2(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(exp2_symbol, arguments, at);
+}
+Tensor exp2_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(exp2_symbol, arguments, at);
+}
+Tensor expit(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(sigmoid_symbol, arguments, at);
+}
+Tensor expit_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(sigmoid_symbol, arguments, at);
+}
+Tensor expm1(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(expm1_symbol, arguments, at);
+}
+Tensor expm1_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(expm1_symbol, arguments, at);
+}
+Tensor gammaln(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(lgamma_symbol, arguments, at);
+}
+Tensor gammaln_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(lgamma_symbol, arguments, at);
+}
+Tensor log1p(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(log1p_symbol, arguments, at);
+}
+Tensor log1p_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(log1p_symbol, arguments, at);
+}
+Tensor log_softmax(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
+  return dispatch(log_softmax_symbol, arguments, at);
+}
+Tensor logit(const Tensor& input, std::optional<Float> eps, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(eps)};
+  return dispatch(logit_symbol, arguments, at);
+}
+Tensor logit_(const Tensor& input, std::optional<Float> eps, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(eps)};
+  return apply_in_place(logit_symbol, arguments, at);
+}
+Tensor logsumexp(const Tensor& input, const Dims& dim, bool keepdim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(keepdim)};
+  return dispatch(logsumexp_symbol, arguments, at);
+}
+Tensor polygamma(Int n, const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(n), Argument(input)};
+  return dispatch(polygamma_symbol, arguments, at);
+}
+Tensor psi(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(digamma_symbol, arguments, at);
+}
+Tensor psi_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(digamma_symbol, arguments, at);
+}
+Tensor round(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(round_symbol, arguments, at);
+}
+Tensor round_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(round_symbol, arguments, at);
+}
+Tensor sinc(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(sinc_symbol, arguments, at);
+}
+Tensor sinc_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(sinc_symbol, arguments, at);
+}
+Tensor softmax(const Tensor& input, Int dim, std::optional<Dtype> dtype, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(dtype)};
+  return dispatch(softmax_symbol, arguments, at);
+}
 Tensor xlogy(const Operand& input, const Operand& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return dispatch(xlogy_symbol, arguments, at);
@@ -253,127 +373,6 @@ Tensor TensorMethods::adaptive_avg_pool1d(const Dims& output_size, SourceLocatio
 }
 Tensor TensorMethods::adaptive_avg_pool2d(const Dims& output_size, SourceLocation at) const {
   return fulgurite::nn::adaptive_avg_pool2d(static_cast<const Tensor&>(*this), output_size, at);
-}
-Tensor TensorMethods::adaptive_avg_pool3d(const Dims& output_size, SourceLocation at) const {
-  return fulgurite::nn::adaptive_avg_pool3d(static_cast<const Tensor&>(*this), output_size, at);
-}
-Tensor TensorMethods::adaptive_max_pool1d(const Dims& output_size, SourceLocation at) const {
-  return fulgurite::nn::adaptive_max_pool1d(static_cast<const Tensor&>(*this), output_size, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::adaptive_max_pool1d_with_indices(const Dims& output_size, SourceLocation at)
-    const {
-  return fulgurite::nn::adaptive_max_pool1d_with_indices(static_cast<const Tensor&>(*this), output_size, at);
-}
-Tensor TensorMethods::adaptive_max_pool2d(const Dims& output_size, SourceLocation at) const {
-  return fulgurite::nn::adaptive_max_pool2d(static_cast<const Tensor&>(*this), output_size, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::adaptive_max_pool2d_with_indices(const Dims& output_size, SourceLocation at)
-    const {
-  return fulgurite::nn::adaptive_max_pool2d_with_indices(static_cast<const Tensor&>(*this), output_size, at);
-}
-Tensor TensorMethods::adaptive_max_pool3d(const Dims& output_size, SourceLocation at) const {
-  return fulgurite::nn::adaptive_max_pool3d(static_cast<const Tensor&>(*this), output_size, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::adaptive_max_pool3d_with_indices(const Dims& output_size, SourceLocation at)
-    const {
-  return fulgurite::nn::adaptive_max_pool3d_with_indices(static_cast<const Tensor&>(*this), output_size, at);
-}
-Tensor TensorMethods::add(const Operand& other, const Operand& alpha, SourceLocation at) const {
-  return fulgurite::add(static_cast<const Tensor&>(*this), other, alpha, at);
-}
-Tensor TensorMethods::add_(const Operand& other, const Operand& alpha, SourceLocation at) const {
-  return fulgurite::add_(static_cast<const Tensor&>(*this), other, alpha, at);
-}
-Tensor TensorMethods::addbmm(const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand& alpha,
-    SourceLocation at) const {
-  return fulgurite::addbmm(static_cast<const Tensor&>(*this), batch1, batch2, beta, alpha, at);
-}
-Tensor TensorMethods::addbmm_(const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand& alpha,
-    SourceLocation at) const {
-  return fulgurite::addbmm_(static_cast<const Tensor&>(*this), batch1, batch2, beta, alpha, at);
-}
-Tensor TensorMethods::addcdiv(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
-    const {
-  return fulgurite::addcdiv(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
-}
-Tensor TensorMethods::addcdiv_(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
-    const {
-  return fulgurite::addcdiv_(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
-}
-Tensor TensorMethods::addcmul(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
-    const {
-  return fulgurite::addcmul(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
-}
-Tensor TensorMethods::addcmul_(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
-    const {
-  return fulgurite::addcmul_(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
-}
-Tensor TensorMethods::addmm(const Tensor& mat1, const Tensor& mat2, const Operand& beta, const Operand& alpha,
-    SourceLocation at) const {
-  return fulgurite::addmm(static_cast<const Tensor&>(*this), mat1, mat2, beta, alpha, at);
-}
-Tensor TensorMethods::addmm_(const Tensor& mat1, const Tensor& mat2, const Operand& beta, const Operand& alpha,
-    SourceLocation at) const {
-  return fulgurite::addmm_(static_cast<const Tensor&>(*this), mat1, mat2, beta, alpha, at);
-}
-Tensor TensorMethods::addmv(const Tensor& mat, const Tensor& vec, const Operand& beta, const Operand& alpha,
-    SourceLocation at) const {
-  return fulgurite::addmv(static_cast<const Tensor&>(*this), mat, vec, beta, alpha, at);
-}
-Tensor TensorMethods::addmv_(const Tensor& mat, const Tensor& vec, const Operand& beta, const Operand& alpha,
-    SourceLocation at) const {
-  return fulgurite::addmv_(static_cast<const Tensor&>(*this), mat, vec, beta, alpha, at);
-}
-Tensor TensorMethods::affine_grid(const Dims& size, std::optional<bool> align_corners, SourceLocation at) const {
-  return fulgurite::nn::affine_grid(static_cast<const Tensor&>(*this), size, align_corners, at);
-}
-Tensor TensorMethods::all(const Dims& dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::all(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::amax(const Dims& dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::amax(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::amin(const Dims& dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::amin(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::any(const Dims& dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::any(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::arccos(SourceLocation at) const {
-  return fulgurite::arccos(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::arccos_(SourceLocation at) const {
-  return fulgurite::arccos_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::arccosh(SourceLocation at) const {
-  return fulgurite::arccosh(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::arccosh_(SourceLocation at) const {
-  return fulgurite::arccosh_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::arcsin(SourceLocation at) const {
-  return fulgurite::arcsin(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::arcsin_(SourceLocation at) const {
-  return fulgurite::arcsin_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::arcsinh(SourceLocation at) const {
-  return fulgurite::arcsinh(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::arcsinh_(SourceLocation at) const {
-  return fulgurite::arcsinh_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::arctan(SourceLocation at) const {
-  return fulgurite::arctan(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::arctan_(SourceLocation at) const {
-  return fulgurite::arctan_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::arctan2(const Tensor& other, SourceLocation at) const {
-  return fulgurite::arctan2(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::arctan2_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::arctan2_(static_cast<const Tensor&>(*this), other, at);
 }
 
 }  // namespace fulgurite

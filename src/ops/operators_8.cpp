@@ -6,6 +6,127 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor TensorMethods::adaptive_avg_pool3d(const Dims& output_size, SourceLocation at) const {
+  return fulgurite::nn::adaptive_avg_pool3d(static_cast<const Tensor&>(*this), output_size, at);
+}
+Tensor TensorMethods::adaptive_max_pool1d(const Dims& output_size, SourceLocation at) const {
+  return fulgurite::nn::adaptive_max_pool1d(static_cast<const Tensor&>(*this), output_size, at);
+}
+std::tuple<Tensor, Tensor> TensorMethods::adaptive_max_pool1d_with_indices(const Dims& output_size, SourceLocation at)
+    const {
+  return fulgurite::nn::adaptive_max_pool1d_with_indices(static_cast<const Tensor&>(*this), output_size, at);
+}
+Tensor TensorMethods::adaptive_max_pool2d(const Dims& output_size, SourceLocation at) const {
+  return fulgurite::nn::adaptive_max_pool2d(static_cast<const Tensor&>(*this), output_size, at);
+}
+std::tuple<Tensor, Tensor> TensorMethods::adaptive_max_pool2d_with_indices(const Dims& output_size, SourceLocation at)
+    const {
+  return fulgurite::nn::adaptive_max_pool2d_with_indices(static_cast<const Tensor&>(*this), output_size, at);
+}
+Tensor TensorMethods::adaptive_max_pool3d(const Dims& output_size, SourceLocation at) const {
+  return fulgurite::nn::adaptive_max_pool3d(static_cast<const Tensor&>(*this), output_size, at);
+}
+std::tuple<Tensor, Tensor> TensorMethods::adaptive_max_pool3d_with_indices(const Dims& output_size, SourceLocation at)
+    const {
+  return fulgurite::nn::adaptive_max_pool3d_with_indices(static_cast<const Tensor&>(*this), output_size, at);
+}
+Tensor TensorMethods::add(const Operand& other, const Operand& alpha, SourceLocation at) const {
+  return fulgurite::add(static_cast<const Tensor&>(*this), other, alpha, at);
+}
+Tensor TensorMethods::add_(const Operand& other, const Operand& alpha, SourceLocation at) const {
+  return fulgurite::add_(static_cast<const Tensor&>(*this), other, alpha, at);
+}
+Tensor TensorMethods::addbmm(const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand& alpha,
+    SourceLocation at) const {
+  return fulgurite::addbmm(static_cast<const Tensor&>(*this), batch1, batch2, beta, alpha, at);
+}
+Tensor TensorMethods::addbmm_(const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand& alpha,
+    SourceLocation at) const {
+  return fulgurite::addbmm_(static_cast<const Tensor&>(*this), batch1, batch2, beta, alpha, at);
+}
+Tensor TensorMethods::addcdiv(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
+    const {
+  return fulgurite::addcdiv(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
+}
+Tensor TensorMethods::addcdiv_(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
+    const {
+  return fulgurite::addcdiv_(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
+}
+Tensor TensorMethods::addcmul(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
+    const {
+  return fulgurite::addcmul(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
+}
+Tensor TensorMethods::addcmul_(const Tensor& tensor1, const Tensor& tensor2, const Operand& value, SourceLocation at)
+    const {
+  return fulgurite::addcmul_(static_cast<const Tensor&>(*this), tensor1, tensor2, value, at);
+}
+Tensor TensorMethods::addmm(const Tensor& mat1, const Tensor& mat2, const Operand& beta, const Operand& alpha,
+    SourceLocation at) const {
+  return fulgurite::addmm(static_cast<const Tensor&>(*this), mat1, mat2, beta, alpha, at);
+}
+Tensor TensorMethods::addmm_(const Tensor& mat1, const Tensor& mat2, const Operand& beta, const Operand& alpha,
+    SourceLocation at) const {
+  return fulgurite::addmm_(static_cast<const Tensor&>(*this), mat1, mat2, beta, alpha, at);
+}
+Tensor TensorMethods::addmv(const Tensor& mat, const Tensor& vec, const Operand& beta, const Operand& alpha,
+    SourceLocation at) const {
+  return fulgurite::addmv(static_cast<const Tensor&>(*this), mat, vec, beta, alpha, at);
+}
+Tensor TensorMethods::addmv_(const Tensor& mat, const Tensor& vec, const Operand& beta, const Operand& alpha,
+    SourceLocation at) const {
+  return fulgurite::addmv_(static_cast<const Tensor&>(*this), mat, vec, beta, alpha, at);
+}
+Tensor TensorMethods::affine_grid(const Dims& size, std::optional<bool> align_corners, SourceLocation at) const {
+  return fulgurite::nn::affine_grid(static_cast<const Tensor&>(*this), size, align_corners, at);
+}
+Tensor TensorMethods::all(const Dims& dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::all(static_cast<const Tensor&>(*this), dim, keepdim, at);
+}
+Tensor TensorMethods::amax(const Dims& dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::amax(static_cast<const Tensor&>(*this), dim, keepdim, at);
+}
+Tensor TensorMethods::amin(const Dims& dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::amin(static_cast<const Tensor&>(*this), dim, keepdim, at);
+}
+Tensor TensorMethods::any(const Dims& dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::any(static_cast<const Tensor&>(*this), dim, keepdim, at);
+}
+Tensor TensorMethods::arccos(SourceLocation at) const {
+  return fulgurite::arccos(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::arccos_(SourceLocation at) const {
+  return fulgurite::arccos_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::arccosh(SourceLocation at) const {
+  return fulgurite::arccosh(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::arccosh_(SourceLocation at) const {
+  return fulgurite::arccosh_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::arcsin(SourceLocation at) const {
+  return fulgurite::arcsin(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::arcsin_(SourceLocation at) const {
+  return fulgurite::arcsin_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::arcsinh(SourceLocation at) const {
+  return fulgurite::arcsinh(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::arcsinh_(SourceLocation at) const {
+  return fulgurite::arcsinh_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::arctan(SourceLocation at) const {
+  return fulgurite::arctan(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::arctan_(SourceLocation at) const {
+  return fulgurite::arctan_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::arctan2(const Tensor& other, SourceLocation at) const {
+  return fulgurite::arctan2(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::arctan2_(const Tensor& other, SourceLocation at) const {
+  return fulgurite::arctan2_(static_cast<const Tensor&>(*this), other, at);
+}
 Tensor TensorMethods::arctanh(SourceLocation at) const {
   return fulgurite::arctanh(static_cast<const Tensor&>(*this), at);
 }
@@ -130,6 +251,22 @@ Tensor TensorMethods::bmm(const Tensor& mat2, SourceLocation at) const {
 Tensor TensorMethods::broadcast_to(const Dims& size, SourceLocation at) const {
   return fulgurite::broadcast_to(static_cast<const Tensor&>(*this), size, at);
 }
+Tensor TensorMethods::broadcast_to(Int size0, Int size1, SourceLocation at) const {
+  return fulgurite::broadcast_to(static_cast<const Tensor&>(*this), {size0, size1}, at);
+}
+Tensor TensorMethods::broadcast_to(Int size0, Int size1, Int size2, SourceLocation at) const {
+  return fulgurite::broadcast_to(static_cast<const Tensor&>(*this), {size0, size1, size2}, at);
+}
+Tensor TensorMethods::broadcast_to(Int size0, Int size1, Int size2, Int size3, SourceLocation at) const {
+  return fulgurite::broadcast_to(static_cast<const Tensor&>(*this), {size0, size1, size2, size3}, at);
+}
+Tensor TensorMethods::broadcast_to(Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at) const {
+  return fulgurite::broadcast_to(static_cast<const Tensor&>(*this), {size0, size1, size2, size3, size4}, at);
+}
+Tensor TensorMethods::broadcast_to(Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at)
+    const {
+  return fulgurite::broadcast_to(static_cast<const Tensor&>(*this), {size0, size1, size2, size3, size4, size5}, at);
+}
 Tensor TensorMethods::bucketize(const Tensor& boundaries, bool out_int32, bool right, SourceLocation at) const {
   return fulgurite::bucketize(static_cast<const Tensor&>(*this), boundaries, out_int32, right, at);
 }
@@ -239,142 +376,6 @@ Tensor TensorMethods::cross_entropy(const Tensor& target, const Tensor& weight, 
 }
 std::tuple<Tensor, Tensor> TensorMethods::cummax(Int dim, SourceLocation at) const {
   return fulgurite::cummax(static_cast<const Tensor&>(*this), dim, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::cummin(Int dim, SourceLocation at) const {
-  return fulgurite::cummin(static_cast<const Tensor&>(*this), dim, at);
-}
-Tensor TensorMethods::cumprod(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::cumprod(static_cast<const Tensor&>(*this), dim, dtype, at);
-}
-Tensor TensorMethods::cumprod_(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::cumprod_(static_cast<const Tensor&>(*this), dim, dtype, at);
-}
-Tensor TensorMethods::cumsum(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::cumsum(static_cast<const Tensor&>(*this), dim, dtype, at);
-}
-Tensor TensorMethods::cumsum_(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::cumsum_(static_cast<const Tensor&>(*this), dim, dtype, at);
-}
-Tensor TensorMethods::deg2rad(SourceLocation at) const {
-  return fulgurite::deg2rad(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::deg2rad_(SourceLocation at) const {
-  return fulgurite::deg2rad_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::diag(Int diagonal, SourceLocation at) const {
-  return fulgurite::diag(static_cast<const Tensor&>(*this), diagonal, at);
-}
-Tensor TensorMethods::diag_embed(Int offset, Int dim1, Int dim2, SourceLocation at) const {
-  return fulgurite::diag_embed(static_cast<const Tensor&>(*this), offset, dim1, dim2, at);
-}
-Tensor TensorMethods::diagonal(Int offset, Int dim1, Int dim2, SourceLocation at) const {
-  return fulgurite::diagonal(static_cast<const Tensor&>(*this), offset, dim1, dim2, at);
-}
-Tensor TensorMethods::digamma(SourceLocation at) const {
-  return fulgurite::digamma(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::digamma_(SourceLocation at) const {
-  return fulgurite::digamma_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::div(const Operand& other, std::string_view rounding_mode, SourceLocation at) const {
-  return fulgurite::div(static_cast<const Tensor&>(*this), other, rounding_mode, at);
-}
-Tensor TensorMethods::div_(const Operand& other, std::string_view rounding_mode, SourceLocation at) const {
-  return fulgurite::div_(static_cast<const Tensor&>(*this), other, rounding_mode, at);
-}
-Tensor TensorMethods::divide(const Operand& other, std::string_view rounding_mode, SourceLocation at) const {
-  return fulgurite::divide(static_cast<const Tensor&>(*this), other, rounding_mode, at);
-}
-Tensor TensorMethods::divide_(const Operand& other, std::string_view rounding_mode, SourceLocation at) const {
-  return fulgurite::divide_(static_cast<const Tensor&>(*this), other, rounding_mode, at);
-}
-Tensor TensorMethods::dot(const Tensor& tensor, SourceLocation at) const {
-  return fulgurite::dot(static_cast<const Tensor&>(*this), tensor, at);
-}
-Tensor TensorMethods::dropout(Float p, bool training, bool inplace, SourceLocation at) const {
-  return fulgurite::nn::dropout(static_cast<const Tensor&>(*this), p, training, inplace, at);
-}
-Tensor TensorMethods::elu(Float alpha, bool inplace, SourceLocation at) const {
-  return fulgurite::nn::elu(static_cast<const Tensor&>(*this), alpha, inplace, at);
-}
-Tensor TensorMethods::elu_(Float alpha, bool inplace, SourceLocation at) const {
-  return fulgurite::nn::elu_(static_cast<const Tensor&>(*this), alpha, inplace, at);
-}
-Tensor TensorMethods::embedding(const Tensor& weight, std::optional<Int> padding_idx, std::optional<Float> max_norm,
-    Float norm_type, bool scale_grad_by_freq, bool sparse, SourceLocation at) const {
-  return fulgurite::nn::embedding(static_cast<const Tensor&>(*this), weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, at);
-}
-Tensor TensorMethods::eq(const Operand& other, SourceLocation at) const {
-  return fulgurite::eq(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::eq_(const Operand& other, SourceLocation at) const {
-  return fulgurite::eq_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::erf(SourceLocation at) const {
-  return fulgurite::erf(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::erf_(SourceLocation at) const {
-  return fulgurite::erf_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::erfc(SourceLocation at) const {
-  return fulgurite::erfc(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::erfc_(SourceLocation at) const {
-  return fulgurite::erfc_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::erfinv(SourceLocation at) const {
-  return fulgurite::erfinv(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::erfinv_(SourceLocation at) const {
-  return fulgurite::erfinv_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::exp(SourceLocation at) const {
-  return fulgurite::exp(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::exp_(SourceLocation at) const {
-  return fulgurite::exp_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::exp2(SourceLocation at) const {
-  return fulgurite::exp2(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::exp2_(SourceLocation at) const {
-  return fulgurite::exp2_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::expand(const Dims& size, SourceLocation at) const {
-  return fulgurite::expand(static_cast<const Tensor&>(*this), size, at);
-}
-Tensor TensorMethods::expand_as(const Tensor& other, SourceLocation at) const {
-  return fulgurite::expand_as(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::expm1(SourceLocation at) const {
-  return fulgurite::expm1(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::expm1_(SourceLocation at) const {
-  return fulgurite::expm1_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::fix(SourceLocation at) const {
-  return fulgurite::fix(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::fix_(SourceLocation at) const {
-  return fulgurite::fix_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::flatten(Int start_dim, Int end_dim, SourceLocation at) const {
-  return fulgurite::flatten(static_cast<const Tensor&>(*this), start_dim, end_dim, at);
-}
-Tensor TensorMethods::flip(const Dims& dims, SourceLocation at) const {
-  return fulgurite::flip(static_cast<const Tensor&>(*this), dims, at);
-}
-Tensor TensorMethods::floor(SourceLocation at) const {
-  return fulgurite::floor(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::floor_(SourceLocation at) const {
-  return fulgurite::floor_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::floor_divide(const Operand& other, SourceLocation at) const {
-  return fulgurite::floor_divide(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::floor_divide_(const Operand& other, SourceLocation at) const {
-  return fulgurite::floor_divide_(static_cast<const Tensor&>(*this), other, at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,173 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+std::tuple<Tensor, Tensor> TensorMethods::cummin(Int dim, SourceLocation at) const {
+  return fulgurite::cummin(static_cast<const Tensor&>(*this), dim, at);
+}
+Tensor TensorMethods::cumprod(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::cumprod(static_cast<const Tensor&>(*this), dim, dtype, at);
+}
+Tensor TensorMethods::cumprod_(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::cumprod_(static_cast<const Tensor&>(*this), dim, dtype, at);
+}
+Tensor TensorMethods::cumsum(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::cumsum(static_cast<const Tensor&>(*this), dim, dtype, at);
+}
+Tensor TensorMethods::cumsum_(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
+  return fulgurite::cumsum_(static_cast<const Tensor&>(*this), dim, dtype, at);
+}
+Tensor TensorMethods::deg2rad(SourceLocation at) const {
+  return fulgurite::deg2rad(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::deg2rad_(SourceLocation at) const {
+  return fulgurite::deg2rad_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::diag(Int diagonal, SourceLocation at) const {
+  return fulgurite::diag(static_cast<const Tensor&>(*this), diagonal, at);
+}
+Tensor TensorMethods::diag_embed(Int offset, Int dim1, Int dim2, SourceLocation at) const {
+  return fulgurite::diag_embed(static_cast<const Tensor&>(*this), offset, dim1, dim2, at);
+}
+Tensor TensorMethods::diagonal(Int offset, Int dim1, Int dim2, SourceLocation at) const {
+  return fulgurite::diagonal(static_cast<const Tensor&>(*this), offset, dim1, dim2, at);
+}
+Tensor TensorMethods::digamma(SourceLocation at) const {
+  return fulgurite::digamma(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::digamma_(SourceLocation at) const {
+  return fulgurite::digamma_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::div(const Operand& other, std::string_view rounding_mode, SourceLocation at) const {
+  return fulgurite::div(static_cast<const Tensor&>(*this), other, rounding_mode, at);
+}
+Tensor TensorMethods::div_(const Operand& other, std::string_view rounding_mode, SourceLocation at) const {
+  return fulgurite::div_(static_cast<const Tensor&>(*this), other, rounding_mode, at);
+}
+Tensor TensorMethods::divide(const Operand& other, std::string_view rounding_mode, SourceLocation at) const {
+  return fulgurite::divide(static_cast<const Tensor&>(*this), other, rounding_mode, at);
+}
+Tensor TensorMethods::divide_(const Operand& other, std::string_view rounding_mode, SourceLocation at) const {
+  return fulgurite::divide_(static_cast<const Tensor&>(*this), other, rounding_mode, at);
+}
+Tensor TensorMethods::dot(const Tensor& tensor, SourceLocation at) const {
+  return fulgurite::dot(static_cast<const Tensor&>(*this), tensor, at);
+}
+Tensor TensorMethods::dropout(Float p, bool training, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::dropout(static_cast<const Tensor&>(*this), p, training, inplace, at);
+}
+Tensor TensorMethods::elu(Float alpha, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::elu(static_cast<const Tensor&>(*this), alpha, inplace, at);
+}
+Tensor TensorMethods::elu_(Float alpha, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::elu_(static_cast<const Tensor&>(*this), alpha, inplace, at);
+}
+Tensor TensorMethods::embedding(const Tensor& weight, std::optional<Int> padding_idx, std::optional<Float> max_norm,
+    Float norm_type, bool scale_grad_by_freq, bool sparse, SourceLocation at) const {
+  return fulgurite::nn::embedding(static_cast<const Tensor&>(*this), weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, at);
+}
+Tensor TensorMethods::eq(const Operand& other, SourceLocation at) const {
+  return fulgurite::eq(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::eq_(const Operand& other, SourceLocation at) const {
+  return fulgurite::eq_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::erf(SourceLocation at) const {
+  return fulgurite::erf(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::erf_(SourceLocation at) const {
+  return fulgurite::erf_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::erfc(SourceLocation at) const {
+  return fulgurite::erfc(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::erfc_(SourceLocation at) const {
+  return fulgurite::erfc_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::erfinv(SourceLocation at) const {
+  return fulgurite::erfinv(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::erfinv_(SourceLocation at) const {
+  return fulgurite::erfinv_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::exp(SourceLocation at) const {
+  return fulgurite::exp(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::exp_(SourceLocation at) const {
+  return fulgurite::exp_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::exp2(SourceLocation at) const {
+  return fulgurite::exp2(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::exp2_(SourceLocation at) const {
+  return fulgurite::exp2_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::expand(const Dims& size, SourceLocation at) const {
+  return fulgurite::expand(static_cast<const Tensor&>(*this), size, at);
+}
+Tensor TensorMethods::expand(Int size0, Int size1, SourceLocation at) const {
+  return fulgurite::expand(static_cast<const Tensor&>(*this), {size0, size1}, at);
+}
+Tensor TensorMethods::expand(Int size0, Int size1, Int size2, SourceLocation at) const {
+  return fulgurite::expand(static_cast<const Tensor&>(*this), {size0, size1, size2}, at);
+}
+Tensor TensorMethods::expand(Int size0, Int size1, Int size2, Int size3, SourceLocation at) const {
+  return fulgurite::expand(static_cast<const Tensor&>(*this), {size0, size1, size2, size3}, at);
+}
+Tensor TensorMethods::expand(Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at) const {
+  return fulgurite::expand(static_cast<const Tensor&>(*this), {size0, size1, size2, size3, size4}, at);
+}
+Tensor TensorMethods::expand(Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at) const
+    {
+  return fulgurite::expand(static_cast<const Tensor&>(*this), {size0, size1, size2, size3, size4, size5}, at);
+}
+Tensor TensorMethods::expand_as(const Tensor& other, SourceLocation at) const {
+  return fulgurite::expand_as(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::expm1(SourceLocation at) const {
+  return fulgurite::expm1(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::expm1_(SourceLocation at) const {
+  return fulgurite::expm1_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::fix(SourceLocation at) const {
+  return fulgurite::fix(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::fix_(SourceLocation at) const {
+  return fulgurite::fix_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::flatten(Int start_dim, Int end_dim, SourceLocation at) const {
+  return fulgurite::flatten(static_cast<const Tensor&>(*this), start_dim, end_dim, at);
+}
+Tensor TensorMethods::flip(const Dims& dims, SourceLocation at) const {
+  return fulgurite::flip(static_cast<const Tensor&>(*this), dims, at);
+}
+Tensor TensorMethods::flip(Int size0, Int size1, SourceLocation at) const {
+  return fulgurite::flip(static_cast<const Tensor&>(*this), {size0, size1}, at);
+}
+Tensor TensorMethods::flip(Int size0, Int size1, Int size2, SourceLocation at) const {
+  return fulgurite::flip(static_cast<const Tensor&>(*this), {size0, size1, size2}, at);
+}
+Tensor TensorMethods::flip(Int size0, Int size1, Int size2, Int size3, SourceLocation at) const {
+  return fulgurite::flip(static_cast<const Tensor&>(*this), {size0, size1, size2, size3}, at);
+}
+Tensor TensorMethods::flip(Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at) const {
+  return fulgurite::flip(static_cast<const Tensor&>(*this), {size0, size1, size2, size3, size4}, at);
+}
+Tensor TensorMethods::flip(Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at) const {
+  return fulgurite::flip(static_cast<const Tensor&>(*this), {size0, size1, size2, size3, size4, size5}, at);
+}
+Tensor TensorMethods::floor(SourceLocation at) const {
+  return fulgurite::floor(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::floor_(SourceLocation at) const {
+  return fulgurite::floor_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::floor_divide(const Operand& other, SourceLocation at) const {
+  return fulgurite::floor_divide(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::floor_divide_(const Operand& other, SourceLocation at) const {
+  return fulgurite::floor_divide_(static_cast<const Tensor&>(*this), other, at);
+}
 Tensor TensorMethods::fmax(const Tensor& other, SourceLocation at) const {
   return fulgurite::fmax(static_cast<const Tensor&>(*this), other, at);
 }
@@ -210,172 +377,6 @@ Tensor TensorMethods::l1_loss(const Tensor& target, std::optional<bool> size_ave
 Tensor TensorMethods::layer_norm(const Dims& normalized_shape, const Tensor& weight, const Tensor& bias, Float eps,
     SourceLocation at) const {
   return fulgurite::nn::layer_norm(static_cast<const Tensor&>(*this), normalized_shape, weight, bias, eps, at);
-}
-Tensor TensorMethods::le(const Operand& other, SourceLocation at) const {
-  return fulgurite::le(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::le_(const Operand& other, SourceLocation at) const {
-  return fulgurite::le_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::leaky_relu(Float negative_slope, bool inplace, SourceLocation at) const {
-  return fulgurite::nn::leaky_relu(static_cast<const Tensor&>(*this), negative_slope, inplace, at);
-}
-Tensor TensorMethods::leaky_relu_(Float negative_slope, bool inplace, SourceLocation at) const {
-  return fulgurite::nn::leaky_relu_(static_cast<const Tensor&>(*this), negative_slope, inplace, at);
-}
-Tensor TensorMethods::lerp(const Tensor& end, const Operand& weight, SourceLocation at) const {
-  return fulgurite::lerp(static_cast<const Tensor&>(*this), end, weight, at);
-}
-Tensor TensorMethods::lerp_(const Tensor& end, const Operand& weight, SourceLocation at) const {
-  return fulgurite::lerp_(static_cast<const Tensor&>(*this), end, weight, at);
-}
-Tensor TensorMethods::less(const Operand& other, SourceLocation at) const {
-  return fulgurite::less(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::less_(const Operand& other, SourceLocation at) const {
-  return fulgurite::less_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::less_equal(const Operand& other, SourceLocation at) const {
-  return fulgurite::less_equal(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::less_equal_(const Operand& other, SourceLocation at) const {
-  return fulgurite::less_equal_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::lgamma(SourceLocation at) const {
-  return fulgurite::lgamma(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::lgamma_(SourceLocation at) const {
-  return fulgurite::lgamma_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::linear(const Tensor& weight, const Tensor& bias, SourceLocation at) const {
-  return fulgurite::nn::linear(static_cast<const Tensor&>(*this), weight, bias, at);
-}
-Tensor TensorMethods::local_response_norm(Int size, Float alpha, Float beta, Float k, SourceLocation at) const {
-  return fulgurite::nn::local_response_norm(static_cast<const Tensor&>(*this), size, alpha, beta, k, at);
-}
-Tensor TensorMethods::log(SourceLocation at) const {
-  return fulgurite::log(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log_(SourceLocation at) const {
-  return fulgurite::log_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log10(SourceLocation at) const {
-  return fulgurite::log10(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log10_(SourceLocation at) const {
-  return fulgurite::log10_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log1p(SourceLocation at) const {
-  return fulgurite::log1p(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log1p_(SourceLocation at) const {
-  return fulgurite::log1p_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log2(SourceLocation at) const {
-  return fulgurite::log2(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log2_(SourceLocation at) const {
-  return fulgurite::log2_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::log_softmax(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
-  return fulgurite::log_softmax(static_cast<const Tensor&>(*this), dim, dtype, at);
-}
-Tensor TensorMethods::logaddexp(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logaddexp(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::logaddexp_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logaddexp_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::logcumsumexp(Int dim, SourceLocation at) const {
-  return fulgurite::logcumsumexp(static_cast<const Tensor&>(*this), dim, at);
-}
-Tensor TensorMethods::logical_and(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logical_and(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::logical_and_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logical_and_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::logical_not(SourceLocation at) const {
-  return fulgurite::logical_not(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::logical_not_(SourceLocation at) const {
-  return fulgurite::logical_not_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::logical_or(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logical_or(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::logical_or_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logical_or_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::logical_xor(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logical_xor(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::logical_xor_(const Tensor& other, SourceLocation at) const {
-  return fulgurite::logical_xor_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::logit(std::optional<Float> eps, SourceLocation at) const {
-  return fulgurite::logit(static_cast<const Tensor&>(*this), eps, at);
-}
-Tensor TensorMethods::logit_(std::optional<Float> eps, SourceLocation at) const {
-  return fulgurite::logit_(static_cast<const Tensor&>(*this), eps, at);
-}
-Tensor TensorMethods::logsigmoid(SourceLocation at) const {
-  return fulgurite::nn::logsigmoid(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::logsigmoid_(SourceLocation at) const {
-  return fulgurite::nn::logsigmoid_(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::logsumexp(const Dims& dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::logsumexp(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor TensorMethods::lt(const Operand& other, SourceLocation at) const {
-  return fulgurite::lt(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::lt_(const Operand& other, SourceLocation at) const {
-  return fulgurite::lt_(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::margin_ranking_loss(const Tensor& input2, const Tensor& target, Float margin, std::optional<bool>
-    size_average, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
-  return fulgurite::nn::margin_ranking_loss(static_cast<const Tensor&>(*this), input2, target, margin, size_average, reduce, reduction, at);
-}
-Tensor TensorMethods::masked_fill(const Tensor& mask, const Operand& value, SourceLocation at) const {
-  return fulgurite::masked_fill(static_cast<const Tensor&>(*this), mask, value, at);
-}
-Tensor TensorMethods::masked_fill_(const Tensor& mask, const Operand& value, SourceLocation at) const {
-  return fulgurite::masked_fill_(static_cast<const Tensor&>(*this), mask, value, at);
-}
-Tensor TensorMethods::matmul(const Tensor& other, SourceLocation at) const {
-  return fulgurite::matmul(static_cast<const Tensor&>(*this), other, at);
-}
-Tensor TensorMethods::max(SourceLocation at) const {
-  return fulgurite::max(static_cast<const Tensor&>(*this), at);
-}
-Tensor TensorMethods::max_pool1d(const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims& dilation,
-    bool ceil_mode, SourceLocation at) const {
-  return fulgurite::nn::max_pool1d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::max_pool1d_with_indices(const Dims& kernel_size, const Dims& stride, const
-    Dims& padding, const Dims& dilation, bool ceil_mode, SourceLocation at) const {
-  return fulgurite::nn::max_pool1d_with_indices(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
-}
-Tensor TensorMethods::max_pool2d(const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims& dilation,
-    bool ceil_mode, SourceLocation at) const {
-  return fulgurite::nn::max_pool2d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::max_pool2d_with_indices(const Dims& kernel_size, const Dims& stride, const
-    Dims& padding, const Dims& dilation, bool ceil_mode, SourceLocation at) const {
-  return fulgurite::nn::max_pool2d_with_indices(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
-}
-Tensor TensorMethods::max_pool3d(const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims& dilation,
-    bool ceil_mode, SourceLocation at) const {
-  return fulgurite::nn::max_pool3d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::max_pool3d_with_indices(const Dims& kernel_size, const Dims& stride, const
-    Dims& padding, const Dims& dilation, bool ceil_mode, SourceLocation at) const {
-  return fulgurite::nn::max_pool3d_with_indices(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
-}
-Tensor TensorMethods::maximum(const Tensor& other, SourceLocation at) const {
-  return fulgurite::maximum(static_cast<const Tensor&>(*this), other, at);
 }
 
 }  // namespace fulgurite

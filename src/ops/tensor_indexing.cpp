@@ -1,33 +1,32 @@
 // x(…), x[…] and x(…) = value.
+#include <algorithm>
+#include <utility>
+
 #include <fulgurite/error.h>
 #include <fulgurite/operators.h>
 
-#include "ops/dispatch.h"
+#include "ops/indexed_elements.h"
 #include "ops/indexing_rules.h"
 #include "ops/symbols.h"
 
 namespace fulgurite {
 namespace {
 
-Argument argument_of(const Index& index) {
-  switch (index.kind()) {
-    case Index::Kind::integer: return index.integer();
-    case Index::Kind::slice: return index.slice();
-    case Index::Kind::ellipsis: return Ellipsis;
-    case Index::Kind::none: return {};
-    case Index::Kind::tensor: return index.tensor();
-    case Index::Kind::integers: return index.integers();
-  }
-  return {};
-}
+bool is_list(const Argument& index) { return index.is_tensor() || index.kind() == Argument::Kind::integers; }
 
 template <class... Indexes>
 Tensor get_item(const Tensor& x, const Index& first, const Indexes&... others) {
   const Argument list[] = {argument_of(first), argument_of(others)...};
   // While tracing, writing to the whole of a tensor gives its handle a new value, so it must stay that handle.
   if (innermost_interpreter() && is_whole(list)) return x;
+  std::shared_ptr<const IndexedElements> outer = IndexedElements::take(x);
   const Argument arguments[] = {x, std::span<const Argument>(list)};
-  return dispatch(getitem_symbol, arguments, first.at());
+  Tensor result = dispatch(getitem_symbol, arguments, first.at());
+  if (outer || std::ranges::any_of(list, is_list)) {
+    const Index* const indices[] = {&first, &others...};
+    IndexedElements::note(x, indices, result, std::move(outer));
+  }
+  return result;
 }
 
 }  // namespace
@@ -59,11 +58,13 @@ Tensor Tensor::operator[](const Index& index) const { return get_item(*this, ind
 
 void Tensor::operator=(const Operand& value) && {
   if (!defined()) throw UserError("a value is assigned to an undefined tensor", value.at());
-  // Nobody else holds what would be written: the index gave a copy, or the tensor is a temporary.
+  if (value.kind() == Operand::Kind::none) throw UserError("x(…) = value: the value is an undefined tensor", value.at());
+  if (const auto elements = IndexedElements::take(*this)) return elements->assign(value, value.at());
+  // Nobody else holds what would be written: the tensor is a temporary.
   const bool unseen = impl_->owners == 1 && (is_proxy(*this) ? !impl_->base : impl_->storage->owners == 1);
   if (unseen)
-    throw UserError("x(…) = value writes into a copy that is dropped: indexing with tensors or lists does not give a view; use "
-                    "x.index_put_({index}, value)", value.at());
+    throw UserError("x(…) = value writes into a copy that is dropped: the left side is the result of an operator, not an index of a tensor",
+                    value.at());
   fulgurite::copy_(*this, value, value.at());
 }
 

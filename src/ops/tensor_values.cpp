@@ -77,7 +77,7 @@ int64_t Tensor::item_as_integer(SourceLocation at) const {
 Tensor::operator bool() const {
   const TensorImpl& impl = demand_elements(*this, "a condition", {});
   if (impl.numel() != 1)
-    throw UserError(text::cat("a condition on ", type_text(*this), " is ambiguous: use any() or all()"));
+    throw UserError(text::cat("a condition on ", type_text(*this), " is ambiguous: use any() or all(), or ~, & and | for each element"));
   return read_floating(impl.data(), impl.dtype) != 0;
 }
 

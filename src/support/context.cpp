@@ -4,12 +4,8 @@
 
 #include <thread>
 
-#include <fulgurite/error.h>
-#include <fulgurite/tensor.h>
-
 #include "support/environment.h"
 #include "support/log.h"
-#include "support/text.h"
 
 namespace fulgurite {
 
@@ -87,21 +83,5 @@ Context& context() {
   static Context* const one = new Context;
   return *one;
 }
-
-void manual_seed(uint64_t seed) { context().generator.seed(seed); }
-
-void set_num_threads(int count) {
-  if (count < 1) throw UserError(text::cat("set_num_threads(", count, "): the number of threads must be at least 1"));
-  context().threads.store(count, std::memory_order_relaxed);
-}
-
-int num_threads() { return context().threads.load(std::memory_order_relaxed); }
-
-void set_default_dtype(Dtype dtype) {
-  if (!is_floating(dtype)) throw UserError(text::cat("set_default_dtype(", dtype, "): the default dtype must be floating"));
-  context().default_dtype.store(dtype, std::memory_order_relaxed);
-}
-
-Dtype default_dtype() { return context().default_dtype.load(std::memory_order_relaxed); }
 
 }  // namespace fulgurite

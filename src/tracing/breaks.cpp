@@ -7,6 +7,7 @@
 #include <fulgurite/error.h>
 #include <fulgurite/operators.h>
 
+#include "ops/indexed_elements.h"
 #include "tracing/grad_mode.h"
 #include "tracing/own_memory.h"
 #include "tracing/tracer.h"
@@ -120,22 +121,29 @@ void Tracer::begin_piece() {
   serial_ = next_tracer_serial();
 }
 
-void Tracer::break_here(const std::string& what, SourceLocation at) { break_for(what, false, at); }
-
-void Tracer::break_for_backward(const std::string& what, const Tensor& tensor, SourceLocation at) {
-  break_for(text::cat(what, " asks for the value of ", type_text(tensor)), true, at);
+namespace {
+constexpr std::string_view instead_of_elements = "return the tensor and ask outside, or use where() instead of a branch";
 }
 
-void Tracer::break_for(const std::string& what, bool is_backward, SourceLocation at) {
+void Tracer::break_here(const std::string& what, SourceLocation at) { break_for(what, false, instead_of_elements, at); }
+
+void Tracer::break_for_backward(const std::string& what, const Tensor& tensor, SourceLocation at) {
+  break_for(text::cat(what, " asks for the value of ", type_text(tensor)), true, instead_of_elements, at);
+}
+
+void Tracer::act(const char* what, SourceLocation at) { break_for(what, false, "call it outside of the function", at); }
+
+void Tracer::break_for(const std::string& what, bool is_backward, std::string_view instead, SourceLocation at) {
   const bool is_inside_custom = !custom_function_.name.empty(), is_inside_checkpoint = tags_.has(Tag::recompute_in_backward);
   if (!runner_ || is_inside_checkpoint || is_inside_custom || (breaks_for_backward_only_ && !is_backward)) {
     const std::string where = is_inside_custom ? text::cat("inside ", custom_function_.name)
                               : is_inside_checkpoint && runner_ ? std::string("inside checkpoint()")
                                                                 : std::string(no_breaks_);
     throw UserError(text::cat(what, " inside a traced function: a graph break, which cannot be made ", where,
-                              "; return the tensor and ask outside, or use where() instead of a branch"),
-                    at);
+                              "; ", instead),
+                    location_.value_or(at));
   }
+  IndexedElements::forget();  // else its tensors would be held by more than the function
   runner_->note_break(what, location_.value_or(at));
   end_piece();
 }

@@ -174,6 +174,7 @@ class Tracer final : public Interpreter {
   Bool comparison(detail::NumberOperation, Float, Float) override;
   void fix(const NumberProxy&) override;
   void demand_value(const Tensor&, const char* what, SourceLocation) override;
+  void act(const char* what, SourceLocation) override;
   Tensor current(const Tensor&, SourceLocation) override;
 
  private:
@@ -272,7 +273,7 @@ class Tracer final : public Interpreter {
   int writes_ = 0;  // so far
   std::unordered_map<int, detail::Ref<TensorProxy>> values_of_history_;  // by the ids of prims.with_history's results: their values
   PieceRunner* runner_ = nullptr;
-  void break_for(const std::string& what, bool is_backward, SourceLocation);
+  void break_for(const std::string& what, bool is_backward, std::string_view instead, SourceLocation);
   bool breaks_for_backward_only_ = false;
   std::string_view no_breaks_ = "inside grad(), value_and_grad(), vjp() and trace()";
   std::shared_ptr<HeldHandles> held_;

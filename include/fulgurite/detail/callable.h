@@ -73,7 +73,7 @@ struct CallableTable {
 /// Whether a member looks as if it could be taken apart, without opening aggregates.
 template <class T>
 constexpr bool looks_walkable() {
-  if constexpr (is_leaf<T> || HasFields<T> || is_plain_aggregate<T>) return true;
+  if constexpr (is_leaf<T> || is_shape<T> || HasFields<T> || is_plain_aggregate<T>) return true;
   else if constexpr (is_vector<T> || is_optional<T>) return looks_walkable<typename T::value_type>();
   else if constexpr (is_string_map<T>) return looks_walkable<typename T::mapped_type>();
   else if constexpr (std::is_array_v<T>) return looks_walkable<std::remove_all_extents_t<T>>();
@@ -81,7 +81,7 @@ constexpr bool looks_walkable() {
 }
 template <class T>
 constexpr bool may_hold_tensors() {
-  return looks_walkable<T>() && !is_number<T> && !is_text<T>;
+  return looks_walkable<T>() && !is_number<T> && !is_text<T> && !is_shape<T>;
 }
 enum class Walkability { no, yes, partly };
 template <class... Members>

@@ -21,7 +21,7 @@ namespace fulgurite::detail {
 // A visitor has
 //   void leaf(T&)                  a Tensor, number, bool, enum, string, Device
 // and may have
-//   void structure(size_t)         what is not in the leaves: a vector's length, whether an optional holds something
+//   void structure(size_t)         what is not in the leaves: the length of a vector or Shape, whether an optional holds something
 //   void structure(std::string_view)  a map's key
 //   void enter(std::string_view name), void enter(size_t index), void leave()     around each part
 //   void node(T&)                  each aggregate and class with Fields, before its members
@@ -40,6 +40,8 @@ template <class T>
 inline constexpr bool is_vector = false;
 template <class T, class A>
 inline constexpr bool is_vector<std::vector<T, A>> = true;
+template <class T>
+inline constexpr bool is_shape = std::is_same_v<T, Shape> || std::is_same_v<T, Dims>;
 template <class T>
 inline constexpr bool is_optional = false;
 template <class T>
@@ -147,7 +149,7 @@ constexpr void walk(Object& object, Visitor& visitor) {
       const bool item = object[i];
       visitor.leaf(item);
     }
-  } else if constexpr (is_vector<T>) {
+  } else if constexpr (is_vector<T> || is_shape<T>) {
     tell_structure(visitor, object.size());
     for (size_t i = 0; i < object.size(); ++i) {
       const Part<Visitor> part(visitor, i);
