@@ -56,6 +56,8 @@ CheckpointedCall::Scope::Scope(std::shared_ptr<CheckpointedCall> call, bool reco
       outer_recomputes_(active_call.recomputes),
       draws_(recomputes ? call_->replayed_ : call_->draws_) {
   active_call = {call_.get(), recomputes};
+  if (recomputes) repeats_writes_.emplace(call_->writes_);
+  else records_writes_.emplace(call_->writes_);
 }
 CheckpointedCall::Scope::~Scope() {
   active_call = {outer_, outer_recomputes_};

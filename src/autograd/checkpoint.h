@@ -1,8 +1,10 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "autograd/outside_writes.h"
 #include "autograd/saved_tensor.h"
 #include "ops/autocast.h"
 #include "ops/rules.h"
@@ -44,6 +46,8 @@ class CheckpointedCall : public std::enable_shared_from_this<CheckpointedCall> {
     CheckpointedCall* outer_;
     bool outer_recomputes_;
     DrawScope draws_;
+    std::optional<OutsideWrites::Recording> records_writes_;
+    std::optional<OutsideWrites::Repetition> repeats_writes_;
   };
 
  private:
@@ -63,6 +67,7 @@ class CheckpointedCall : public std::enable_shared_from_this<CheckpointedCall> {
   SourceLocation at_;
   const std::optional<Dtype> autocast_ = autocast_dtype();  // of the first run
   Draws draws_, replayed_;
+  OutsideWrites writes_;
   std::vector<Place> places_;
   bool is_complete_ = false;  // the first run has ended
   bool is_recomputing_ = false;

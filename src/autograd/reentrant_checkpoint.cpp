@@ -6,6 +6,7 @@
 #include <fulgurite/function_transforms.h>
 
 #include "autograd/backward_run.h"
+#include "autograd/outside_writes.h"
 #include "autograd/tensor_autograd.h"
 #include "ops/autocast.h"
 #include "ops/dispatch.h"
@@ -25,6 +26,7 @@ struct FirstRun {
   std::vector<char> requires_grad;  // by input
   std::optional<Dtype> autocast = autocast_dtype();
   Draws draws;
+  OutsideWrites writes;
 };
 
 /// The gradients of the inputs; those of leaves that the function captured accumulate as the inner backward reaches them.
@@ -43,6 +45,7 @@ std::vector<Tensor> run_backward_again(const FirstRun& first, const std::vector<
   {
     Draws replayed{.states = first.draws.states, .replays = true};
     const DrawScope draws(replayed);
+    const OutsideWrites::Repetition writes(first.writes);
     const InterpreterScope eager(nullptr);
     const AutocastScope autocast(first.autocast);
     const GradModeScope records(true);
@@ -60,7 +63,7 @@ std::vector<Tensor> run_backward_again(const FirstRun& first, const std::vector<
   }
   if (roots.empty())
     throw UserError("checkpoint: no result of the function requires grad when it runs again: this checkpoint is not necessary", first.at);
-  autograd::backward(roots, of_roots);
+  autograd::backward(roots, of_roots, {}, first.at);
   std::vector<Tensor> found;
   for (const Tensor& input : inputs) found.push_back(input.defined() ? input.grad() : Tensor());
   return found;
@@ -86,6 +89,7 @@ std::vector<Tensor> run_reentrant_checkpoint(const std::vector<Tensor>& inputs, 
     context.save_for_backward(given);
     context.set_materialize_grads(false);
     const DrawScope draws(first->draws);
+    const OutsideWrites::Recording writes(first->writes);
     return first_run(given);
   });
 }

@@ -5,6 +5,7 @@
 #include "autograd/eager_node.h"
 #include "autograd/execute.h"
 #include "autograd/in_place.h"
+#include "autograd/outside_writes.h"
 #include "executors/gradient_rules.h"
 #include "ops/call_error.h"
 #include "ops/symbols.h"
@@ -113,13 +114,11 @@ void run_recorded(const Symbol& symbol, Arguments arguments, SourceLocation at, 
     if (is_floating(results[i].dtype())) set_history(results[i], node, static_cast<int>(i));
 }
 
-}  // namespace
-
-void run_eager(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
-  for (const Argument& argument : arguments) check_concrete(argument);
+void run_call(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
   if (&symbol == &prims_copy__symbol) {
     // What is computed from the tensor that is written needs it as it was.
     if (PendingValues* const values = pending_values()) values->finish_all();
+    if (OutsideWrites::is_recording()) OutsideWrites::note_write(arguments[1].tensor());
     write_eagerly(arguments[0].tensor(), arguments[1].tensor(), at);
     results.push_back(arguments[1].tensor());
     return;
@@ -138,6 +137,14 @@ void run_eager(const Symbol& symbol, Arguments arguments, SourceLocation at, Res
       throw RuleError{
           "it has no gradient rule, and an argument requires grad; register a grad transform, or an augmented forward and a "
           "backward, or call it under NoGrad"};
+}
+
+}  // namespace
+
+void run_eager(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
+  for (const Argument& argument : arguments) check_concrete(argument);
+  run_call(symbol, arguments, at, results);
+  if (OutsideWrites::is_recording()) [[unlikely]] OutsideWrites::note_made(arguments, results);
 }
 
 }  // namespace fulgurite
