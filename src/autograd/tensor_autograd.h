@@ -7,6 +7,7 @@
 
 #include "autograd/modes.h"
 #include "ops/rules.h"
+#include "support/context.h"
 #include "tensor/tensor_impl.h"
 
 namespace fulgurite {
@@ -17,6 +18,7 @@ class HookList {
  public:
   HookHandle add(F hook) {
     const std::lock_guard lock(mutex_);
+    context().hook_changes.fetch_add(1, std::memory_order_relaxed);
     hooks_.push_back({std::move(hook), nullptr});
     const auto position = std::prev(hooks_.end());
     position->remove = std::make_shared<std::function<void()>>([this, position] { remove(position); });
@@ -42,6 +44,7 @@ class HookList {
   void remove(typename std::list<Entry>::iterator position) {
     const auto keep = position->remove;  // it is running
     const std::lock_guard lock(mutex_);
+    context().hook_changes.fetch_add(1, std::memory_order_relaxed);
     hooks_.erase(position);
   }
   mutable std::mutex mutex_;

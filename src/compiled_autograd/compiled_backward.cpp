@@ -156,6 +156,7 @@ Scope::~Scope() = default;
 Scope enable(Options options) { return Scope(std::move(options)); }
 
 void set_enabled(bool enabled) {
+  act_immediately("compiled_autograd::set_enabled()", {});
   static auto* const interceptor = new Interceptor({});  // never destroyed: any thread may be in it
   context().interceptor.store(enabled ? interceptor : nullptr, std::memory_order_release);
 }

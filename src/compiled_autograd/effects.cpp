@@ -8,6 +8,7 @@
 #include "autograd/accumulate_grad.h"
 #include "autograd/modes.h"
 #include "autograd/node_hooks.h"
+#include "support/context.h"
 
 namespace fulgurite {
 
@@ -82,6 +83,8 @@ void append_tensors(const Argument& argument, std::vector<Tensor>& tensors) {
   else if (argument.is_tensor()) tensors.push_back(argument.tensor());
 }
 
+std::vector<std::function<void(Tensor)>> hooks_of_leaf(const Node& node, size_t) { return post_accumulate_hooks(*node.accumulates_into()); }
+
 bool accept(Arguments) { return true; }
 
 void run_effect(Arguments arguments, SourceLocation, Results& results) {
@@ -154,18 +157,13 @@ bool calls_user(Effect::Kind kind) {
 }
 
 CompiledRun::CompiledRun(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs, const std::vector<Effect>& effects)
-    : call_(call), graph_(graph), effects_(effects), first_written_(static_cast<int>(graph.calls.size())) {
-  for (size_t i = 0; i < effects.size(); ++i) {
-    if (effects[i].kind == Effect::Kind::call_backward) came_.resize(static_cast<size_t>(effects[i].first_source) + effects[i].results.size());
-    const Node& node = *graph.calls[static_cast<size_t>(effects[i].call)].node;
-    if (effects[i].kind == Effect::Kind::tensor_hook) {
-      hooks_.resize(effects.size());
-      hooks_[i] = hooks_of_output(node, effects[i].output);
-    } else if (effects[i].kind == Effect::Kind::post_accumulate_hook) {
-      post_accumulate_hooks_.resize(effects.size());
-      post_accumulate_hooks_[i] = post_accumulate_hooks(*node.accumulates_into());
-    }
-  }
+    : call_(call),
+      graph_(graph),
+      effects_(effects),
+      hook_changes_(context().hook_changes.load(std::memory_order_relaxed)),
+      first_written_(static_cast<int>(graph.calls.size())) {
+  for (const Effect& effect : effects)
+    if (effect.kind == Effect::Kind::call_backward) came_.resize(static_cast<size_t>(effect.first_source) + effect.results.size());
   if (std::ranges::none_of(effects, [](const Effect& effect) { return calls_user(effect.kind); })) return;
   saved_.reserve(inputs.size());
   size_t next = call.gradients.size();
@@ -226,8 +224,57 @@ std::vector<Tensor> CompiledRun::run(size_t effect, std::vector<Tensor> argument
   const bool before_node = kind == Effect::Kind::tensor_hook || kind == Effect::Kind::retain_grad || kind == Effect::Kind::before_node;
   begin_turn(effects_[effect].call, before_node);
   std::vector<Tensor> results = call(effect, std::move(arguments));
-  if (calls_user(kind)) find_writes(turn_ + !before_node);
+  if (calls_user(kind)) {
+    find_writes(turn_ + !before_node);
+    check_added_hooks(turn_ + 1);
+  }
   return results;
+}
+
+bool CompiledRun::is_last_of_list(size_t number) const {
+  if (number + 1 == effects_.size()) return true;
+  const Effect &effect = effects_[number], &next = effects_[number + 1];
+  return effect.kind != next.kind || effect.call != next.call || effect.output != next.output;
+}
+
+template <class F>
+std::span<const F> CompiledRun::take_hooks(Called<F>& called, size_t number, std::vector<F> (*list)(const Node&, size_t)) {
+  const Effect& effect = effects_[number];
+  const bool is_first = number == 0 || is_last_of_list(number - 1);
+  if (is_first) called = {list(*graph_.calls[static_cast<size_t>(effect.call)].node, effect.output), effect.hook};
+  const std::span<const F> left = std::span<const F>(called.hooks).subspan(std::min(called.next, called.hooks.size()));
+  if (is_last_of_list(number) && effect.hook == called.next) return left;
+  called.next = effect.hook + 1;
+  const size_t skipped = std::min(effect.hook, called.hooks.size());
+  return std::span<const F>(called.hooks).subspan(skipped, std::min<size_t>(1, called.hooks.size() - skipped));
+}
+
+// A gradient that was captured without hooks has no line to call one from.
+void CompiledRun::check_added_hooks(int first_call) {
+  const uint64_t changes = context().hook_changes.load(std::memory_order_relaxed);
+  if (changes == hook_changes_) return;
+  hook_changes_ = changes;
+  const auto has_line = [&](Effect::Kind kind, size_t call, size_t output) {
+    return std::ranges::any_of(effects_, [&](const Effect& effect) {
+      return effect.kind == kind && effect.call == static_cast<int>(call) && effect.output == output;
+    });
+  };
+  for (auto i = static_cast<size_t>(first_call); i < graph_.calls.size(); ++i) {
+    const Node& node = *graph_.calls[i].node;
+    Node::Hooks* const hooks = node.existing_hooks();
+    const Tensor* const leaf = node.accumulates_into();
+    bool is_missed = (hooks && !hooks->before.empty() && !has_line(Effect::Kind::before_node, i, 0)) ||
+                     (hooks && !hooks->after.empty() && !has_line(Effect::Kind::after_node, i, 0)) ||
+                     (leaf && !post_accumulate_hooks(*leaf).empty() && !has_line(Effect::Kind::post_accumulate_hook, i, 0));
+    for (size_t output = 0; !is_missed && output < node.output_count(); ++output)
+      is_missed = std::ranges::any_of(hooks_of_output(node, output), [](const Hook& hook) { return !hook.recorded_as(); }) &&
+                  !has_line(Effect::Kind::tensor_hook, i, output);
+    if (is_missed)
+      throw UserError(text::cat("compiled autograd: a hook added a hook to ", node.name(), " (NodeCall ", i + 1,
+                                "), which has not run yet and was captured without one; add it before backward(), or run this backward "
+                                "outside of compiled autograd's scope"),
+                      node.source());
+  }
 }
 
 std::vector<Tensor> CompiledRun::call(size_t number, std::vector<Tensor> arguments) {
@@ -241,7 +288,8 @@ std::vector<Tensor> CompiledRun::call(size_t number, std::vector<Tensor> argumen
   switch (effect.kind) {
     case Effect::Kind::tensor_hook: {
       std::vector<Tensor> gradient = spread.next(effect.of_outputs);
-      if (gradient[0].defined()) run_hook(hooks_[number][effect.hook], gradient[0]);
+      for (const Hook& hook : take_hooks(tensor_hooks_, number, hooks_of_output))
+        if (gradient[0].defined()) run_hook(hook, gradient[0]);
       return chosen(std::move(gradient), effect);
     }
     case Effect::Kind::retain_grad:
@@ -249,7 +297,7 @@ std::vector<Tensor> CompiledRun::call(size_t number, std::vector<Tensor> argumen
       return {};
     case Effect::Kind::accumulate_grad: return {};  // accumulate()
     case Effect::Kind::post_accumulate_hook:
-      post_accumulate_hooks_[number][effect.hook](*node.accumulates_into());
+      for (const auto& hook : take_hooks(post_accumulate_hooks_, number, hooks_of_leaf)) hook(*node.accumulates_into());
       return {};
     case Effect::Kind::final_callbacks: return {};
     case Effect::Kind::before_node: {

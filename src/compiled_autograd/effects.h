@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include <fulgurite/symbol.h>
@@ -78,9 +79,20 @@ class CompiledRun {
   const BackwardCall& call_;
   const BackwardGraph& graph_;
   const std::vector<Effect>& effects_;
-  // By effect, those there were when the run began: of a tensor hook, its output's; of one after a gradient was added, its leaf's.
-  std::vector<std::vector<Hook>> hooks_;
-  std::vector<std::vector<std::function<void(Tensor)>>> post_accumulate_hooks_;
+  /// Hooks of one list that the capture has lines for, as the list was when the first of the lines ran: a hook may have changed it before.
+  template <class F>
+  struct Called {
+    std::vector<F> hooks;
+    size_t next = 0;
+  };
+  /// The hooks that a line calls: one, and the last line of a list those that were added to it.
+  template <class F>
+  std::span<const F> take_hooks(Called<F>& called, size_t effect, std::vector<F> (*list)(const Node&, size_t output));
+  bool is_last_of_list(size_t effect) const;
+  void check_added_hooks(int first_call);
+  Called<Hook> tensor_hooks_;
+  Called<std::function<void(Tensor)>> post_accumulate_hooks_;
+  uint64_t hook_changes_;  // when the lists were last looked at
   std::vector<char> came_;  // by source
   int turn_ = 0;
   // Where hooks are called, what the calls saved, in their order; and the first call that saved what was written since.

@@ -63,6 +63,7 @@ struct Context {
   std::atomic<int64_t> unique_graphs{0};  // that jit compiled
   std::atomic<int64_t> evicted_versions{0};  // of jitted functions
   std::atomic<BackwardInterceptor*> interceptor{nullptr};  // of backwards on threads that have none of their own; lives as long as the process
+  std::atomic<uint64_t> hook_changes{0};  // gradient hooks added and removed: a captured backward looks again at those of its nodes
   std::atomic<bool> has_warned_of_cycles{false};  // of gradients with histories, in the leaves that they are of
   std::atomic<uint32_t> log_channels{0};  // those of support/log.h that are on, as bits
 
