@@ -5,6 +5,7 @@
 #include <fulgurite/error.h>
 
 #include "ir/trace_values.h"
+#include "jit/composite_error.h"
 #include "jit/leaf_names.h"
 #include "jit/line_checks.h"
 #include "jit/pieces.h"
@@ -12,6 +13,7 @@
 #include "ops/dispatch.h"
 #include "ops/symbols.h"
 #include "support/log.h"
+#include "support/standard_library.h"
 #include "support/text.h"
 
 namespace fulgurite::detail {
@@ -108,7 +110,24 @@ bool JitState::promote_sizes(const Leaves& leaves) {
   return true;
 }
 
-void JitState::call(const CallableTable& table, const void* const* arguments, SourceLocation at, CallResult& result) {
+// The line of a call through a std::function is the standard library's; that of jit() is at least the user's.
+SourceLocation JitState::user_line(SourceLocation at) const {
+  if (at.file == made_at_.file || at.file == last_file_.load(std::memory_order_relaxed)) return at;
+  if (is_of_standard_library(at)) return made_at_;
+  last_file_.store(at.file, std::memory_order_relaxed);
+  return at;
+}
+
+void JitState::run_named(const CompiledVersion& version, const Leaves& leaves, CallResult& result) const {
+  try {
+    run_version(version, leaves, result);
+  } catch (const CallError& error) {
+    rethrow_for_composite(store_.stages(version)->forward, error);
+  }
+}
+
+void JitState::call(const CallableTable& table, const void* const* arguments, SourceLocation called_at, CallResult& result) {
+  const SourceLocation at = user_line(called_at);
   const Readers::Visit visit(store_.readers());
   auto start = std::chrono::steady_clock::now();
   std::shared_ptr<void> captures_backwards;
@@ -156,7 +175,7 @@ void JitState::call(const CallableTable& table, const void* const* arguments, So
     }
   }
   if (!store_.is_last_with_symbols(version->symbolic ? version : nullptr)) [[unlikely]] store_.keep_last_with_symbols(made ? made : found);
-  if (!version->in_pieces) [[likely]] run_version(*version, leaves, result);
+  if (!version->in_pieces) [[likely]] run_named(*version, leaves, result);
   else if (!made) call_in_pieces(table, arguments, leaves, at, result);
   // The result's numbers are the version's, which others may evict before they are read.
   if (version->symbolic) [[unlikely]] result.rest = {made ? std::move(made) : std::move(found), result.rest.get()};

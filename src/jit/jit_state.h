@@ -81,7 +81,10 @@ class JitState {
   const bool names_executors_;
   const std::vector<Transform> transforms_;
   const OpenScope open_scope_;  // of compiled autograd; null where it is not asked for
+  SourceLocation user_line(SourceLocation) const;
+  void run_named(const CompiledVersion&, const Leaves&, CallResult&) const;
   const SourceLocation made_at_;
+  mutable std::atomic<const char*> last_file_{nullptr};  // of a call that was not the standard library's
   const std::shared_ptr<const LineWatch> watch_;       // the caller's
   const std::shared_ptr<const LineWatch> line_watch_;  // with what the options check
   const std::shared_ptr<FusionNames> fusion_names_ = std::make_shared<FusionNames>();

@@ -7,6 +7,7 @@
 #include <fulgurite/error.h>
 
 #include "autograd/tensor_autograd.h"
+#include "jit/composite_error.h"
 #include "jit/leaf_names.h"
 #include "jit/structure_key.h"
 #include "ops/symbols.h"
@@ -49,7 +50,11 @@ std::vector<Tensor> CallInPieces::run(Piece piece) {
   const SourceLocation start = std::exchange(ends_at_break_, false) ? start_ : last_break_;
   pieces_.push_back(state_.piece(recording, start, at_));
   ResultList results;
-  run_on(*pieces_.back(), inputs, results);
+  try {
+    run_on(*pieces_.back(), inputs, results);
+  } catch (const CallError& error) {
+    rethrow_for_composite(state_.store().stages(*pieces_.back())->forward, error);
+  }
   for (const auto& [input, result] : piece.written) give_history(results[result], piece.inputs[input].concrete);
   return {results.begin(), results.begin() + static_cast<std::ptrdiff_t>(piece.kept)};
 }

@@ -17,7 +17,12 @@ Dtype dtype_of_number(const Argument& number) {
   return number.is_integer() ? Dtype::i64 : default_dtype();
 }
 
-Device device_or_default(const Argument& device) { return device.is_none() ? Device() : device.device(); }
+// Checked here, so that a trace fails at the line that names the device.
+Device device_or_default(const Argument& device) {
+  if (device.is_none()) return {};
+  require(device.device() == Device(), "this build has only the device cpu, not ", device.device().name());
+  return device.device();
+}
 
 void require_sizes(const Shape& size) {
   for (const Int n : size)
@@ -38,7 +43,7 @@ void infer_sized(Arguments a, InferredTypes& types) {
 // Arguments (input, dtype, device).
 void infer_like(Arguments a, InferredTypes& types) {
   const Tensor& x = a[0].tensor();
-  types.push_back({x.shape(), a[1].is_none() ? x.dtype() : a[1].dtype(), a[2].is_none() ? x.device() : a[2].device()});
+  types.push_back({x.shape(), a[1].is_none() ? x.dtype() : a[1].dtype(), a[2].is_none() ? x.device() : device_or_default(a[2])});
 }
 
 template <int value>
@@ -66,9 +71,12 @@ Int count_of_steps(const Argument& start, const Argument& end, const Argument& s
     return up ? (distance + by - 1) / by : (distance + by + 1) / by;
   }
   const double by = step.floating(), from = start.floating(), to = end.floating();
+  require(std::isfinite(from) && std::isfinite(to) && std::isfinite(by), "start, end and step must be finite, got ", from, ", ", to, " and ", by);
   require(by != 0, "step must not be zero");
   require(by > 0 ? to >= from : to <= from, "end lies on the other side of start than step goes");
-  return static_cast<int64_t>(std::ceil((to - from) / by));
+  const double count = std::ceil((to - from) / by);
+  require(count < 0x1p62, "from ", from, " to ", to, " in steps of ", by, " there are too many numbers");
+  return static_cast<int64_t>(count);
 }
 
 void infer_arange(Arguments a, InferredTypes& types) {

@@ -119,8 +119,8 @@ constinit const Symbol slice_scatter_symbol{
       const Tensor source = as_dtype(a[1].tensor(), x.dtype(), at);
       require(x.ndim() > 0, "a tensor without dimensions has no slices");
       const int64_t dim = normalize_dim(a[2].integer(), x.ndim());
-      const Int size = x.size(static_cast<int>(dim)), step = a[5].integer();
-      require(step > 0, "step must be positive, got ", step.hint());
+      require(a[5].integer() > 0, "step must be positive, got ", a[5].integer().hint());
+      const Int size = x.size(static_cast<int>(dim)), step = step_within(a[5].integer(), size);
       const Range range = clamp_range(a[3].optional_integer(), a[4].optional_integer(), size);
       const Int length = range_length(range, step);
       Shape wanted = x.shape();

@@ -40,6 +40,11 @@ Range clamp_range(std::optional<Int> start, std::optional<Int> stop, Int size) {
   return range;
 }
 
+Int step_within(Int step, Int size) {
+  if (step.is_symbolic() || size.is_symbolic()) return step;
+  return std::min(step.hint(), std::max<int64_t>(size.hint(), 1));
+}
+
 Int range_length(const Range& range, Int step) {
   const Int length = range.stop - range.start;
   if (!step.is_symbolic() && step.hint() == 1) return length;

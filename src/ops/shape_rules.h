@@ -16,6 +16,8 @@ struct Range {
   Int start, stop;
 };
 Range clamp_range(std::optional<Int> start, std::optional<Int> stop, Int size);
+/// A positive step, or the size where it is beyond that: both give one element at most, and the size does not overflow.
+Int step_within(Int step, Int size);
 /// How many steps of `step` lie in the range.
 Int range_length(const Range& range, Int step);
 

@@ -59,9 +59,9 @@ SliceRange slice_range(Arguments a) {
   const Tensor& input = a[0].tensor();
   require(input.ndim() > 0, "a tensor without dimensions cannot be sliced");
   const int64_t dim = normalize_dim(a[1].integer(), input.ndim());
-  const Int step = a[4].integer();
-  require(step > 0, "step must be positive, got ", step.hint());
-  const Range range = clamp_range(a[2].optional_integer(), a[3].optional_integer(), input.size(static_cast<int>(dim)));
+  require(a[4].integer() > 0, "step must be positive, got ", a[4].integer().hint());
+  const Int size = input.size(static_cast<int>(dim)), step = step_within(a[4].integer(), size);
+  const Range range = clamp_range(a[2].optional_integer(), a[3].optional_integer(), size);
   return {dim, range, step, range_length(range, step)};
 }
 
@@ -351,7 +351,7 @@ constinit const Symbol prims_slice_symbol{
       view.sizes[slice.dim] = slice.length;
       // Of one element the stride is of no use, and may be out of range.
       int64_t& stride = view.strides[slice.dim];
-      if (int64_t stepped; !__builtin_mul_overflow(stride, static_cast<int64_t>(slice.step), &stepped)) stride = stepped;
+      if (int64_t stepped; !__builtin_mul_overflow(stride, static_cast<int64_t>(a[4].integer()), &stepped)) stride = stepped;
       return true;
     },
     .write = [](Arguments a, const Tensor& value, SourceLocation at) {

@@ -2,12 +2,16 @@
 
 #include <string_view>
 
+#include "support/standard_library.h"
+
 namespace fulgurite {
+
+bool is_of_standard_library(SourceLocation at) { return std::string_view(at.file).find("include/c++/") != std::string_view::npos; }
 
 namespace {
 
 std::string with_place(const std::string& message, SourceLocation where) {
-  if (where.line == 0) return message;
+  if (where.line == 0 || is_of_standard_library(where)) return message;
   std::string_view file = where.file;
   if (const size_t slash = file.rfind('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
   std::string out = message;

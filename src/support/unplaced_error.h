@@ -9,4 +9,14 @@ class UnplacedError : public UserError {
   using UserError::UserError;
 };
 
+/// One about an operand of a fusion, which is to be read as that of the line that has it.
+class OperandError : public UnplacedError {
+ public:
+  OperandError(const std::string& message, size_t operand) : UnplacedError(message), operand_(operand) {}
+  size_t operand() const { return operand_; }
+
+ private:
+  size_t operand_;
+};
+
 }  // namespace fulgurite

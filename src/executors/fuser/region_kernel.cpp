@@ -8,6 +8,7 @@
 #include "executors/eager/place_error.h"
 #include "runtime/parallel_for.h"
 #include "runtime/streamed_stores.h"
+#include "support/unplaced_error.h"
 #include "tensor/scratch_memory.h"
 #include "tensor/tensor_impl.h"
 
@@ -55,7 +56,7 @@ class RegionKernel::Call {
     find_columns();
     find_rows();
     for (size_t k = 0; k < inputs; ++k)
-      if (places_[k]->is_place) check_places(*tensors_[k]);
+      if (places_[k]->is_place) check_places(k);
   }
 
   void run() {
@@ -88,14 +89,20 @@ class RegionKernel::Call {
     ++count_;
   }
 
-  void check_places(const Tensor& tensor) const {
+  void check_places(size_t operand) const {
+    const Tensor& tensor = *tensors_[operand];
     const Tensor numbers = make_tensor(tensor.impl()->sizes, Dtype::i64);
     copy_elements(tensor, numbers);
     int64_t count = 1;
     for (const int64_t size : tensor.impl()->sizes) count *= size;
     const auto* const first = reinterpret_cast<const int64_t*>(numbers.impl()->data());
-    for (const int64_t* at = first; at != first + count; ++at)
-      if (*at < 0 || *at >= columns_) throw_place_error(*at, columns_);
+    const auto* const wrong = std::find_if(first, first + count, [&](int64_t place) { return place < 0 || place >= columns_; });
+    if (wrong == first + count) return;
+    try {
+      throw_place_error(*wrong, columns_);
+    } catch (const UnplacedError& error) {
+      throw OperandError(error.what(), operand);
+    }
   }
 
   // In the region's dimensions; 0 along those that the operand does not have.
