@@ -6,6 +6,7 @@
 #include "ops/pointwise_rules.h"
 #include "ops/random_python.h"
 #include "ops/symbols.h"
+#include "tensor/number_range.h"
 
 namespace fulgurite {
 
@@ -40,6 +41,27 @@ void infer_floating_draw(Arguments a, InferredTypes& types) {
   require(is_floating(a[4].dtype()), "the dtype must be floating, not ", a[4].dtype());
 }
 
+// Numbers are looked at without a guard: the rule is asked again before a program runs with others.
+void infer_uniform(Arguments a, InferredTypes& types) {
+  infer_floating_draw(a, types);
+  const double low = a[2].floating().hint(), high = a[3].floating().hint(), most = largest_number(a[4].dtype());
+  require(low <= high, "low must not be above high: ", low, " and ", high);
+  require(low >= -most && high <= most && high - low <= most, "the range from ", low, " to ", high, " does not fit into ", a[4].dtype());
+}
+
+void infer_normal(Arguments a, InferredTypes& types) {
+  infer_floating_draw(a, types);
+  require(a[3].floating().hint() >= 0, "std must not be negative: ", a[3].floating().hint());
+}
+
+void require_integer_range(Int low, Int high, Dtype dtype) {
+  require(low < high, "low must be below high");
+  const auto least = static_cast<double>(low.hint()), most = static_cast<double>(high.hint() - 1);
+  const bool fits = is_floating(dtype) ? least >= smallest_number(dtype) && most <= largest_number(dtype)
+                                       : !overflows(least, dtype) && (dtype == Dtype::i64 || !overflows(most, dtype));
+  require(fits, "the range from ", low.hint(), " to below ", high.hint(), " does not fit into ", dtype);
+}
+
 void infer_dropout(Arguments a, InferredTypes& types) {
   const Float p = a[1].floating();
   require(p >= 0 && p <= 1, "p must be from 0 to 1, not ", p.hint());
@@ -71,7 +93,7 @@ constinit const Symbol prims_random_state_symbol{
 constinit const Symbol prims_uniform_symbol{
     .signature = "prims.uniform(Tensor state, int[] size, float low, float high, Dtype dtype) -> Tensor",
     .documentation = "Numbers evenly distributed from low to below high, drawn from a state.",
-    .infer = infer_floating_draw,
+    .infer = infer_uniform,
     .python = "random_uniform({0}, {1}, {2}, {3}, {4})",
     .python_definition = random_python,
     .traits = {.not_differentiable = true},
@@ -80,7 +102,7 @@ constinit const Symbol prims_uniform_symbol{
 constinit const Symbol prims_normal_symbol{
     .signature = "prims.normal(Tensor state, int[] size, float mean, float std, Dtype dtype) -> Tensor",
     .documentation = "Normally distributed numbers, drawn from a state.",
-    .infer = infer_floating_draw,
+    .infer = infer_normal,
     .python = "random_normal({0}, {1}, {2}, {3}, {4})",
     .python_definition = random_python,
     .traits = {.not_differentiable = true},
@@ -91,7 +113,7 @@ constinit const Symbol prims_random_integers_symbol{
     .documentation = "Integers evenly distributed from low to below high, drawn from a state.",
     .infer = [](Arguments a, InferredTypes& types) {
       infer_draw(a, types);
-      require(a[2].integer() < a[3].integer(), "low must be below high");
+      require_integer_range(a[2].integer(), a[3].integer(), a[4].dtype());
     },
     .python = "random_integers({0}, {1}, {2}, {3}, {4})",
     .python_definition = random_python,
@@ -150,9 +172,10 @@ constinit const Symbol randint_symbol{
     .signature = "torch.randint(int low, int high, int[] size, *, Dtype? dtype=None, Device? device=None) -> Tensor",
     .documentation = "Random integers evenly distributed from low to below high.",
     .infer = [](Arguments a, InferredTypes& types) {
-      require(a[0].integer() < a[1].integer(), "low must be below high");
       const Device device = a[4].is_none() ? Device() : a[4].device();
-      types.push_back({a[2].shape(), a[3].is_none() ? Dtype::i64 : a[3].dtype(), device});
+      const Dtype dtype = a[3].is_none() ? Dtype::i64 : a[3].dtype();
+      require_integer_range(a[0].integer(), a[1].integer(), dtype);
+      types.push_back({a[2].shape(), dtype, device});
     },
     .decompose = [](Arguments a, Results& results, SourceLocation at) {
       const Shape size = a[2].shape();

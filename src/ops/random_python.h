@@ -38,10 +38,22 @@ def random_count(size):
     count *= n
   return count
 
+def random_between(drawn, low, high, dtype):
+  # drawn, brought to the least and the largest of the dtype's numbers from low to below high
+  bounds = torch.tensor([low, high], dtype=torch.float64).to(dtype)
+  ends = torch.tensor([torch.inf, -torch.inf], dtype=dtype)
+  inner = torch.nextafter(bounds, ends).double()
+  least = inner[0] if bounds[0].double() < low else bounds[0].double()
+  return drawn.clamp(least, torch.maximum(inner[1], least))
+
 def random_uniform(state, size, low, high, dtype):
-  x0, _ = philox(state, random_count(size))
-  unit = (x0 >> 8).to(torch.float64) * 2.0**-24
-  return (low + unit * (high - low)).to(dtype or torch.get_default_dtype()).reshape(size)
+  dtype = dtype or torch.get_default_dtype()
+  bits = {torch.bfloat16: 8, torch.float16: 11, torch.float32: 24, torch.float64: 53}[dtype]
+  x0, x1 = philox(state, random_count(size))
+  words = x0 << 21 | x1 >> 11 if bits == 53 else x0 >> 32 - bits
+  unit = words.to(torch.float64) * 2.0**-bits
+  drawn = unit if (low, high) == (0, 1) else random_between(low + unit * (high - low), low, high, dtype)
+  return drawn.to(dtype).reshape(size)
 
 def random_normal(state, size, mean, std, dtype):
   x0, x1 = philox(state, random_count(size))
@@ -59,7 +71,10 @@ def random_integers(state, size, low, high, dtype):
   else:  # of 64 bits; PyTorch's integers wrap around
     bits, least = x0 | x1 << 32, -2**63
     drawn = torch.where((bits ^ least) >= (span - 2**64 ^ least), bits - (span - 2**64), bits)
-  return (low + drawn).to(dtype).reshape(size)
+  drawn = low + drawn
+  if dtype.is_floating_point:
+    drawn = random_between(drawn.double(), low, high, dtype)
+  return drawn.to(dtype).reshape(size)
 
 def random_dropout(input, p, training):
   if not training or p == 0:

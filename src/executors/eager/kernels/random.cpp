@@ -9,6 +9,7 @@
 #include "ops/symbols.h"
 #include "runtime/parallel_for.h"
 #include "support/context.h"
+#include "tensor/number_range.h"
 #include "tensor/tensor_impl.h"
 
 namespace fulgurite::FULGURITE_KERNELS {
@@ -67,9 +68,16 @@ void draw(const Tensor& state, const Tensor& result, Make make) {
   });
 }
 
-/// The upper 24 of a word's 32 bits as a number from 0 to below 1.
+/// The upper bits of a word's 32 as a number from 0 to below 1: as many as a number of the dtype has.
+template <int bits = 24>
 inline double unit(uint64_t word) {
-  return static_cast<double>(static_cast<int32_t>(static_cast<uint32_t>(word) >> 8)) * 0x1p-24;
+  return static_cast<double>(static_cast<int32_t>(static_cast<uint32_t>(word) >> (32 - bits))) * (1.0 / (1 << bits));
+}
+
+/// The upper 53 of two words' 64 bits as a number from 0 to below 1.
+inline double wide_unit(uint64_t first, uint64_t second) {
+  const uint64_t bits = static_cast<uint64_t>(static_cast<uint32_t>(first)) << 21 | static_cast<uint32_t>(second) >> 11;
+  return static_cast<double>(static_cast<int64_t>(bits)) * 0x1p-53;
 }
 
 void random_state(Arguments arguments, std::span<const Tensor> results) {
@@ -87,19 +95,46 @@ void scale_and_shift(double* numbers, double scale, double low, int64_t count) {
     for (int64_t i = 0; i < count; ++i) numbers[i] += low;
 }
 
-void uniform(Arguments arguments, std::span<const Tensor> results) {
+/// Numbers brought to the least and largest of an interval: what is rounded to the dtype next stays in it.
+template <class Number>
+void keep_between(Number* numbers, Number least, Number most, int64_t count) {
+  for (int64_t i = 0; i < count; ++i)
+    numbers[i] = numbers[i] < least ? least : numbers[i] > most ? most : numbers[i];
+}
+
+/// Numbers from low to below high, from units that have the bits of the result's dtype.
+template <class Unit>
+void draw_between(Arguments arguments, const Tensor& result, Unit make_unit) {
   const double low = arguments[2].floating().hint(), high = arguments[3].floating().hint();
-  if (low == 0 && high == 1)  // the numbers are exact in f32
-    return draw<float>(
-        arguments[0].tensor(), results[0], [](const uint64_t* first, const uint64_t*, float* numbers, int64_t count) {
-          for (int64_t i = 0; i < count; ++i)
-            numbers[i] = static_cast<float>(static_cast<int32_t>(static_cast<uint32_t>(first[i]) >> 8)) * 0x1p-24f;
-        });
-  draw<double>(arguments[0].tensor(), results[0],
-               [=](const uint64_t* first, const uint64_t*, double* numbers, int64_t count) {
-                 for (int64_t i = 0; i < count; ++i) numbers[i] = unit(first[i]);
+  const NumberInterval interval = numbers_between(low, high, result.dtype());
+  draw<double>(arguments[0].tensor(), result,
+               [=](const uint64_t* first, const uint64_t* second, double* numbers, int64_t count) {
+                 for (int64_t i = 0; i < count; ++i) numbers[i] = make_unit(first[i], second[i]);
+                 if (low == 0 && high == 1) return;
                  scale_and_shift(numbers, high - low, low, count);
+                 keep_between(numbers, interval.least, interval.most, count);
                });
+}
+
+template <int bits>
+void draw_narrow(Arguments arguments, const Tensor& result) {
+  if (arguments[2].floating().hint() != 0 || arguments[3].floating().hint() != 1)
+    return draw_between(arguments, result, [](uint64_t first, uint64_t) { return unit<bits>(first); });
+  draw<float>(arguments[0].tensor(), result, [](const uint64_t* first, const uint64_t*, float* numbers, int64_t count) {
+    constexpr float step = 1.0f / (1 << bits);  // the numbers are exact in f32
+    for (int64_t i = 0; i < count; ++i)
+      numbers[i] = static_cast<float>(static_cast<int32_t>(static_cast<uint32_t>(first[i]) >> (32 - bits))) * step;
+  });
+}
+
+void uniform(Arguments arguments, std::span<const Tensor> results) {
+  const Tensor& result = results[0];
+  switch (result.dtype()) {
+    case Dtype::f64: return draw_between(arguments, result, wide_unit);
+    case Dtype::bf16: return draw_narrow<8>(arguments, result);
+    case Dtype::f16: return draw_narrow<11>(arguments, result);
+    default: return draw_narrow<24>(arguments, result);
+  }
 }
 
 void normal(Arguments arguments, std::span<const Tensor> results) {
@@ -116,7 +151,11 @@ void normal(Arguments arguments, std::span<const Tensor> results) {
 
 void random_integers(Arguments arguments, std::span<const Tensor> results) {
   const int64_t low = arguments[2].integer().hint();
-  const uint64_t range = static_cast<uint64_t>(arguments[3].integer().hint()) - static_cast<uint64_t>(low);
+  const int64_t high = arguments[3].integer().hint();
+  const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+  const Dtype dtype = results[0].dtype();
+  NumberInterval interval = {0, 0};
+  if (is_floating(dtype)) interval = numbers_between(static_cast<double>(low), static_cast<double>(high), dtype);
   draw<int64_t>(
       arguments[0].tensor(), results[0], [=](const uint64_t* first, const uint64_t* second, int64_t* numbers, int64_t count) {
         // 63 bits where they are enough: PyTorch's integers, which the Python form has, are signed.
@@ -129,6 +168,9 @@ void random_integers(Arguments arguments, std::span<const Tensor> results) {
         else
           for (int64_t i = 0; i < count; ++i)
             numbers[i] = low + static_cast<int64_t>(static_cast<uint32_t>(first[i]) % static_cast<uint32_t>(range));
+        if (is_floating(dtype))  // integers between the dtype's numbers are rounded
+          keep_between(numbers, static_cast<int64_t>(std::min(interval.least, 0x1.fffffffffffffp62)),
+                       static_cast<int64_t>(std::min(interval.most, 0x1.fffffffffffffp62)), count);
       });
 }
 
