@@ -21,6 +21,7 @@ void infer_with_alpha(Arguments a, InferredTypes& types) {
   require(a[2].is_number(), "alpha must be a number");
   require(is_floating(types[0].dtype) || !a[2].is_floating(), "alpha must be an integer for operands of ",
           types[0].dtype);
+  if (!is_floating(types[0].dtype)) require_fits("alpha", a[2], types[0].dtype);
 }
 
 /// Zero where `condition` holds.

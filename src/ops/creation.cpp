@@ -99,6 +99,7 @@ constinit const Symbol full_symbol{
       require_sizes(size);
       require(a[1].is_number(), "fill_value must be a number; a tensor can be expanded");
       types.push_back({size, a[2].is_none() ? dtype_of_number(a[1]) : a[2].dtype(), device_or_default(a[3])});
+      require_fits("fill_value", a[1], types[0].dtype);
     },
     .traits = {.not_differentiable = true},
 };
@@ -134,6 +135,7 @@ constinit const Symbol full_like_symbol{
       require(a[1].is_number(), "fill_value must be a number; a tensor can be expanded");
       const Argument like[] = {a[0], a[2], a[3]};
       infer_like(like, types);
+      require_fits("fill_value", a[1], types[0].dtype);
     },
     .decompose = [](Arguments a, Results& results, SourceLocation at) {
       const Tensor& x = a[0].tensor();
@@ -183,6 +185,8 @@ constinit const Symbol linspace_symbol{
       const Shape size{a[2].integer()};
       require_sizes(size);
       types.push_back({size, a[3].is_none() ? default_dtype() : a[3].dtype(), device_or_default(a[4])});
+      require_fits("start", a[0], types[0].dtype);
+      require_fits("end", a[1], types[0].dtype);
     },
     .traits = {.not_differentiable = true},
 };

@@ -5,6 +5,7 @@
 #include <fulgurite/error.h>
 #include <fulgurite/operators.h>
 
+#include "ops/pointwise_rules.h"
 #include "ops/shape_rules.h"
 #include "ops/symbols.h"
 #include "tensor/overlap.h"
@@ -104,6 +105,11 @@ Tensor fill_(const Tensor& input, const Operand& value, SourceLocation at) {
   if (value.is_tensor()) return write_in_place(input, value.tensor(), "fill_", at);
   if (value.kind() == Operand::Kind::none) throw UserError("fill_: the value is an undefined tensor", at);
   check_destination(input, {}, "fill_", at);
+  try {
+    require_fits("fill_:", Argument(value), input.dtype());
+  } catch (const RuleError& error) {
+    throw UserError(error.message, at);
+  }
   const Tensor written = without_repetitions(input, at);
   const Tensor filled = full_like(written, value, {}, at);
   write_in_place(written, filled, "fill_", at);

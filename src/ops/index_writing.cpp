@@ -3,6 +3,7 @@
 
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/pointwise_rules.h"
 #include "ops/precision.h"
 #include "ops/shape_rules.h"
 #include "ops/symbols.h"
@@ -85,6 +86,7 @@ constinit const Symbol index_fill_symbol{
         require(a[3].tensor().ndim() == 0, "value must have no dimensions, got shape ", a[3].tensor().shape());
         value = a[3].tensor().dtype() == x.dtype() ? a[3].tensor() : prims::convert_element_type(a[3].tensor(), x.dtype(), at);
       } else {
+        require_fits("value", a[3], x.dtype());
         value = full({}, a[3].operand(), {.dtype = x.dtype(), .device = x.device()}, at);
       }
       out.push_back(written(x, a[1].integer(), a[2].tensor(), value, false, at));

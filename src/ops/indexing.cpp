@@ -4,6 +4,7 @@
 #include "ops/dispatch.h"
 #include "ops/families.h"
 #include "ops/indexing_rules.h"
+#include "ops/pointwise_rules.h"
 #include "ops/shape_rules.h"
 #include "ops/symbols.h"
 
@@ -56,6 +57,7 @@ void infer_scatter(Arguments a, InferredTypes& out) {
   if (a[3].is_tensor())
     require(a[3].tensor().dtype() == input.dtype(), "the source is ", a[3].tensor().dtype(), ", the tensor ",
             input.dtype());
+  require_fits("src", a[3], input.dtype());
   out.push_back(like(input, input.shape()));
 }
 

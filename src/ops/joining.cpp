@@ -3,6 +3,7 @@
 
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/pointwise_rules.h"
 #include "ops/shape_rules.h"
 #include "ops/symbols.h"
 
@@ -164,6 +165,7 @@ constinit const Symbol prims_pad_symbol{
         shape[d] = shape[d] + low[d] + high[d];
       }
       out.push_back(like(input, shape));
+      require_fits("value", a[3], input.dtype());
     },
     .gradient = [](Gradient& g) {
       const auto low = g.argument(1).integers(), high = g.argument(2).integers();

@@ -2,6 +2,8 @@
 
 #include <fulgurite/operators.h>
 
+#include "tensor/number_range.h"
+
 namespace fulgurite {
 
 TensorType broadcast_type(Arguments operands, Dtype dtype) {
@@ -65,6 +67,16 @@ void infer_comparison(Arguments a, InferredTypes& types) {
 void infer_bitwise(Arguments a, InferredTypes& types) {
   infer_promoted(a, types);
   require(!is_floating(types[0].dtype), "needs integers or booleans, not ", types[0].dtype);
+}
+
+void require_fits(std::string_view name, const Argument& number, Dtype dtype) {
+  if (number.is_integer()) {
+    const int64_t value = number.integer().hint();
+    if (overflows(value, dtype)) throw RuleError{text::cat(name, " ", does_not_fit(value, dtype))};
+  } else if (number.is_floating()) {
+    const double value = number.floating().hint();
+    if (overflows(value, dtype)) throw RuleError{text::cat(name, " ", does_not_fit(value, dtype))};
+  }
 }
 
 void check(InferRule rule, Arguments a) {

@@ -29,6 +29,10 @@ void infer_comparison(Arguments, InferredTypes&);
 /// Two operands of integers or booleans.
 void infer_bitwise(Arguments, InferredTypes&);
 
+/// Fails where argument `name` is a number that an element of this dtype cannot hold. Symbols are not asked: the rule is
+/// asked again when values are given to them.
+void require_fits(std::string_view name, const Argument& number, Dtype dtype);
+
 /// The checks of a shape rule, for a decomposition that would accept more than its operator.
 void check(InferRule, Arguments);
 

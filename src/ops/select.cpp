@@ -94,6 +94,12 @@ void infer_lerp(Arguments a, InferredTypes& types) {
   types.push_back(broadcast_type(a, dtype));
 }
 
+// Of integers the factor must be one, too.
+void infer_addcmul(Arguments a, InferredTypes& types) {
+  infer_three(a, types);
+  if (!is_floating(types[0].dtype)) require_fits("value", a[3], types[0].dtype);
+}
+
 void infer_addcdiv(Arguments a, InferredTypes& types) {
   infer_three(a, types);
   require(is_floating(types[0].dtype), "integer division is not defined here; convert an operand to a floating dtype");
@@ -107,6 +113,9 @@ constinit const Symbol where_symbol{
     .infer = [](Arguments a, InferredTypes& types) {
       require_mask(a[0].tensor(), "condition");
       types.push_back(broadcast_type(a, result_dtype(a.subspan(1, 2))));
+      if (is_floating(types[0].dtype)) return;  // what is too large is an infinity, as in PyTorch
+      require_fits("input", a[1], types[0].dtype);
+      require_fits("other", a[2], types[0].dtype);
     },
     .gradient = [](Gradient& g) {
       if (g.needs(1)) g.set(1, where(g.tensor(0), g.cotangent(), 0));
@@ -160,6 +169,7 @@ constinit const Symbol masked_fill_symbol{
       if (a[2].is_tensor()) require(a[2].tensor().ndim() == 0, "value must have no dimensions");
       const bool value_is_floating = a[2].is_tensor() ? is_floating(a[2].tensor().dtype()) : a[2].is_floating();
       require(is_floating(dtype) || !value_is_floating, "a floating value cannot be stored in ", dtype);
+      require_fits("value", a[2], dtype);
       types.push_back(broadcast_type(a, dtype));
     },
     .gradient = [](Gradient& g) {
@@ -236,9 +246,9 @@ std::pair<Tensor, Tensor> factors(InferRule infer, Arguments a, SourceLocation a
 constinit const Symbol addcmul_symbol{
     .signature = "torch.addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Operand value=1) -> Tensor",
     .documentation = "input + value * tensor1 * tensor2.",
-    .infer = infer_three,
+    .infer = infer_addcmul,
     .decompose = [](Arguments a, Results& results, SourceLocation at) {
-      const auto [first, second] = factors(infer_three, a, at);
+      const auto [first, second] = factors(infer_addcmul, a, at);
       const Tensor product = mul(first, second, at);
       results.push_back(add(a[0].tensor(), product, a[3].operand(at), at));
     },

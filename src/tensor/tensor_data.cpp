@@ -4,6 +4,7 @@
 
 #include "support/text.h"
 #include "tensor/element.h"
+#include "tensor/number_range.h"
 #include "tensor/tensor_impl.h"
 
 namespace fulgurite {
@@ -20,6 +21,22 @@ constexpr Dtype dtype_of() {
   else if constexpr (sizeof(T) == 2 && std::is_signed_v<T>) return Dtype::i16;
   else if constexpr (sizeof(T) == 4 && std::is_signed_v<T>) return Dtype::i32;
   else return Dtype::i64;  // also of unsigned types, which have no dtype of their own
+}
+
+/// As i64; a number of 64 bits without a sign may be larger.
+template <class T>
+int64_t exact(T value) {
+  if constexpr (std::is_unsigned_v<T> && sizeof(T) == sizeof(int64_t))
+    if (value > static_cast<T>(INT64_MAX))
+      throw UserError(text::cat("tensor: ", std::to_string(value), " does not fit into i64, which integers have here"));
+  return static_cast<int64_t>(value);
+}
+
+template <class Number>
+void require_fits(Number value, Dtype dtype, SourceLocation at) {
+  // What f32 cannot hold is an infinity here, as in PyTorch.
+  if (!is_floating(dtype) && overflows(value, dtype))
+    throw UserError(text::cat("tensor: ", does_not_fit(value, dtype)), at);
 }
 
 }  // namespace
@@ -59,7 +76,7 @@ template <class T>
 TensorData::TensorData(const std::vector<T>& values) : dtype_(dtype_of<T>()) {
   shape_.push_back(static_cast<int64_t>(values.size()));
   if constexpr (std::is_floating_point_v<T>) doubles_.assign(values.begin(), values.end());
-  else integers_.assign(values.begin(), values.end());
+  else for (const T value : values) integers_.push_back(exact(value));
 }
 
 template TensorData::TensorData(const std::vector<double>&);
@@ -85,10 +102,12 @@ Tensor tensor(const TensorData& data, const TensorOptions& options, SourceLocati
   char* element = out.impl()->data();
   const int64_t step = size_of(dtype);
   for (const double value : data.doubles()) {
+    require_fits(value, dtype, at);
     write_floating(element, dtype, value);
     element += step;
   }
   for (const int64_t value : data.integers()) {
+    require_fits(value, dtype, at);
     write_integer(element, dtype, value);
     element += step;
   }
