@@ -40,14 +40,16 @@ class Optimizer {
 
   /// Group after group.
   std::vector<Tensor> parameters() const;
-  size_t group_count() const { return learning_rates_.size(); }
+  size_t group_count() const { return groups_.size(); }
   double learning_rate(size_t group = 0) const;
-  void set_learning_rate(size_t group, double rate);
-  void set_learning_rate(double rate);
+  /// Sets the rate of a group or of all; schedules made later start from it. Throws UserError unless it is a number of at least 0.
+  void set_learning_rate(size_t group, double rate, SourceLocation at = SourceLocation::here());
+  void set_learning_rate(double rate, SourceLocation at = SourceLocation::here());
 
-  /// The state by name: "0.exp_avg" of parameter 0, "groups.0.lr". The tensors share the optimizer's storage.
+  /// The state by name: "0.exp_avg" of parameter 0, "groups.0.lr", and "groups.0.initial_lr", which a schedule started from.
+  /// The tensors share the optimizer's storage.
   std::map<std::string, Tensor> state_dict() const;
-  /// Copies the state in; throws UserError when a name is missing or unknown or a shape differs.
+  /// Copies the state in; throws UserError when a name is missing or unknown or a shape differs. Initial rates may be missing.
   void load_state_dict(const std::map<std::string, Tensor>& state, SourceLocation at = SourceLocation::here());
 
  protected:
@@ -60,19 +62,26 @@ class Optimizer {
   Optimizer() = default;
   void add_group(double learning_rate);
   /// Adds a parameter to the last group. Named state starts at zero; `like_parameter` has its sizes and dtype,
-  /// otherwise a 0-d f32.
+  /// otherwise it is a 0-d f32, or f64 for a parameter of that dtype.
   struct StateSpec {
     const char* name;
     bool like_parameter;
   };
   void add_parameter(const Tensor& value, std::initializer_list<StateSpec> state);
   virtual void update(const Parameter& parameter, const Tensor& gradient, SourceLocation at) = 0;
-  const Tensor& learning_rate_tensor(size_t group) const { return learning_rates_[group]; }
+  const Tensor& learning_rate_tensor(size_t group) const { return groups_[group].learning_rate; }
 
  private:
+  friend class CosineSchedule;
+  struct Group {
+    Tensor learning_rate;          // 0-d: f64 if a parameter is, else f32
+    Tensor initial_learning_rate;  // 0-d f64; undefined until there is a schedule
+    double given_rate = 0;
+  };
+  const Group& group_at(size_t group) const;
   std::vector<std::pair<std::string, Tensor>> named_state() const;
   std::vector<Parameter> parameters_;
-  std::vector<Tensor> learning_rates_;  // 0-d f32
+  std::vector<Group> groups_;
 };
 
 /// Members are given in this order.
@@ -86,8 +95,9 @@ struct SGDOptions {
 /// Stochastic gradient descent (torch.optim.SGD).
 class SGD final : public Optimizer {
  public:
-  explicit SGD(const std::vector<Tensor>& parameters, const SGDOptions& options = {});
-  explicit SGD(const std::vector<ParameterGroup<SGDOptions>>& groups);
+  explicit SGD(const std::vector<Tensor>& parameters, const SGDOptions& options = {},
+               SourceLocation at = SourceLocation::here());
+  explicit SGD(const std::vector<ParameterGroup<SGDOptions>>& groups, SourceLocation at = SourceLocation::here());
 
  private:
   void update(const Parameter&, const Tensor& gradient, SourceLocation) override;
@@ -104,8 +114,9 @@ struct AdamOptions {
 /// Adam with decay as part of the gradient (torch.optim.Adam).
 class Adam final : public Optimizer {
  public:
-  explicit Adam(const std::vector<Tensor>& parameters, const AdamOptions& options = {});
-  explicit Adam(const std::vector<ParameterGroup<AdamOptions>>& groups);
+  explicit Adam(const std::vector<Tensor>& parameters, const AdamOptions& options = {},
+                SourceLocation at = SourceLocation::here());
+  explicit Adam(const std::vector<ParameterGroup<AdamOptions>>& groups, SourceLocation at = SourceLocation::here());
 
  private:
   void update(const Parameter&, const Tensor& gradient, SourceLocation) override;
@@ -122,8 +133,9 @@ struct AdamWOptions {
 /// Adam with decay of the parameters themselves (torch.optim.AdamW).
 class AdamW final : public Optimizer {
  public:
-  explicit AdamW(const std::vector<Tensor>& parameters, const AdamWOptions& options = {});
-  explicit AdamW(const std::vector<ParameterGroup<AdamWOptions>>& groups);
+  explicit AdamW(const std::vector<Tensor>& parameters, const AdamWOptions& options = {},
+                 SourceLocation at = SourceLocation::here());
+  explicit AdamW(const std::vector<ParameterGroup<AdamWOptions>>& groups, SourceLocation at = SourceLocation::here());
 
  private:
   void update(const Parameter&, const Tensor& gradient, SourceLocation) override;
@@ -134,7 +146,8 @@ class AdamW final : public Optimizer {
 std::vector<ParameterGroup<AdamWOptions>> decay_matrices_only(const std::vector<Tensor>& parameters,
                                                               const AdamWOptions& options);
 
-/// Scales the gradients so that the norm of all of them together is at most `max_norm`; gives the norm before.
+/// Scales the gradients so that the norm of all of them together is at most `max_norm`; gives the norm before, in f64 if a
+/// gradient is, else in f32.
 Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,
                        SourceLocation at = SourceLocation::here());
 /// The same as a function of gradients, for traced steps: the scaled gradients and the norm before.
@@ -148,16 +161,22 @@ struct CosineOptions {
   double min_lr = 0;
 };
 /// A linear rise over `warmup` steps, then half a cosine down to `min_lr` at `steps`. Sets the rate of step 0 at once;
-/// call step() after each of the optimizer's.
+/// call step() after each of the optimizer's. The peaks are the rates that the optimizer's first schedule found, which its state
+/// keeps: a schedule made after loading that state goes on as the first one did.
 class CosineSchedule {
  public:
-  CosineSchedule(Optimizer& optimizer, const CosineOptions& options);
+  CosineSchedule(Optimizer& optimizer, const CosineOptions& options, SourceLocation at = SourceLocation::here());
   void step() { set_iteration(iteration_ + 1); }
   int64_t iteration() const { return iteration_; }
-  /// Goes to any iteration, to go on from a checkpoint.
-  void set_iteration(int64_t iteration);
+  /// Goes to any iteration from 0 on, to go on from a checkpoint.
+  void set_iteration(int64_t iteration, SourceLocation at = SourceLocation::here());
   /// The rate at an iteration for an optimizer's group.
-  double learning_rate(int64_t iteration, size_t group = 0) const;
+  double learning_rate(int64_t iteration, size_t group = 0, SourceLocation at = SourceLocation::here()) const;
+
+  /// The iteration, and the rates at the peak in the order of the groups, by name.
+  std::map<std::string, Tensor> state_dict() const;
+  /// Goes on where the schedule with this state was; throws UserError when a name is missing or a value makes no sense.
+  void load_state_dict(const std::map<std::string, Tensor>& state, SourceLocation at = SourceLocation::here());
 
  private:
   Optimizer& optimizer_;

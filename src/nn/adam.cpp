@@ -3,6 +3,7 @@
 #include <fulgurite/optim.h>
 
 #include "autograd/execute_into.h"
+#include "nn/optimizer_settings.h"
 #include "ops/symbols.h"
 
 namespace fulgurite::optim {
@@ -35,11 +36,12 @@ void adam_step(const Tensor& parameter, const Tensor& gradient, const Tensor& co
 
 }  // namespace
 
-AdamW::AdamW(const std::vector<Tensor>& parameters, const AdamWOptions& options)
-    : AdamW(std::vector<ParameterGroup<AdamWOptions>>{{parameters, options}}) {}
+AdamW::AdamW(const std::vector<Tensor>& parameters, const AdamWOptions& options, SourceLocation at)
+    : AdamW(std::vector<ParameterGroup<AdamWOptions>>{{parameters, options}}, at) {}
 
-AdamW::AdamW(const std::vector<ParameterGroup<AdamWOptions>>& groups) {
+AdamW::AdamW(const std::vector<ParameterGroup<AdamWOptions>>& groups, SourceLocation at) {
   for (const auto& group : groups) {
+    check_settings(group.options, at);
     options_.push_back(group.options);
     add_group(group.options.lr);
     for (const Tensor& parameter : group.parameters)
@@ -53,11 +55,12 @@ void AdamW::update(const Parameter& p, const Tensor& gradient, SourceLocation at
             {o.betas.first, o.betas.second, o.eps, o.weight_decay}, at);
 }
 
-Adam::Adam(const std::vector<Tensor>& parameters, const AdamOptions& options)
-    : Adam(std::vector<ParameterGroup<AdamOptions>>{{parameters, options}}) {}
+Adam::Adam(const std::vector<Tensor>& parameters, const AdamOptions& options, SourceLocation at)
+    : Adam(std::vector<ParameterGroup<AdamOptions>>{{parameters, options}}, at) {}
 
-Adam::Adam(const std::vector<ParameterGroup<AdamOptions>>& groups) {
+Adam::Adam(const std::vector<ParameterGroup<AdamOptions>>& groups, SourceLocation at) {
   for (const auto& group : groups) {
+    check_settings(group.options, at);
     options_.push_back(group.options);
     add_group(group.options.lr);
     for (const Tensor& parameter : group.parameters)
@@ -72,11 +75,12 @@ void Adam::update(const Parameter& p, const Tensor& given, SourceLocation at) {
             {o.betas.first, o.betas.second, o.eps, 0}, at);
 }
 
-SGD::SGD(const std::vector<Tensor>& parameters, const SGDOptions& options)
-    : SGD(std::vector<ParameterGroup<SGDOptions>>{{parameters, options}}) {}
+SGD::SGD(const std::vector<Tensor>& parameters, const SGDOptions& options, SourceLocation at)
+    : SGD(std::vector<ParameterGroup<SGDOptions>>{{parameters, options}}, at) {}
 
-SGD::SGD(const std::vector<ParameterGroup<SGDOptions>>& groups) {
+SGD::SGD(const std::vector<ParameterGroup<SGDOptions>>& groups, SourceLocation at) {
   for (const auto& group : groups) {
+    check_settings(group.options, at);
     options_.push_back(group.options);
     add_group(group.options.lr);
     for (const Tensor& parameter : group.parameters) {

@@ -5,16 +5,49 @@
 #include <fulgurite/operators.h>
 #include <fulgurite/optim.h>
 
+#include "nn/optimizer_settings.h"
 #include "support/text.h"
 #include "tensor/tensor_impl.h"
 
 namespace fulgurite::optim {
 
+namespace {
+
+/// The dtype of the numbers that belong to a parameter.
+Dtype number_dtype(const Tensor& parameter) { return parameter.dtype() == Dtype::f64 ? Dtype::f64 : Dtype::f32; }
+
+bool is_initial_rate(std::string_view name) { return name.ends_with(".initial_lr"); }
+bool is_rate(std::string_view name) { return name.ends_with(".lr") || is_initial_rate(name); }
+
+/// Throws unless `state` has a tensor for each of the wanted ones and no other.
+void check_state(const std::vector<std::pair<std::string, Tensor>>& wanted, const std::map<std::string, Tensor>& state,
+                 SourceLocation at) {
+  for (const auto& [name, tensor] : wanted) {
+    const auto found = state.find(name);
+    if (found == state.end()) {
+      if (is_initial_rate(name)) continue;  // of a checkpoint written without a schedule
+      throw UserError(text::cat("optimizer state ", name, " is missing"), at);
+    }
+    if (!found->second.defined() || !(found->second.shape() == tensor.shape()))
+      throw UserError(
+          text::cat("optimizer state ", name, " is ", type_text(found->second), " instead of ", type_text(tensor)), at);
+    if (is_rate(name)) check_rate(found->second.item<double>(at), "load_state_dict", name, at);
+  }
+  for (const auto& [name, tensor] : state) {
+    const bool is_known =
+        std::any_of(wanted.begin(), wanted.end(), [&, &name = name](const auto& known) { return known.first == name; });
+    if (!is_known) throw UserError(text::cat("optimizer state ", name, " is unknown"), at);
+  }
+}
+
+}  // namespace
+
 Optimizer::~Optimizer() = default;
 
 void Optimizer::add_group(double learning_rate) {
-  learning_rates_.push_back(full({}, learning_rate, {.dtype = Dtype::f32}));
-  learning_rates_.back().set_name(text::cat("learning_rate_", learning_rates_.size() - 1));
+  groups_.push_back({full({}, learning_rate, {.dtype = Dtype::f32}), {}});
+  groups_.back().given_rate = learning_rate;
+  groups_.back().learning_rate.set_name(text::cat("learning_rate_", groups_.size() - 1));
 }
 
 void Optimizer::add_parameter(const Tensor& value, std::initializer_list<StateSpec> state) {
@@ -25,10 +58,13 @@ void Optimizer::add_parameter(const Tensor& value, std::initializer_list<StateSp
       throw UserError(text::cat("the parameter ", type_text(value), " was given to the optimizer twice"));
   Parameter parameter;
   parameter.value = value;
-  parameter.group = learning_rates_.size() - 1;
+  parameter.group = groups_.size() - 1;
+  Group& group = groups_.back();
+  if (value.dtype() == Dtype::f64 && group.learning_rate.dtype() != Dtype::f64)
+    group.learning_rate = full({}, group.given_rate, {.dtype = Dtype::f64}).set_name(group.learning_rate.name());
   for (const StateSpec& spec : state) {
-    const Tensor zero =
-        spec.like_parameter ? zeros(Dims(value.shape()), {.dtype = value.dtype()}) : zeros({}, {.dtype = Dtype::f32});
+    const Tensor zero = spec.like_parameter ? zeros(Dims(value.shape()), {.dtype = value.dtype()})
+                                            : zeros({}, {.dtype = number_dtype(value)});
     zero.set_name(text::cat(spec.name, "_", parameters_.size()));
     parameter.state.emplace_back(spec.name, zero);
   }
@@ -79,26 +115,34 @@ std::vector<Tensor> Optimizer::parameters() const {
   return out;
 }
 
-double Optimizer::learning_rate(size_t group) const {
-  if (group >= learning_rates_.size()) throw UserError(text::cat("there is no group ", group));
-  return learning_rates_[group].item<double>();
+const Optimizer::Group& Optimizer::group_at(size_t group) const {
+  if (group >= groups_.size())
+    throw UserError(text::cat("there is no group ", group, "; the optimizer has ", groups_.size()));
+  return groups_[group];
 }
 
-void Optimizer::set_learning_rate(size_t group, double rate) {
-  if (group >= learning_rates_.size()) throw UserError(text::cat("there is no group ", group));
-  fill_(learning_rates_[group], rate);
+double Optimizer::learning_rate(size_t group) const { return group_at(group).learning_rate.item<double>(); }
+
+void Optimizer::set_learning_rate(size_t group, double rate, SourceLocation at) {
+  const Group& changed = group_at(group);
+  check_rate(rate, "set_learning_rate", "rate", at);
+  fill_(changed.learning_rate, rate, at);
+  if (changed.initial_learning_rate.defined()) fill_(changed.initial_learning_rate, rate, at);
 }
 
-void Optimizer::set_learning_rate(double rate) {
-  for (const Tensor& group : learning_rates_) fill_(group, rate);
+void Optimizer::set_learning_rate(double rate, SourceLocation at) {
+  for (size_t group = 0; group < groups_.size(); ++group) set_learning_rate(group, rate, at);
 }
 
 std::vector<std::pair<std::string, Tensor>> Optimizer::named_state() const {
   std::vector<std::pair<std::string, Tensor>> out;
   for (size_t i = 0; i < parameters_.size(); ++i)
     for (const auto& [name, tensor] : parameters_[i].state) out.emplace_back(text::cat(i, ".", name), tensor);
-  for (size_t i = 0; i < learning_rates_.size(); ++i)
-    out.emplace_back(text::cat("groups.", i, ".lr"), learning_rates_[i]);
+  for (size_t i = 0; i < groups_.size(); ++i) {
+    out.emplace_back(text::cat("groups.", i, ".lr"), groups_[i].learning_rate);
+    if (const Tensor& initial = groups_[i].initial_learning_rate; initial.defined())
+      out.emplace_back(text::cat("groups.", i, ".initial_lr"), initial);
+  }
   return out;
 }
 
@@ -109,21 +153,20 @@ std::map<std::string, Tensor> Optimizer::state_dict() const {
 }
 
 void Optimizer::load_state_dict(const std::map<std::string, Tensor>& state, SourceLocation at) {
-  const auto mine = named_state();
-  for (const auto& [name, tensor] : mine) {
-    const auto found = state.find(name);
-    if (found == state.end()) throw UserError(text::cat("optimizer state ", name, " is missing"), at);
-    if (!found->second.defined() || !(found->second.shape() == tensor.shape()))
-      throw UserError(
-          text::cat("optimizer state ", name, " is ", type_text(found->second), " instead of ", type_text(tensor)), at);
+  const auto initial_rates_are_in = [&](size_t group) { return state.contains(text::cat("groups.", group, ".initial_lr")); };
+  auto wanted = named_state();
+  std::vector<Tensor> initial_rates(groups_.size());  // of groups that have none yet
+  for (size_t i = 0; i < groups_.size(); ++i) {
+    if (groups_[i].initial_learning_rate.defined() || !initial_rates_are_in(i)) continue;
+    initial_rates[i] = zeros({}, {.dtype = Dtype::f64});
+    wanted.emplace_back(text::cat("groups.", i, ".initial_lr"), initial_rates[i]);
   }
-  for (const auto& [name, tensor] : state) {
-    const bool is_known =
-        std::any_of(mine.begin(), mine.end(), [&, &name = name](const auto& known) { return known.first == name; });
-    if (!is_known) throw UserError(text::cat("optimizer state ", name, " is unknown"), at);
-  }
+  check_state(wanted, state, at);
   const NoGrad no_grad;
-  for (const auto& [name, tensor] : mine) copy_(tensor, state.at(name), at);
+  for (const auto& [name, tensor] : wanted)
+    if (const auto found = state.find(name); found != state.end()) copy_(tensor, found->second, at);
+  for (size_t i = 0; i < groups_.size(); ++i)
+    if (initial_rates[i].defined()) groups_[i].initial_learning_rate = initial_rates[i];
 }
 
 }  // namespace fulgurite::optim

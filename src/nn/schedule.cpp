@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include <fulgurite/autograd.h>
@@ -5,17 +6,28 @@
 #include <fulgurite/operators.h>
 #include <fulgurite/optim.h>
 
+#include "nn/optimizer_settings.h"
 #include "ops/dispatch.h"
+#include "ops/precision.h"
+#include "support/text.h"
 
 namespace fulgurite::optim {
 
 namespace {
 
+// f64 where a gradient is, else f32: the norm of 16-bit gradients may be larger than they can be.
+Dtype norm_dtype(const std::vector<Tensor>& gradients) {
+  const bool any_f64 =
+      std::any_of(gradients.begin(), gradients.end(), [](const Tensor& gradient) { return gradient.dtype() == Dtype::f64; });
+  return any_f64 ? Dtype::f64 : Dtype::f32;
+}
+
 // The norm of all gradients together.
 Tensor total_norm(const std::vector<Tensor>& gradients, SourceLocation at) {
+  const Dtype dtype = norm_dtype(gradients);
   std::vector<Tensor> norms;
-  for (const Tensor& gradient : gradients) norms.push_back(linalg::vector_norm(gradient, 2, {}, false, Dtype::f32, at));
-  if (norms.empty()) return zeros({}, {.dtype = Dtype::f32}, at);
+  for (const Tensor& gradient : gradients) norms.push_back(linalg::vector_norm(gradient, 2, {}, false, dtype, at));
+  if (norms.empty()) return zeros({}, {.dtype = dtype}, at);
   const Tensor all = stack(norms, 0, at);
   return linalg::vector_norm(all, 2, {}, false, {}, at);
 }
@@ -30,6 +42,7 @@ Tensor clip_factor(const Tensor& norm, double max_norm, SourceLocation at) {
 }  // namespace
 
 Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, SourceLocation at) {
+  check_limit(max_norm, "clip_grad_norm_", at);
   const NoGrad no_grad;
   std::vector<Tensor> gradients;
   for (const Tensor& parameter : parameters)
@@ -43,6 +56,7 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, S
 
 std::pair<std::vector<Tensor>, Tensor> clip_grad_norm(const std::vector<Tensor>& gradients, double max_norm,
                                                       SourceLocation at) {
+  check_limit(max_norm, "clip_grad_norm", at);
   std::vector<Tensor> present, out;
   for (const Tensor& gradient : gradients)
     if (gradient.defined()) present.push_back(gradient);
@@ -54,26 +68,33 @@ std::pair<std::vector<Tensor>, Tensor> clip_grad_norm(const std::vector<Tensor>&
       continue;
     }
     const Tensor scaled = mul(gradient, factor, at);
-    out.push_back(scaled);
+    out.push_back(as_dtype(scaled, gradient.dtype(), at));  // without dimensions it has the factor's dtype
   }
   return {std::move(out), norm};
 }
 
-CosineSchedule::CosineSchedule(Optimizer& optimizer, const CosineOptions& options)
+CosineSchedule::CosineSchedule(Optimizer& optimizer, const CosineOptions& options, SourceLocation at)
     : optimizer_(optimizer), options_(options) {
-  if (options.warmup < 0 || options.steps < options.warmup)
-    throw UserError("CosineSchedule: steps must be at least warmup, and both not negative");
-  for (size_t i = 0; i < optimizer.group_count(); ++i) peaks_.push_back(optimizer.learning_rate(i));
-  set_iteration(0);
+  check_settings(options, at);
+  for (Optimizer::Group& group : optimizer.groups_) {
+    Tensor& initial = group.initial_learning_rate;
+    if (!initial.defined()) initial = full({}, group.learning_rate.item<double>(at), {.dtype = Dtype::f64}, at);
+    peaks_.push_back(initial.item<double>(at));
+  }
+  set_iteration(0, at);
 }
 
-void CosineSchedule::set_iteration(int64_t iteration) {
-  act_immediately("a step of a CosineSchedule", {});
+void CosineSchedule::set_iteration(int64_t iteration, SourceLocation at) {
+  act_immediately("a step of a CosineSchedule", at);
+  for (size_t i = 0; i < peaks_.size(); ++i)
+    fill_(optimizer_.learning_rate_tensor(i), learning_rate(iteration, i, at), at);
   iteration_ = iteration;
-  for (size_t i = 0; i < peaks_.size(); ++i) optimizer_.set_learning_rate(i, learning_rate(iteration, i));
 }
 
-double CosineSchedule::learning_rate(int64_t iteration, size_t group) const {
+double CosineSchedule::learning_rate(int64_t iteration, size_t group, SourceLocation at) const {
+  if (iteration < 0) throw UserError(text::cat("CosineSchedule: the iteration must be at least 0, not ", iteration), at);
+  if (group >= peaks_.size())
+    throw UserError(text::cat("CosineSchedule: there is no group ", group, "; the optimizer had ", peaks_.size()), at);
   const double peak = peaks_[group], warmup = static_cast<double>(options_.warmup);
   if (iteration < options_.warmup) return peak * static_cast<double>(iteration + 1) / (warmup + 1);
   if (iteration >= options_.steps) return options_.min_lr;
@@ -81,6 +102,24 @@ double CosineSchedule::learning_rate(int64_t iteration, size_t group) const {
   const double progress =
       (static_cast<double>(iteration) - warmup) / static_cast<double>(options_.steps - options_.warmup);
   return options_.min_lr + 0.5 * (1 + std::cos(pi * progress)) * (peak - options_.min_lr);
+}
+
+std::map<std::string, Tensor> CosineSchedule::state_dict() const {
+  return {{"iteration", full({}, iteration_, {.dtype = Dtype::i64})}, {"initial_lr", tensor(peaks_)}};
+}
+
+void CosineSchedule::load_state_dict(const std::map<std::string, Tensor>& state, SourceLocation at) {
+  for (const char* name : {"iteration", "initial_lr"})
+    if (!state.contains(name)) throw UserError(text::cat("CosineSchedule::load_state_dict(): there is no \"", name, "\""), at);
+  const Tensor peaks = state.at("initial_lr").to(Dtype::f64, at);
+  if (peaks.ndim() != 1 || peaks.numel() != static_cast<int64_t>(peaks_.size()))
+    throw UserError(text::cat("CosineSchedule::load_state_dict(): initial_lr has shape ", peaks.shape(), "; the optimizer has ",
+                              peaks_.size(), " groups"),
+                    at);
+  const std::vector<double> rates = peaks.to_vector<double>(at);
+  for (const double rate : rates) check_rate(rate, "CosineSchedule::load_state_dict()", "initial_lr", at);
+  peaks_ = rates;
+  set_iteration(state.at("iteration").item<int64_t>(at), at);
 }
 
 }  // namespace fulgurite::optim

@@ -26,10 +26,11 @@ constinit const Symbol prims_adamw_symbol{
     },
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       const Tensor &parameter = a[0].tensor(), &first = a[2].tensor(), &second = a[3].tensor();
-      const Tensor &step = a[4].tensor(), &learning_rate = a[5].tensor();
       const Float beta1 = a[6].floating(), beta2 = a[7].floating(), eps = a[8].floating(), weight_decay =
           a[9].floating();
       const Dtype dtype = compute_dtype(parameter.dtype());
+      const Tensor step = as_dtype(a[4].tensor(), dtype, at);
+      const Tensor learning_rate = as_dtype(a[5].tensor(), dtype, at);
       const Tensor gradient = as_dtype(a[1].tensor(), dtype, at);
       const Tensor value = as_dtype(parameter, dtype, at);
       const Tensor m = as_dtype(first, dtype, at);
@@ -66,7 +67,7 @@ constinit const Symbol prims_adamw_symbol{
     .python_definition =
         "def adamw(parameter, gradient, m, v, step, lr, beta1, beta2, eps, weight_decay):\n"
         "  dtype = torch.float32 if parameter.dtype in (torch.bfloat16, torch.float16) else parameter.dtype\n"
-        "  p, g, m1, v1 = parameter.to(dtype), gradient.to(dtype), m.to(dtype), v.to(dtype)\n"
+        "  p, g, m1, v1, step, lr = (x.to(dtype) for x in (parameter, gradient, m, v, step, lr))\n"
         "  p = p * (1 - lr * weight_decay)\n"
         "  m1 = m1 + (g - m1) * (1 - beta1)\n"
         "  v1 = v1 * beta2 + g * g * (1 - beta2)\n"
