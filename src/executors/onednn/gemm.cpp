@@ -6,6 +6,7 @@
 #include "executors/eager/kernels.h"
 #include "executors/onednn/library.h"
 #include "runtime/parallel_for.h"
+#include "tensor/scratch_memory.h"
 
 namespace fulgurite {
 namespace {
@@ -76,12 +77,44 @@ const char* moved(const void* data, int64_t elements, int64_t element_bytes) {
   return static_cast<const char*>(data) + elements * element_bytes;
 }
 
+template <class Element>
+void add_to(const BlockProduct& block, const char* others) {
+  const auto* from = reinterpret_cast<const Element*>(others);
+  auto* to = static_cast<Element*>(block.c);
+  for (int64_t i = 0; i < block.m; ++i)
+    for (int64_t j = 0; j < block.n; ++j) to[i * block.c_row + j] += from[i * block.n + j];
+}
+
+// Products of slices of the depth are added to one another one by one: a longer depth is cut in two, whose sums are as large as
+// one another. 16-bit results do not show the difference.
+constexpr int64_t longest_depth = 65536;
+
+void multiply_in_halves(const BlockProduct& block) {
+  const int64_t bytes = size_of(block.dtype);
+  BlockProduct first = block, second = block;
+  first.k = block.k / 2;
+  second.k = block.k - first.k;
+  second.a = moved(block.a, first.k * block.a_column, bytes);
+  second.b = moved(block.b, first.k * block.b_row, bytes);
+  const ScratchMemory others(block.m * block.n * bytes);
+  second.c = others.data();
+  second.c_row = block.n;
+  second.beta = 0;
+  second.bias = nullptr;
+  multiply_serially(first);
+  multiply_serially(second);
+  if (block.dtype == Dtype::f64) add_to<double>(block, others.data());
+  else add_to<float>(block, others.data());
+}
+
 }  // namespace
 
 void multiply_serially(const BlockProduct& block) {
+  const bool is_matrix = block.m > 1 && block.n > 1, is_wide = block.dtype == Dtype::f32 || block.dtype == Dtype::f64;
+  if (is_matrix && is_wide && block.k > longest_depth) return multiply_in_halves(block);
   // The library takes microseconds to begin with products of 16-bit numbers.
   const bool is_small = block.dtype != Dtype::f32 && block.m * block.n * block.k <= 16384;
-  if (block.m > 1 && block.n > 1 && block.k > 0 && !is_small && library_multiply(block)) return;
+  if (is_matrix && block.k > 0 && !is_small && library_multiply(block)) return;
   kernel_set().multiply_block(block);
 }
 

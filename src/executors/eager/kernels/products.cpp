@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "executors/eager/block_product.h"
+#include "executors/eager/kernels/long_products.h"
 #include "executors/eager/kernels/pack.h"
-#include "executors/eager/kernels/vector_products.h"
 
 // One block of a matrix product for every dtype, and products with vectors. What the library does not do runs here.
 namespace fulgurite::FULGURITE_KERNELS {
@@ -87,12 +87,12 @@ void multiply_row(const BlockProduct& p, bool is_column) {
     Compute<Element> sums[block];
     for (int64_t i = 0; i < count; i += block) {
       const int64_t some = std::min(block, count - i);
-      add_rows(x, x_stride, matrix + i, depth_stride, p.k, some, sums);
+      add_many_rows<block>(x, x_stride, matrix + i, depth_stride, p.k, some, sums);
       for (int64_t j = 0; j < some; ++j) put(i + j, sums[j]);
     }
     return;
   }
-  for (int64_t i = 0; i < count; ++i) put(i, dot(x, x_stride, matrix + i * stride, depth_stride, p.k));
+  for (int64_t i = 0; i < count; ++i) put(i, long_dot(x, x_stride, matrix + i * stride, depth_stride, p.k));
 }
 
 // Integers wrap around, as PyTorch's do; booleans are "any of both".
