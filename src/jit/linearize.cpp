@@ -44,6 +44,21 @@ std::vector<char> wanted_leaves(const std::vector<LeafPath>& paths, const Leaves
   return wanted;
 }
 
+// A function of integers alone has no gradient; what belongs to integers beside floating tensors is given back as it is.
+void require_a_gradient(const std::vector<LeafPath>& paths, const Leaves& leaves, const std::vector<int>& wrt,
+                        const std::vector<char>& wanted, const char* what, SourceLocation at) {
+  if (std::find(wanted.begin(), wanted.end(), true) != wanted.end()) return;
+  size_t leaf = 0;
+  for (const LeafPath& path : paths) {
+    if (!path.is_tensor) continue;
+    const Tensor& tensor = *leaves.tensors()[leaf++];
+    if (!tensor.defined() || std::find(wrt.begin(), wrt.end(), path.argument) == wrt.end()) continue;
+    throw UserError(text::cat(what, ": what is differentiated has no floating tensor, only ", type_text(tensor),
+                              ", and integers have no gradient; convert it with to(Dtype::f32) first"),
+                    at);
+  }
+}
+
 size_t count_argument_tensors(const std::vector<LeafPath>& paths) {
   size_t count = 0;
   for (const LeafPath& path : paths) count += path.is_tensor && path.argument != LeafPath::callable_member;
@@ -117,6 +132,7 @@ Linearized linearize(const CallableTable& table, void* callable, const void* con
   std::vector<LeafPath> paths;
   table.paths(callable, arguments, paths);
   const std::vector<char> wanted = wanted_leaves(paths, leaves, wrt);
+  require_a_gradient(paths, leaves, wrt, wanted, what, at);
   Recording recording = record_for_gradients(table, callable, arguments, leaves, paths, wanted, at);
   check_writes(recording, leaves, text::cat("the function given to ", what), at);
 

@@ -217,7 +217,11 @@ constinit const Symbol atan2_symbol{
       const Tensor y_square = mul(y, y);
       const Tensor x_square = mul(x, x);
       const Tensor square = add(y_square, x_square);
-      const Tensor scaled = div(g.cotangent(), square);
+      // At the origin, and where squares vanish, the angle has no slope; 0 as in PyTorch.
+      const Tensor flat = eq(square, 0);
+      const Tensor divisor = masked_fill(square, flat, 1);
+      const Tensor quotient = div(g.cotangent(), divisor);
+      const Tensor scaled = masked_fill(quotient, flat, 0);
       if (g.needs(0)) g.set(0, mul(scaled, x));
       if (g.needs(1)) {
         const Tensor negative = neg(y);

@@ -345,7 +345,8 @@ constinit const Symbol scaled_dot_product_attention_symbol{
       check_attention(query, key, value, mask);
       require(!(mask.defined() && is_causal), "attn_mask and is_causal exclude each other");
       require(dropout >= 0.0 && dropout <= 1.0, "dropout_p must be from 0 to 1, got ", dropout.hint());
-      const Float scale = a[6].is_none() ? 1.0 / sqrt(query.size(-1)) : a[6].floating();
+      // Of rows without elements all scores are 0, and the result is the values' mean.
+      const Float scale = !a[6].is_none() ? a[6].floating() : query.size(-1) == 0 ? Float(1.0) : 1.0 / sqrt(query.size(-1));
       bool stays_grouped = a[7].boolean() && dropout == 0.0 && is_grouped(query, key, value);
       if (stays_grouped && mask.defined() && mask.ndim() > 2)
         stays_grouped = broadcast_shapes(batch_of(query), batch_of(mask)) == batch_of(query);

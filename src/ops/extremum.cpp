@@ -36,6 +36,19 @@ void gradient_of_extremum(Gradient& g) {
   g.set(0, mul(chosen_number, share));
 }
 
+// Of all elements. An element that is not a number is the extremum then: it shares with the others that are none, as in PyTorch,
+// whose amax and amin have no gradient there.
+void gradient_of_total_extremum(Gradient& g) {
+  const Tensor x = g.tensor(0);
+  const Tensor equal = eq(x, g.result());
+  const Tensor missing = isnan(x);
+  const Tensor chosen = logical_or(equal, missing);
+  const Tensor chosen_number = prims::convert_element_type(chosen, x.dtype());
+  const Tensor count = sum(chosen_number);
+  const Tensor share = div(g.cotangent(), count);
+  g.set(0, mul(chosen_number, share));
+}
+
 void infer_with_indices(Arguments a, InferredTypes& types) {
   infer_extremum(a, types);
   types.push_back({types[0].shape, Dtype::i64, types[0].device});
@@ -100,6 +113,7 @@ constinit const Symbol max_symbol{
     .decompose = [](Arguments a, Results& results, SourceLocation at) {
       results.push_back(amax(a[0].tensor(), {}, false, at));
     },
+    .gradient = gradient_of_total_extremum,
     .traits = {.reduction = true},
 };
 
@@ -109,6 +123,7 @@ constinit const Symbol min_symbol{
     .decompose = [](Arguments a, Results& results, SourceLocation at) {
       results.push_back(amin(a[0].tensor(), {}, false, at));
     },
+    .gradient = gradient_of_total_extremum,
     .traits = {.reduction = true},
 };
 

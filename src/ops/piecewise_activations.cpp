@@ -152,6 +152,17 @@ constinit const Symbol hardswish_symbol{
       const Tensor result = where(is_high, x, cut, at);
       out.push_back(as_dtype(result, given.dtype(), at));
     },
+    // That of the parts multiplies infinities by 0.
+    .gradient = [](Gradient& g) {
+      const Tensor x = g.tensor(0);
+      const Tensor third = div(x, 3);
+      const Tensor slope = add(third, 0.5);
+      const Tensor bent = mul(g.cotangent(), slope);
+      const Tensor is_low = le(x, -3);
+      const Tensor cut = where(is_low, 0, bent);
+      const Tensor is_high = ge(x, 3);
+      g.set(0, where(is_high, g.cotangent(), cut));
+    },
     .traits = {.pointwise = true},
 };
 

@@ -20,11 +20,12 @@ Dtype result_of(Arguments tensors) { return floating_or_default(result_dtype(ten
 /// (scale * d)^2 / 2 near zero, |d| - width / 2 (times slope) from `width` on.
 Tensor bent(const Tensor& difference, Float width, Float square_scale, Float slope, bool includes_bend, SourceLocation at) {
   const Tensor size = abs(difference, at);
-  const Tensor square = mul(size, size, at);
+  const Tensor is_near = includes_bend ? le(size, width, at) : lt(size, width, at);
+  const Tensor near = where(is_near, size, 0, at);  // no slope of an infinite square is multiplied by 0
+  const Tensor square = mul(near, near, at);
   const Tensor inner = mul(square, square_scale, at);
   const Tensor lowered = sub(size, 0.5 * width, 1, at);
   const Tensor outer = slope == 1.0 ? lowered : mul(lowered, slope, at);
-  const Tensor is_near = includes_bend ? le(size, width, at) : lt(size, width, at);
   return where(is_near, inner, outer, at);
 }
 

@@ -232,13 +232,22 @@ constinit const Symbol lerp_symbol{
 
 namespace {
 
-/// tensor1 and tensor2 of addcmul and addcdiv in the result's dtype, which all three decide together: input may have no dimensions.
-std::pair<Tensor, Tensor> factors(InferRule infer, Arguments a, SourceLocation at) {
+/// input, tensor1 and tensor2 of addcmul and addcdiv in what they are computed in: the result's dtype, which all three decide together
+/// as input may have no dimensions, or f32 for 16 bits, where products and quotients leave the range sooner than the result.
+struct Widened {
+  Dtype dtype;
+  Tensor input, first, second;
+};
+Widened widened(InferRule infer, Arguments a, SourceLocation at) {
   InferredTypes types;
   infer(a, types);
-  const Tensor first = as_dtype(a[1].tensor(), types[0].dtype, at);
-  const Tensor second = as_dtype(a[2].tensor(), types[0].dtype, at);
-  return {first, second};
+  const Dtype dtype = compute_dtype(types[0].dtype);
+  const bool is_narrow = dtype != types[0].dtype;
+  Widened out{types[0].dtype, a[0].tensor(), {}, {}};
+  if (is_narrow) out.input = as_dtype(out.input, dtype, at);
+  out.first = as_dtype(a[1].tensor(), dtype, at);
+  out.second = as_dtype(a[2].tensor(), dtype, at);
+  return out;
 }
 
 }  // namespace
@@ -248,9 +257,10 @@ constinit const Symbol addcmul_symbol{
     .documentation = "input + value * tensor1 * tensor2.",
     .infer = infer_addcmul,
     .decompose = [](Arguments a, Results& results, SourceLocation at) {
-      const auto [first, second] = factors(infer_addcmul, a, at);
+      const auto [dtype, input, first, second] = widened(infer_addcmul, a, at);
       const Tensor product = mul(first, second, at);
-      results.push_back(add(a[0].tensor(), product, a[3].operand(at), at));
+      const Tensor sum = add(input, product, a[3].operand(at), at);
+      results.push_back(as_dtype(sum, dtype, at));
     },
     .scalar = "{0} + {3} * {1} * {2}",
     .traits = {.pointwise = true},
@@ -261,9 +271,10 @@ constinit const Symbol addcdiv_symbol{
     .documentation = "input + value * tensor1 / tensor2, of floating tensors.",
     .infer = infer_addcdiv,
     .decompose = [](Arguments a, Results& results, SourceLocation at) {
-      const auto [first, second] = factors(infer_addcdiv, a, at);
+      const auto [dtype, input, first, second] = widened(infer_addcdiv, a, at);
       const Tensor quotient = div(first, second, {}, at);
-      results.push_back(add(a[0].tensor(), quotient, a[3].operand(at), at));
+      const Tensor sum = add(input, quotient, a[3].operand(at), at);
+      results.push_back(as_dtype(sum, dtype, at));
     },
     .scalar = "{0} + {3} * {1} / {2}",
     .traits = {.pointwise = true},

@@ -62,6 +62,9 @@ void join_cotangents(Gradient& g) {
 /// x where its column minus its row is at most (lower) or at least (upper) `diagonal`, else zero.
 Tensor keep_triangle(const Tensor& x, Int diagonal, bool lower, SourceLocation at) {
   require(x.ndim() >= 2, "expected at least 2 dimensions, got ", x.ndim());
+  // No size comes near to these bounds, and no row's number moved by one of them leaves 64 bits.
+  constexpr int64_t furthest = int64_t{1} << 62;
+  diagonal = min(max(diagonal, -furthest), furthest);
   const TensorOptions integers{.dtype = Dtype::i64, .device = x.device()};
   const Tensor row_numbers = arange(0, x.size(-2), 1, integers, at);
   const Tensor columns = arange(0, x.size(-1), 1, integers, at);

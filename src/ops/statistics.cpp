@@ -59,12 +59,18 @@ void gradient_of_variance_and_mean(Gradient& g) {
   if (dx.defined()) g.set(0, dx);
 }
 
+/// a / b, and zero where b is. The quotient of those places is not a number, nor may it be met in the gradient of this.
+Tensor quotient_or_zero(const Tensor& a, const Tensor& b) {
+  const Tensor flat = eq(b, 0);
+  const Tensor divisor = masked_fill(b, flat, 1);
+  const Tensor quotient = div(a, divisor);
+  return masked_fill(quotient, flat, 0);
+}
+
 /// The cotangent of a square root's operand; zero where the root is, as there is no slope.
 Tensor root_backward(const Tensor& cotangent, const Tensor& root) {
   const Tensor twice = mul(root, 2);
-  const Tensor quotient = div(cotangent, twice);
-  const Tensor flat = eq(root, 0);
-  return masked_fill(quotient, flat, 0);
+  return quotient_or_zero(cotangent, twice);
 }
 
 void decompose_norm(Arguments a, Results& results, SourceLocation at) {
@@ -105,7 +111,9 @@ Tensor norm_backward(const Tensor& cotangent, const Tensor& x, const Tensor& nor
   }
   if (order == INFINITY || order == -INFINITY) {
     const Tensor magnitude = abs(x);
-    const Tensor chosen = eq(magnitude, norm);
+    const Tensor equal = eq(magnitude, norm);
+    const Tensor missing = isnan(x);  // is the norm then, and has no direction
+    const Tensor chosen = logical_or(equal, missing);
     const Tensor chosen_number = prims::convert_element_type(chosen, x.dtype());
     const Tensor count = sum(chosen_number, dims, true);
     const Tensor share = div(cotangent, count);
@@ -113,13 +121,13 @@ Tensor norm_backward(const Tensor& cotangent, const Tensor& x, const Tensor& nor
     const Tensor signed_choice = mul(direction, chosen_number);
     return mul(signed_choice, share);
   }
-  const Tensor flat = eq(norm, 0);
   if (order == 2) {
-    const Tensor quotient = div(cotangent, norm);
-    const Tensor scale = masked_fill(quotient, flat, 0);
+    const Tensor scale = quotient_or_zero(cotangent, norm);
     return mul(x, scale);
   }
-  const Tensor norm_power = pow(norm, order - 1);
+  const Tensor flat = eq(norm, 0);
+  const Tensor harmless = masked_fill(norm, flat, 1);
+  const Tensor norm_power = pow(harmless, order - 1);
   const Tensor quotient = div(cotangent, norm_power);
   const Tensor scale = masked_fill(quotient, flat, 0);
   const Tensor magnitude = abs(x);

@@ -98,3 +98,23 @@ TEST("a step of MAML") {
                     -1.4775509388656756, -1.4111548525587423});
   }
 }
+
+TEST("the second derivative of a similarity beside a zero vector is finite") {
+  const Tensor x = tensor({{5.0, 5.0, -5.0}}).requires_grad_(), zero = zeros({1, 3}).requires_grad_();
+  const std::vector<Tensor> first =
+      autograd::grad(sum(nn::cosine_similarity(x, zero, 1)), {x, zero}, {}, {.create_graph = true});
+  const Tensor second = autograd::grad(sum(first[1]), x, {}, {.retain_graph = true})[0];
+  expect_near((second / 7698003.0).to_vector<float>(), {1, 1, 2}, 1e-5);
+  const Tensor own = autograd::grad(sum(first[0]), zero)[0];
+  expect_near((own / 7698003.0).to_vector<float>(), {1, 1, 2}, 1e-5);
+}
+
+TEST("gradients through norms of zero are zero in every order") {
+  const Tensor x = zeros({3}, {.dtype = Dtype::f64}).requires_grad_();
+  for (const double order : {2.0, 3.0, 1.5}) {
+    const Tensor slope = autograd::grad(linalg::vector_norm(x, order), x, {}, {.create_graph = true})[0];
+    expect_equal(slope.detach().to_vector<double>(), std::vector<double>{0, 0, 0});
+    const Tensor again = autograd::grad(sum(slope * slope), x, {}, {.allow_unused = true})[0];
+    expect(!again.defined() || all(again == 0.0).item<bool>());
+  }
+}

@@ -1,6 +1,8 @@
 #include <cmath>
 #include <limits>
 
+#include <fulgurite/fulgurite.h>
+
 #include "executors/eager/kernels.h"
 #include "executors/fused.h"
 #include "ops/symbols.h"
@@ -258,5 +260,16 @@ TEST("attention does not depend on the number of threads") {
           all.push_back(t);
         return all;
       });
+  }
+}
+
+TEST("attention of rows without elements is the mean of the values") {
+  const Tensor query = zeros({1, 1, 2, 0}), key = zeros({1, 1, 3, 0});
+  const Tensor value = tensor({{{{1.0, 2.0}, {3.0, 4.0}, {8.0, 9.0}}}}).requires_grad_();
+  const auto attend = [](Tensor q, Tensor k, Tensor v) { return nn::scaled_dot_product_attention(q, k, v); };
+  for (const Tensor& result : {attend(query, key, value), jit(attend)(query, key, value),
+                               jit(attend, {.cache = Cache::symbolic_values})(query, key, value)}) {
+    expect_near(elements(result), {4, 5, 4, 5});
+    expect_near(elements(autograd::grad(sum(result), value)[0]), std::vector<double>(6, 2.0 / 3));
   }
 }

@@ -127,4 +127,18 @@ def computation(t_0):
 )");
 }
 
+TEST("a function of integers alone has no gradient") {
+  const auto doubled = [](Tensor x) { return sum(x * 2.0); };
+  const std::string said = "grad: what is differentiated has no floating tensor, only cpu i64[2], and integers have no gradient";
+  expect_error([&] { grad(doubled)(tensor({5, 6})); }, said);
+  expect_error([&] { jit([&](Tensor x) { return grad(doubled)(x); })(tensor({5, 6})); }, said);
+  expect_error([&] { value_and_grad(doubled)(tensor({5, 6})); }, "value_and_grad: what is differentiated has no floating tensor");
+  expect_error([&] { vjp(doubled, tensor({true})); }, "vjp: what is differentiated has no floating tensor, only cpu bool[1]");
+  // Beside a floating tensor an integer one is given back.
+  const auto both = [](std::pair<Tensor, Tensor> x) { return sum(x.first * x.second); };
+  const auto [slope, places] = grad(both)(std::pair(tensor({1.0, 2.0}), tensor({5, 6})));
+  expect_equal(slope.to_vector<float>(), std::vector<float>{5, 6});
+  expect_equal(places.to_vector<int64_t>(), std::vector<int64_t>{5, 6});
+}
+
 }  // namespace fulgurite

@@ -37,6 +37,24 @@ expand(cpu f32[1], [3, 2, -3]): a size is negative: [3, 2, -3]
 )");
 }
 
+TEST("triangles with the largest diagonals do not depend on who asks for gradients") {
+  const Tensor plain = ones({4, 6}), leaf = ones({4, 6}).requires_grad_();
+  const auto kept = [](const Tensor& x) { return sum(x.detach() != 0.0).item<int64_t>(); };
+  for (const int64_t diagonal : {most, -most, -most - 1, most / 2 + 1}) {
+    const int64_t low = diagonal > 0 ? 24 : 0;
+    for (const Tensor& x : {plain, leaf}) {
+      expect_equal(kept(tril(x, diagonal)), low);
+      expect_equal(kept(triu(x, diagonal)), 24 - low);
+    }
+    const auto jitted = jit([](Tensor x, Int d) { return std::pair(tril(x, d), triu(x, d)); }, {.cache = Cache::symbolic_values});
+    jitted(leaf, 1);
+    jitted(leaf, 2);
+    const auto [lower, upper] = jitted(leaf, diagonal);
+    expect_equal(kept(lower), low);
+    expect_equal(kept(upper), 24 - low);
+  }
+}
+
 TEST("a negative eps brings nothing into bounds") {
   const Tensor odds = logit(tensor({1.5, -0.5, 0.5, 1.0}), -1.0);
   expect_equal(isnan(odds).to_vector<bool>(), std::vector<bool>{true, true, false, false});

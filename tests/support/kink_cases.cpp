@@ -45,6 +45,10 @@ void add_kink_cases(std::vector<OperatorCase>& out) {
   at("torch.min", {leaf({1, 3, 1, 3})}, {{0.5, 0, 0.5, 0}});
   at("prims.max_with_indices", {leaf({1, 3, 3, 3}), 0}, {{0, 1, 0, 0}});
   at("prims.min_with_indices", {leaf({1, 3, 1, 3}), 0}, {{1, 0, 0, 0}});
+  const double nan = std::nan("");
+  at("torch.max", {leaf({1, nan, 3, nan})}, {{0, 0.5, 0, 0.5}});
+  at("torch.min", {leaf({nan, 1, 3})}, {{1, 0, 0}});
+  at("torch.atan2", {leaf({0, 0, 1, 0}), leaf({0, 1, 0, -2})}, {{0, 1, 0, -0.5}, {0, 0, -1, 0}});
   at("torch.pow", {leaf({0, 1}), 0}, {{0, 0}});
   at("torch.pow", {leaf({0, 2, -2}), 2}, {{0, 4, -4}});
   at("torch.pow", {leaf({0, 0, 0, 2, 0}), leaf({0, 2, 1, 0, -1})},

@@ -63,7 +63,9 @@ struct Moments {
     const T mean = RowReducer<Sum<T>>::block(x, count, 0) / static_cast<T>(count);
     // What rounding left in the mean is taken out again.
     const Deviations d = deviations(x, count, mean);
-    return {n, static_cast<double>(mean) + d.total / n, d.squares - d.total * d.total / n};
+    // Rounding must not leave less than nothing, nor infinity less infinity.
+    const double rest = d.squares - d.total * d.total / n;
+    return {n, static_cast<double>(mean) + d.total / n, rest > 0 ? rest : rest <= 0 ? 0 : d.squares};
   }
   static State join(State a, State b) {
     const double n = a.count + b.count, delta = b.mean - a.mean;
