@@ -38,6 +38,14 @@ enum class NumberOperation : uint8_t {
 [[gnu::cold]] int64_t floor_divide(int64_t, int64_t);
 [[gnu::cold]] int64_t floor_remainder(int64_t, int64_t);
 [[noreturn, gnu::cold]] void refuse_overflow();
+[[noreturn, gnu::cold]] void refuse_unsigned(uint64_t);
+/// The integer as int64_t; a UserError if it does not fit.
+template <CppInteger T>
+constexpr int64_t exact_integer(T value) {
+  if constexpr (std::is_unsigned_v<T> && sizeof(T) >= sizeof(int64_t))
+    if (value > static_cast<T>(INT64_MAX)) [[unlikely]] refuse_unsigned(value);
+  return static_cast<int64_t>(value);
+}
 // A size that does not fit is an error, not another size.
 inline int64_t exact_add(int64_t a, int64_t b) {
   int64_t result;
@@ -70,7 +78,7 @@ class Int {
  public:
   constexpr Int() = default;
   template <CppInteger T>
-  constexpr Int(T value) : value_(static_cast<int64_t>(value)) {}
+  constexpr Int(T value) : value_(detail::exact_integer(value)) {}
   /// A symbol; `hint` is the value it has in the call being recorded.
   constexpr Int(int64_t hint, const NumberProxy* proxy) : value_(hint), proxy_(proxy) {}
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <iosfwd>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,12 +55,15 @@ class Tensor : public TensorMethods {
   Device device() const;
   bool is_contiguous() const;
 
-  /// The one element's value, converted to T. Throws unless numel() is 1.
+  /// The one element's value, converted to T: fractions are cut. Throws unless numel() is 1 and the value fits into T.
   template <class T>
   T item(SourceLocation at = SourceLocation::here()) const {
+    using Limits = std::numeric_limits<T>;
     if constexpr (std::is_same_v<T, bool>) return item_as_double(at) != 0;
-    else if constexpr (std::is_integral_v<T>) return static_cast<T>(item_as_integer(at));
-    else return static_cast<T>(item_as_double(at));
+    else if constexpr (std::is_same_v<T, float>) return static_cast<T>(item_as_double(Limits::max(), at));
+    else if constexpr (!std::is_integral_v<T>) return static_cast<T>(item_as_double(at));
+    else if constexpr (sizeof(T) < sizeof(int64_t)) return static_cast<T>(item_as_integer(Limits::min(), Limits::max(), at));
+    else return static_cast<T>(item_as_integer(Limits::min(), INT64_MAX, at));
   }
   /// The elements in row-major order; throws when T is not the tensor's type (bool for boolean; float for f32 …).
   template <class T>
@@ -118,7 +122,9 @@ class Tensor : public TensorMethods {
 
  private:
   double item_as_double(SourceLocation) const;
-  int64_t item_as_integer(SourceLocation) const;
+  // Throw if the value does not fit into the limits.
+  double item_as_double(double most, SourceLocation) const;
+  int64_t item_as_integer(int64_t least, int64_t most, SourceLocation) const;
   detail::Ref<TensorImpl> impl_;
 };
 std::ostream& operator<<(std::ostream&, const Tensor&);
@@ -214,7 +220,7 @@ struct TensorOptions {
 class TensorData {
  public:
   template <CppInteger T>
-  TensorData(T value) : dtype_(Dtype::i64), integers_{static_cast<int64_t>(value)} {}
+  TensorData(T value) : dtype_(Dtype::i64), integers_{detail::exact_integer(value)} {}
   template <std::floating_point T>
   TensorData(T value) : dtype_(Dtype::f32), is_default_floating_(true), doubles_{static_cast<double>(value)} {}
   template <std::same_as<bool> T>

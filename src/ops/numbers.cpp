@@ -40,6 +40,9 @@ std::string symbol_text(T n) {
 
 namespace detail {
 
+void refuse_unsigned(uint64_t value) {
+  throw UnplacedError(text::cat(std::to_string(value), " does not fit into i64, which integers have here"));
+}
 void refuse_overflow() { throw UnplacedError("a size or a count of elements does not fit 64 bits"); }
 void refuse_division_by_zero() { throw UnplacedError("division of an integer by zero"); }
 

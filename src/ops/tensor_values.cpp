@@ -1,5 +1,6 @@
 // Asking a tensor for its elements. While a function is traced this goes through the tracer, which can refuse.
 #include <algorithm>
+#include <cmath>
 
 #include <fulgurite/error.h>
 #include <fulgurite/tensor.h>
@@ -64,14 +65,39 @@ const TensorImpl& demand_elements(const Tensor& tensor, const char* what, Source
   return impl;
 }
 
+namespace {
+
+[[noreturn]] void refuse_item(const Tensor& tensor, const std::string& value, SourceLocation at) {
+  throw UserError(text::cat("item() of ", type_text(tensor), ": ", value,
+                            " does not fit into the type that was asked for; ask for a larger one"),
+                  at);
+}
+
+}  // namespace
+
 double Tensor::item_as_double(SourceLocation at) const {
   const TensorImpl& impl = element_of(*this, at);
   return read_floating(impl.data(), impl.dtype);
 }
 
-int64_t Tensor::item_as_integer(SourceLocation at) const {
+double Tensor::item_as_double(double most, SourceLocation at) const {
+  const double value = item_as_double(at);
+  if (std::isfinite(value) && std::fabs(value) > most) refuse_item(*this, text::cat(value), at);
+  return value;
+}
+
+int64_t Tensor::item_as_integer(int64_t least, int64_t most, SourceLocation at) const {
   const TensorImpl& impl = element_of(*this, at);
-  return read_integer(impl.data(), impl.dtype);
+  if (fulgurite::is_floating(impl.dtype)) {
+    const double value = read_floating(impl.data(), impl.dtype);
+    // Cut to an integer; the number after the largest i64 is the nearest f64 to it, and NaN compares with nothing.
+    const double cut = std::trunc(value), end = most == INT64_MAX ? 0x1p63 : static_cast<double>(most) + 1;
+    if (!(cut >= static_cast<double>(least) && cut < end)) refuse_item(*this, text::cat(value), at);
+    return static_cast<int64_t>(cut);
+  }
+  const int64_t value = read_integer(impl.data(), impl.dtype);
+  if (value < least || value > most) refuse_item(*this, text::cat(value), at);
+  return value;
 }
 
 Tensor::operator bool() const {

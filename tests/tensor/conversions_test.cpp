@@ -23,6 +23,23 @@ double element(const Tensor& x) { return x.item<double>(); }
 
 }  // namespace
 
+TEST("item() refuses values that its type does not hold") {
+  expect_error([] { tensor(3000000000LL).item<int>(); }, "item() of cpu i64[]: 3000000000 does not fit into the type that was asked for");
+  expect_error([] { tensor(300).item<int8_t>(); }, "300 does not fit");
+  expect_error([] { tensor(-1).item<uint8_t>(); }, "-1 does not fit");
+  expect_error([] { tensor(-1).item<uint64_t>(); }, "-1 does not fit");
+  expect_error([] { tensor(not_a_number).item<int64_t>(); }, "nan does not fit");
+  expect_error([] { tensor(infinity).item<int>(); }, "inf does not fit");
+  expect_error([] { tensor(0x1p63).item<int64_t>(); }, "does not fit");
+  expect_error([] { tensor(256.0).item<uint8_t>(); }, "256.0 does not fit");
+  expect_error([] { tensor({1e300}, {.dtype = Dtype::f64}).item<float>(); }, "1e+300 does not fit");
+  expect_equal(tensor(255.9).item<uint8_t>(), uint8_t{255});
+  expect_equal(tensor(-2.7).item<int>(), -2);
+  expect_equal(tensor(-0x1p63).item<int64_t>(), std::numeric_limits<int64_t>::min());
+  expect_equal(tensor(std::numeric_limits<int64_t>::max()).item<uint64_t>(), static_cast<uint64_t>(std::numeric_limits<int64_t>::max()));
+  expect(std::isinf(tensor({infinity}, {.dtype = Dtype::f64}).item<float>()) && tensor(not_a_number).item<bool>());
+}
+
 TEST("tensor() refuses numbers that the dtype does not hold") {
   expect_error([] { tensor({300}, u8); }, "tensor: 300 does not fit into u8, which holds 0 to 255");
   expect_error([] { tensor({1.0, not_a_number}, i64); }, "tensor: nan does not fit into i64, which holds -9223372036854775808 to 9223372036854775807");
@@ -34,6 +51,14 @@ TEST("tensor() refuses numbers that the dtype does not hold") {
   expect_equal(element(tensor({255.9}, u8)), 255.0);
   expect(std::isinf(element(tensor({1e39}, f32))));
   expect_equal(element(tensor(std::vector<uint32_t>{4294967295u})), 4294967295.0);
+}
+
+TEST("numbers of 64 bits without a sign are not taken for negative ones") {
+  const uint64_t most = std::numeric_limits<uint64_t>::max();
+  expect_error([&] { ones({2}, i64) + most; }, "18446744073709551615 does not fit into i64");
+  expect_error([&] { full({2}, most); }, "18446744073709551615 does not fit into i64");
+  expect_error([&] { zeros({most}); }, "18446744073709551615 does not fit into i64");
+  expect_equal(element(sum(ones({2}, i64) + size_t{3})), 8.0);
 }
 
 TEST("filling refuses numbers that the dtype does not hold") {
