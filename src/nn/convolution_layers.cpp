@@ -204,6 +204,7 @@ BatchNorm<count>::BatchNorm(int64_t num_features, double epsilon, std::optional<
 
 template <int count>
 Tensor BatchNorm<count>::operator()(const Tensor& x, SourceLocation at) const {
+  if (!x.defined()) throw UserError(text::cat("BatchNorm", count, "d: the input is an undefined tensor"), at);
   const bool fits = x.ndim() == count + 2 || (count == 1 && x.ndim() == 2);
   if (!fits)
     throw UserError(text::cat("BatchNorm", count, "d takes ", count == 1 ? "2 or 3" : text::cat(count + 2),

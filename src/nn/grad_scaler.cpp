@@ -36,7 +36,7 @@ void GradScaler::unscale_(Optimizer& optimizer, SourceLocation at) {
                     at);
   const NoGrad no_grad;
   for (const Tensor& parameter : optimizer.parameters()) {
-    const Tensor gradient = parameter.grad();
+    const Tensor gradient = parameter.grad(at);
     if (!gradient.defined()) continue;
     gradient.mul_(1 / scale_);
     const Tensor finite = isfinite(gradient);

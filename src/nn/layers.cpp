@@ -1,7 +1,10 @@
 #include <cmath>
 
 #include <fulgurite/autograd.h>
+#include <fulgurite/error.h>
 #include <fulgurite/nn.h>
+
+#include "support/text.h"
 
 namespace fulgurite::nn {
 
@@ -22,9 +25,14 @@ Tensor constant_parameter(const std::vector<int64_t>& sizes, double value, Tenso
 
 Dims dims(const std::vector<int64_t>& sizes) { return Dims(Shape(sizes)); }
 
+void check_defined(const Tensor& tensor, const char* what, SourceLocation at) {
+  if (!tensor.defined()) throw UserError(text::cat(what, ": the tensor is undefined"), at);
+}
+
 }  // namespace
 
 void normal_(const Tensor& tensor, double mean, double std, SourceLocation at) {
+  check_defined(tensor, "normal_", at);
   const NoGrad no_grad;
   const Tensor state = prims::random_state(tensor.numel(), at);
   const Tensor drawn = prims::normal(state, Dims(tensor.shape()), mean, std, tensor.dtype(), at);
@@ -32,6 +40,7 @@ void normal_(const Tensor& tensor, double mean, double std, SourceLocation at) {
 }
 
 void uniform_(const Tensor& tensor, double low, double high, SourceLocation at) {
+  check_defined(tensor, "uniform_", at);
   const NoGrad no_grad;
   const Tensor state = prims::random_state(tensor.numel(), at);
   const Tensor drawn = prims::uniform(state, Dims(tensor.shape()), low, high, tensor.dtype(), at);

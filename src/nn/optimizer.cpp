@@ -74,7 +74,7 @@ void Optimizer::add_parameter(const Tensor& value, std::initializer_list<StateSp
 void Optimizer::step(SourceLocation at) {
   const NoGrad no_grad;
   for (const Parameter& parameter : parameters_)
-    if (const Tensor gradient = parameter.value.grad(); gradient.defined()) update(parameter, gradient, at);
+    if (const Tensor gradient = parameter.value.grad(at); gradient.defined()) update(parameter, gradient, at);
 }
 
 void Optimizer::step(const std::vector<Tensor>& gradients, SourceLocation at) {
@@ -104,8 +104,8 @@ void Optimizer::step(const std::vector<Tensor>& parameters, const std::vector<Te
 void Optimizer::zero_grad(bool set_to_none) {
   const NoGrad no_grad;
   for (const Parameter& parameter : parameters_) {
-    if (set_to_none) parameter.value.set_grad({});
-    else if (const Tensor gradient = parameter.value.grad(); gradient.defined()) zero_(gradient);
+    if (set_to_none) parameter.value.set_grad({}, SourceLocation());
+    else if (const Tensor gradient = parameter.value.grad({}); gradient.defined()) zero_(gradient, {});
   }
 }
 

@@ -46,7 +46,7 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, S
   const NoGrad no_grad;
   std::vector<Tensor> gradients;
   for (const Tensor& parameter : parameters)
-    if (const Tensor gradient = parameter.grad(); gradient.defined()) gradients.push_back(gradient);
+    if (const Tensor gradient = parameter.grad(at); gradient.defined()) gradients.push_back(gradient);
   const Tensor norm = total_norm(gradients, at);
   if (gradients.empty()) return norm;
   const Tensor factor = clip_factor(norm, max_norm, at);
