@@ -15,7 +15,17 @@ namespace fulgurite {
 
 namespace {
 
-thread_local std::shared_ptr<const IndexedElements> noted;
+thread_local constinit bool is_at_end = false;  // of the thread: static destructors may still run operators
+
+/// What is noted, and an object without tensors to note the next ones in: an index allocates nothing.
+struct Memory {
+  std::shared_ptr<IndexedElements> noted, spare;
+  ~Memory() {
+    is_at_end = true;
+    before_next_call(nullptr);
+  }
+};
+thread_local Memory memory;
 
 // The value in the dtype of what is written.
 Tensor converted(const Operand& value, const Tensor& x, SourceLocation at) {
@@ -42,7 +52,9 @@ Argument argument_of(const Index& index) {
 
 void IndexedElements::note(const Tensor& x, std::span<const Index* const> indices, const Tensor& result,
                            std::shared_ptr<const IndexedElements> outer) {
-  const auto elements = std::make_shared<IndexedElements>();
+  if (is_at_end) return;
+  forget();
+  const auto elements = memory.spare ? std::exchange(memory.spare, nullptr) : std::make_shared<IndexedElements>();
   elements->x_ = x;
   elements->result_ = result;
   elements->outer_ = std::move(outer);
@@ -54,17 +66,24 @@ void IndexedElements::note(const Tensor& x, std::span<const Index* const> indice
     if (kept.kind == Index::Kind::integers) kept.integers = index->integers();
     elements->indices_.push_back(std::move(kept));
   }
-  noted = elements;
+  memory.noted = elements;
   before_next_call(forget);
 }
 
 std::shared_ptr<const IndexedElements> IndexedElements::take(const Tensor& result) {
-  if (!noted || !noted->result_.is_same(result)) return nullptr;
+  if (is_at_end || !memory.noted || !memory.noted->result_.is_same(result)) return nullptr;
   before_next_call(nullptr);
-  return std::exchange(noted, nullptr);
+  return std::exchange(memory.noted, nullptr);
 }
 
-void IndexedElements::forget() { noted = nullptr; }
+void IndexedElements::forget() {
+  if (is_at_end || !memory.noted) return;
+  IndexedElements& elements = *memory.noted;
+  elements.x_ = elements.result_ = Tensor();
+  elements.indices_.clear();
+  elements.outer_ = nullptr;
+  memory.spare = std::exchange(memory.noted, nullptr);
+}
 
 Argument IndexedElements::argument(const Kept& kept) const {
   switch (kept.kind) {
