@@ -154,14 +154,15 @@ constinit const Symbol hardswish_symbol{
     },
     // That of the parts multiplies infinities by 0.
     .gradient = [](Gradient& g) {
-      const Tensor x = g.tensor(0);
+      const Tensor x = as_dtype(g.tensor(0), compute_dtype(g.tensor(0).dtype()), {});
+      const Tensor cotangent = as_dtype(g.cotangent(), x.dtype(), {});
       const Tensor third = div(x, 3);
       const Tensor slope = add(third, 0.5);
-      const Tensor bent = mul(g.cotangent(), slope);
+      const Tensor bent = mul(cotangent, slope);
       const Tensor is_low = le(x, -3);
       const Tensor cut = where(is_low, 0, bent);
       const Tensor is_high = ge(x, 3);
-      g.set(0, where(is_high, g.cotangent(), cut));
+      g.set(0, where(is_high, cotangent, cut));
     },
     .traits = {.pointwise = true},
 };
