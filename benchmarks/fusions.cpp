@@ -1,5 +1,5 @@
 // The fusions that peers are compared on, forward and backward, on one executor list each: prints one JSON line a case.
-//   bench_fusions [--executors onednn,fuser] [--seconds 0.5] [--only NAME] [--rows 4096]
+//   bench_fusions [--executors onednn,fuser] [--seconds 0.5] [--only NAME] [--dtype f32]
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -28,6 +28,7 @@ struct Options {
   std::vector<std::string> executors{"onednn", "fuser"};
   double seconds = 0.5;
   std::string only;
+  Dtype dtype = Dtype::f32;  // but of adamw
 };
 
 void measure(const Options& options, const std::string& name, const std::function<void()>& run) {
@@ -53,7 +54,8 @@ template <class F>
 void forward_backward(const Options& options, const std::string& name, F function, std::vector<Tensor> inputs, Tensor gradient) {
   auto f = jit(function, {.executors = options.executors});
   for (Tensor& input : inputs)
-    if (is_floating(input.dtype())) input.requires_grad_();
+    if (is_floating(input.dtype())) input = input.to(options.dtype).requires_grad_();
+  if (gradient.defined()) gradient = gradient.to(options.dtype);
   std::vector<Tensor> leaves;
   for (const Tensor& input : inputs)
     if (is_floating(input.dtype())) leaves.push_back(input);
@@ -82,6 +84,7 @@ int main(int argc, char** argv) {
     if (flag == "--executors") options.executors = split_at_commas(value);
     else if (flag == "--seconds") options.seconds = std::atof(value.c_str());
     else if (flag == "--only") options.only = value;
+    else if (flag == "--dtype") options.dtype = value == "bf16" ? Dtype::bf16 : value == "f16" ? Dtype::f16 : Dtype::f32;
     else return std::fprintf(stderr, "unknown flag %s\n", flag.c_str()), 2;
   }
   manual_seed(1);

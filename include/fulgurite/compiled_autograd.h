@@ -19,6 +19,8 @@ struct Options {
   bool dynamic = true;
   /// Who runs the captured trace, first to last; empty: the default executors.
   std::vector<std::string> executors = {};
+  /// 16-bit values that are used only inside a fusion keep the digits of f32.
+  bool allow_excess_precision = false;
 };
 
 /// While it lives, every backward() and grad() of its thread is captured. Scopes nest; the innermost counts.
@@ -50,7 +52,7 @@ std::vector<Trace> last_traces();
 void reset();
 
 namespace detail {
-std::shared_ptr<void> open_scope(bool fullgraph, const std::vector<std::string>& executors);
+std::shared_ptr<void> open_scope(bool fullgraph, const std::vector<std::string>& executors, bool allow_excess_precision);
 }
 
 }  // namespace compiled_autograd

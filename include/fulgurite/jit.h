@@ -57,6 +57,7 @@ struct JitOptions {
   DebugOptions debug = {};
   std::optional<Dtype> autocast = {};
   CacheLimits limits = {};
+  bool allow_excess_precision = false;                         // true: 16-bit values used only inside a fusion keep the digits of f32
 };
 
 /// What a jitted function keeps, in bytes where not said otherwise.
@@ -79,7 +80,7 @@ struct CompileStats {
 namespace detail {
 class JitState;
 /// Captures the backwards of the thread while what it gives lives.
-using OpenScope = std::shared_ptr<void> (*)(bool fullgraph, const std::vector<std::string>& executors);
+using OpenScope = std::shared_ptr<void> (*)(bool fullgraph, const std::vector<std::string>& executors, bool allow_excess_precision);
 std::shared_ptr<JitState> make_jit_state(std::shared_ptr<void> callable, JitOptions, OpenScope, SourceLocation);
 std::shared_ptr<JitState> with_transforms(const JitState&, std::vector<Transform>, SourceLocation);
 /// Looks the arguments up, compiles on a miss, and runs.

@@ -18,20 +18,20 @@ namespace {
 struct Spelling {
   const Symbol* symbol;
   std::string_view floating, integer = {};
-  bool is_costly = false, has_f64 = true;
+  bool is_costly = false, has_f64 = true, is_exact = false;
 };
-constexpr bool costly = true;
+constexpr bool costly = true, cheap = false, in_f64 = true, exact = true;
 
 const Spelling unary[] = {
-    {&abs_symbol, "abs({0})", "abs({0})"},
-    {&neg_symbol, "-{0}", "-{0}"},
+    {&abs_symbol, "abs({0})", "abs({0})", cheap, in_f64, exact},
+    {&neg_symbol, "-{0}", "-{0}", cheap, in_f64, exact},
     {&square_symbol, "{0} * {0}", "{0} * {0}"},
-    {&sign_symbol, "sign({0})", "sign({0})"},
-    {&floor_symbol, "floor({0})", "{0}"},
-    {&ceil_symbol, "ceil({0})", "{0}"},
-    {&round_symbol, "round_to_even({0})", "{0}"},
-    {&trunc_symbol, "trunc({0})", "{0}"},
-    {&relu_symbol, "maximum({0}, 0)", "maximum({0}, 0)"},
+    {&sign_symbol, "sign({0})", "sign({0})", cheap, in_f64, exact},
+    {&floor_symbol, "floor({0})", "{0}", cheap, in_f64, exact},
+    {&ceil_symbol, "ceil({0})", "{0}", cheap, in_f64, exact},
+    {&round_symbol, "round_to_even({0})", "{0}", cheap, in_f64, exact},
+    {&trunc_symbol, "trunc({0})", "{0}", cheap, in_f64, exact},
+    {&relu_symbol, "maximum({0}, 0)", "maximum({0}, 0)", cheap, in_f64, exact},
     {&exp_symbol, "exp({0})", {}, costly},
     {&exp2_symbol, "exp2({0})", {}, costly},
     {&expm1_symbol, "expm1({0})", {}, costly},
@@ -55,15 +55,16 @@ const Spelling unary[] = {
 };
 const Spelling binary[] = {
     {&mul_symbol, "{0} * {1}", "{0} * {1}"},
-    {&maximum_symbol, "maximum({0}, {1})", "maximum({0}, {1})"},
-    {&minimum_symbol, "minimum({0}, {1})", "minimum({0}, {1})"},
-    {&clamp_min_symbol, "maximum({0}, {1})", "maximum({0}, {1})"},
-    {&clamp_max_symbol, "minimum({0}, {1})", "minimum({0}, {1})"},
+    {&maximum_symbol, "maximum({0}, {1})", "maximum({0}, {1})", cheap, in_f64, exact},
+    {&minimum_symbol, "minimum({0}, {1})", "minimum({0}, {1})", cheap, in_f64, exact},
+    {&clamp_min_symbol, "maximum({0}, {1})", "maximum({0}, {1})", cheap, in_f64, exact},
+    {&clamp_max_symbol, "minimum({0}, {1})", "minimum({0}, {1})", cheap, in_f64, exact},
     {&bitwise_and_symbol, {}, "{0} & {1}"},
     {&bitwise_or_symbol, {}, "{0} | {1}"},
     {&bitwise_xor_symbol, {}, "{0} ^ {1}"},
     {&atan2_symbol, "atan2({0}, {1})", {}, costly},
-    {&fmod_symbol, "fmod({0}, {1})", {}, costly, false},
+    {&copysign_symbol, "copy_sign({0}, {1})", {}, cheap, in_f64, exact},
+    {&fmod_symbol, "fmod({0}, {1})", {}, costly, false, exact},
 };
 const Spelling tests[] = {
     {&isnan_symbol, "{0} != {0}"},
@@ -101,9 +102,16 @@ std::string_view spelled(const Spelling& spelling, Dtype dtype) {
   return is_floating(dtype) ? spelling.floating : spelling.integer;
 }
 
-std::optional<Expression> made(std::string_view text, SmallVector<int, 4> arguments, Dtype read, Dtype computed, bool is_costly = false) {
+std::optional<Expression> made(std::string_view text, SmallVector<int, 4> arguments, Dtype read, Dtype computed, bool is_costly = false, bool is_exact = false) {
   if (text.empty()) return std::nullopt;
-  return Expression{std::string(text), std::move(arguments), read, computed, is_costly};
+  return Expression{std::string(text), std::move(arguments), read, computed, is_costly, is_exact};
+}
+
+// A factor that moves the exponent up: bf16 overflows where f32 does, and no digits are lost.
+bool is_large_power_of_two(const Argument& factor) {
+  if (!factor.is_number()) return false;
+  int exponent = 0;
+  return std::fabs(std::frexp(factor.floating().hint(), &exponent)) == 0.5 && exponent >= 1 && exponent <= 100;
 }
 
 // add and sub with their factor.
@@ -140,8 +148,11 @@ std::optional<Expression> expression_of(const Symbol& symbol, Arguments a, Dtype
   const Dtype computed = computed_in(result);
   // Its numbers are rounded to the result's dtype, which an expression in f32 would not do.
   if (&symbol == &fmod_symbol && size_of(result) == 2 && a[1].is_number()) return std::nullopt;
-  if (const Spelling* s = find(unary, symbol)) return made(spelled(*s, computed), {0}, computed, computed, s->is_costly);
-  if (const Spelling* s = find(binary, symbol)) return made(spelled(*s, computed), {0, 1}, computed, computed, s->is_costly);
+  if (const Spelling* s = find(unary, symbol)) return made(spelled(*s, computed), {0}, computed, computed, s->is_costly, s->is_exact);
+  if (const Spelling* s = find(binary, symbol)) {
+    const bool moves_exponent = &symbol == &mul_symbol && result == Dtype::bf16 && (is_large_power_of_two(a[0]) || is_large_power_of_two(a[1]));
+    return made(spelled(*s, computed), {0, 1}, computed, computed, s->is_costly, s->is_exact || moves_exponent);
+  }
   if (const Spelling* s = find(tests, symbol)) {
     const Dtype read = computed_in(a[0].tensor().dtype());
     return made(spelled(*s, read), {0}, read, Dtype::boolean);
@@ -163,18 +174,20 @@ std::optional<Expression> expression_of(const Symbol& symbol, Arguments a, Dtype
     return made("~{0}", {0}, computed, computed);
   }
   if (&symbol == &clamp_symbol) {
-    if (a[1].is_none()) return made("minimum({0}, {2})", {0, 2}, computed, computed);
-    if (a[2].is_none()) return made("maximum({0}, {1})", {0, 1}, computed, computed);
-    return made("minimum(maximum({0}, {1}), {2})", {0, 1, 2}, computed, computed);
+    if (a[1].is_none()) return made("minimum({0}, {2})", {0, 2}, computed, computed, cheap, exact);
+    if (a[2].is_none()) return made("maximum({0}, {1})", {0, 1}, computed, computed, cheap, exact);
+    return made("minimum(maximum({0}, {1}), {2})", {0, 1, 2}, computed, computed, cheap, exact);
   }
   // Only bits move: operands are read in the result's own dtype.
-  if (&symbol == &where_symbol) return made("select({0}, {1}, {2})", {0, 1, 2}, result, result);
-  if (&symbol == &masked_fill_symbol) return made("select({1}, {2}, {0})", {0, 1, 2}, result, result);
+  if (&symbol == &where_symbol) return made("select({0}, {1}, {2})", {0, 1, 2}, result, result, cheap, exact);
+  if (&symbol == &masked_fill_symbol) return made("select({1}, {2}, {0})", {0, 1, 2}, result, result, cheap, exact);
   if (&symbol == &gelu_symbol) return made(a[1].string() == "tanh" ? "gelu_tanh({0})" : "gelu({0})", {0}, computed, computed, true);
   if (&symbol == &prims_gelu_backward_symbol)
     return made(a[2].string() == "tanh" ? "gelu_tanh_backward({0}, {1})" : "gelu_backward({0}, {1})", {0, 1}, computed, computed, true);
   return std::nullopt;
 }
+
+std::string rounded_text(const std::string& text, Dtype dtype) { return text::cat(dtype == Dtype::bf16 ? "round_to_bfloat16(" : "round_to_float16(", text, ")"); }
 
 std::string converted(const std::string& text, Dtype from, Dtype to) {
   const Lanes wanted = lanes_of(to);
@@ -190,8 +203,8 @@ std::string converted(const std::string& text, Dtype from, Dtype to) {
     out = text::cat(names[static_cast<int>(wanted)], "(", text, ")");
   }
   switch (to) {
-    case Dtype::bf16: return text::cat("round_to_bfloat16(", out, ")");
-    case Dtype::f16: return text::cat("round_to_float16(", out, ")");
+    case Dtype::bf16:
+    case Dtype::f16: return rounded_text(out, to);
     case Dtype::i16: return from == Dtype::i8 || from == Dtype::u8 ? out : text::cat("wrap_16(", out, ")");
     case Dtype::i8: return text::cat("wrap_8(", out, ")");
     case Dtype::u8: return text::cat("wrap_unsigned_8(", out, ")");

@@ -27,6 +27,7 @@ struct KernelValue {
   std::string expression;       // of a computed one: {0}, {1}, … stand for its operands
   SmallVector<int, 4> operands; // of a reduction: what is reduced
   bool is_costly = false;       // a series or a division, or compared with an extremum: rather kept than repeated
+  bool is_rounded = false;      // of 16 bits: each lane is a number of that dtype
   int input = -1, output = -1;  // among the kernel's operands; `input` of what is taken from one too
   int dimensions = 0;           // a bit for each of the region's dimensions along which it varies
 };

@@ -105,6 +105,9 @@ class KernelPrinter {
     return expression_text(v, [this](int operand) -> const std::string& { return name(operand); });
   }
 
+  // What is a number of bf16 already is not rounded once more.
+  std::string stored(int i) const { return value(i).is_rounded && value(i).dtype == Dtype::bf16 ? text::cat("exact_bfloat16(", name(i), ")") : name(i); }
+
   void define(int i, std::string_view is) { line("const ", lanes_text(value(i).lanes), " ", name(i), " = ", is, ";"); }
 
   void row_value(int i, std::string_view row) {
@@ -131,7 +134,7 @@ class KernelPrinter {
       line(name(i), value(i).kind == Kind::column_sum ? "_columns" : "_lanes", ".add(c, ", reduced, ");");
     }
     for (const int i : sweep.kept_stores) line("store(", name(i), "_kept, c, ", name(i), ");");
-    for (const int i : sweep.stored) line("store(", name(i), "_row, c, ", name(i), ");");
+    for (const int i : sweep.stored) line("store(", name(i), "_row, c, ", stored(i), ");");
     --depth_;
     line("}");
     for (const int i : sweep.reduced) {

@@ -31,6 +31,7 @@ void RegionLowering::lower_constant(const BoundSymbol& bound) {
   const std::string value = text::cat(lanes_text(result.dtype), "(", literal(pack.arguments()[1], result.dtype), ")");
   const Dimensions dimensions = aligned(hinted_sizes(result));
   const int constant = compute(value, {}, result.dtype, result.name);
+  kernel_.values[constant].is_rounded = is_half(result.dtype);
   if (pack.arguments()[1].floating().hint() == 0) zeros_.insert(constant);
   set_result(bound, constant, dimensions);
 }
@@ -74,6 +75,7 @@ void RegionLowering::lower_scatter(const BoundSymbol& bound) {
   require_one_of_each_row(source, dimensions, static_cast<size_t>(dim));
   const int value = compute("select(c.places() == {0}, {1}, {2})", {column_of(place), from, into}, result.dtype, result.name);
   kernel_.values[value].dimensions |= dimensions[static_cast<size_t>(dim)];
+  kernel_.values[value].is_rounded = kernel_.values[from].is_rounded && kernel_.values[into].is_rounded;
   if (zeros_.contains(into)) put_into_zeros_.emplace(value, from);
   set_result(bound, value, dimensions);
 }
@@ -125,9 +127,11 @@ void RegionLowering::lower_gather(const BoundSymbol& bound) {
   const int columns = dimensions[static_cast<size_t>(dim)];
   if (kernel_.values[from].dimensions != every_dimension()) throw Refusal{"what elements are taken from does not vary along all of a row"};
   dimensions[static_cast<size_t>(dim)] = 0;
-  if (const auto taken = taken_at(from, place, columns)) return set_result(bound, *taken, dimensions);
+  if (const auto there = taken_at(from, place, columns)) return set_result(bound, *there, dimensions);
   const int chosen = compute(text::cat("select(c.places() == {0}, {1}, ", lanes_text(result.dtype), "(0))"), {column_of(place), from}, result.dtype, result.name + "_chosen");
-  set_result(bound, reduce(KernelValue::Kind::sum, chosen, every_dimension() & ~columns, result.name), dimensions);
+  const int taken = reduce(KernelValue::Kind::sum, chosen, every_dimension() & ~columns, result.name);
+  kernel_.values[taken].is_rounded = kernel_.values[from].is_rounded;
+  set_result(bound, taken, dimensions);
 }
 
 }  // namespace fulgurite::codegen

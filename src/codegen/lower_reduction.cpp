@@ -53,10 +53,10 @@ void RegionLowering::lower_reduction(const BoundSymbol& bound) {
     require_rows(std::popcount(static_cast<unsigned>(kept)));
     const TensorProxy& result = bound.outputs.at(0).tensor();
     int value = row_reduction(symbol, arguments, operand, result.dtype, result.name, kept);
-    // A number of a row costs nothing to round, and what is made of it is then as eager mode has it. An extremum stays the element that it is.
-    const bool is_extremum = &symbol == &amax_symbol || &symbol == &amin_symbol, is_bf16 = result.dtype == Dtype::bf16;
-    if (depth_ == 0 && !is_extremum && (is_bf16 || result.dtype == Dtype::f16))
-      value = compute(is_bf16 ? "round_to_bfloat16({0})" : "round_to_float16({0})", {value}, result.dtype, result.name + "_rounded");
+    // A number of a row costs nothing to round. An extremum stays the element that it is.
+    const bool is_extremum = &symbol == &amax_symbol || &symbol == &amin_symbol;
+    if (is_extremum) kernel_.values[value].is_rounded = kernel_.values[operand].is_rounded;
+    else if (depth_ == 0 || rounds()) value = rounded(value);
     return set_result(bound, value, std::move(to));
   }
   if (&symbol != &sum_symbol || !is_of_columns) throw Refusal{"neither the last dimensions nor all rows are reduced"};
@@ -226,22 +226,11 @@ void RegionLowering::check_sizes_show() const {
   if (shown != every_dimension()) throw Refusal{"a size shows in no operand"};
 }
 
-// Elements that are compared with their row's extremum are not computed a second time, perhaps contracted in another way.
+// Elements that are compared with their row's extremum are kept: the kernel has them anyway.
 void RegionLowering::keep_compared_elements(std::span<const int> operands) {
   for (const int extremum : operands) {
     const KernelValue& value = kernel_.values[extremum];
     if (value.kind == KernelValue::Kind::largest || value.kind == KernelValue::Kind::smallest) kernel_.values[value.operands[0]].is_costly = true;
-  }
-}
-
-// A store rounds by itself.
-void RegionLowering::drop_rounding_before_stores() {
-  std::vector<char> is_used(kernel_.values.size(), false);
-  for (const KernelValue& value : kernel_.values)
-    for (const int operand : value.operands) is_used[operand] = true;
-  for (size_t i = 0; i < kernel_.values.size(); ++i) {
-    KernelValue& value = kernel_.values[i];
-    if (!is_used[i] && (value.expression == "round_to_bfloat16({0})" || value.expression == "round_to_float16({0})")) value.expression = "{0}";
   }
 }
 

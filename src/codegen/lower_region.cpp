@@ -25,16 +25,6 @@ std::string operand_text(KernelValue& value, int operand) {
   return text::cat("{", value.operands.size() - 1, "}");
 }
 
-// Symbols count as in the recorded call.
-Argument number_of(const Value& value) {
-  switch (value.kind()) {
-    case Value::Kind::integer: return Int(value.integer().hint());
-    case Value::Kind::floating: return Float(value.floating().hint());
-    case Value::Kind::boolean: return Bool(value.boolean().hint());
-    default: throw Refusal{"an argument is no number"};
-  }
-}
-
 std::string filled(std::string_view pattern, std::span<const std::string> texts) {
   std::string out;
   for (size_t i = 0; i < pattern.size(); ++i) {
@@ -98,7 +88,7 @@ bool is_part_of_class_loss(const BoundSymbol& bound) {
   return bound.symbol == &full_symbol || bound.symbol == &scatter_symbol || bound.symbol == &gather_symbol;
 }
 
-LineExpressions::LineExpressions() : known_(std::make_unique<Known>()) {}
+LineExpressions::LineExpressions(Rounding rounding) : known_(std::make_unique<Known>()) { known_->rounding = rounding; }
 LineExpressions::~LineExpressions() = default;
 
 const std::optional<Expression>& LineExpressions::Known::of(const BoundSymbol& bound) {
@@ -189,9 +179,13 @@ void RegionLowering::lower(const BoundSymbol& bound) {
   if (symbol.traits.pointwise)
     if (const auto& expression = expressions_.of(bound)) return lower_expression(bound, *expression);
   if (bound.subsymbols.empty()) throw Refusal{text::cat("kernels have no ", symbol.qualified_name())};
+  const bool is_one_call = expressions_.is_one_call(bound);
+  inside_one_call_ += is_one_call;
   ++depth_;
   for (const BoundSymbol& subsymbol : bound.subsymbols) lower(subsymbol);
   --depth_;
+  inside_one_call_ -= is_one_call;
+  if (is_one_call && rounds()) round_results(bound);
 }
 
 RegionLowering::Node& RegionLowering::node(const Value& value) {
@@ -236,6 +230,7 @@ int RegionLowering::value_of(const Value& value) {
   input.kind = KernelValue::Kind::input;
   input.dtype = value.tensor().dtype;
   input.input = static_cast<int>(kernel_.inputs.size());
+  input.is_rounded = is_half(input.dtype);
   for (const int bits : n.dimensions) input.dimensions |= bits;
   kernel_.inputs.push_back({value.tensor().id, input.dtype, Extent::full, false, n.dimensions});
   return n.value = add(std::move(input), value.tensor().name);
@@ -333,10 +328,16 @@ void RegionLowering::lower_expression(const BoundSymbol& bound, const Expression
   if (bound.symbol == &eq_symbol || bound.symbol == &ne_symbol) keep_compared_elements(result.operands);
   result.expression = filled(expression.text, {texts.data(), texts.size()});
   if (const auto share = share_of_row(result)) result = *share;
-  // Intermediate values of 16 bits are not rounded.
   const bool stays = lanes_of(expression.computed) == Lanes::floats && lanes_of(result.dtype) == Lanes::floats;
   if (!stays && expression.computed != result.dtype)
     result.expression = converted(text::cat("(", result.expression, ")"), expression.computed, result.dtype);
+  if (is_half(result.dtype)) {
+    result.is_rounded = is_exact(bound, expression);
+    if (!result.is_rounded && rounds()) {
+      result.expression = rounded_text(result.expression, result.dtype);
+      result.is_rounded = true;
+    }
+  }
   set_result(bound, add(std::move(result), bound.outputs.at(0).tensor().name), dimensions);
 }
 
@@ -352,28 +353,6 @@ std::string RegionLowering::number(const Argument& value, Dtype dtype, bool is_s
   const std::string text = literal(value, dtype);
   if (is_select) return text::cat(type, "(", text, ")");
   return text.starts_with('-') ? text::cat("(", text, ")") : text;
-}
-
-void RegionLowering::lower_conversion(const BoundSymbol& bound) {
-  const Value& input = bound.args.at(0);
-  const Dtype dtype = bound.outputs.at(0).tensor().dtype;
-  if (is_known(input)) {
-    const Node known = node(input);
-    if (known.value >= 0 && kernel_.values[known.value].kind == KernelValue::Kind::column_sum) {
-      // What a sum over rows is stored as; it is added up in the lanes of that dtype.
-      KernelValue sum = kernel_.values[known.value];
-      const Lanes lanes = sum.lanes;
-      if (lanes_of(dtype) != lanes) throw Refusal{"a sum over all rows is stored in a dtype that is not added up as it is"};
-      sum.dtype = dtype;
-      const int value = add(std::move(sum), bound.outputs.at(0).tensor().name);
-      kernel_.values[value].lanes = lanes;
-      return set_result(bound, value, known.dimensions);
-    }
-  }
-  const int operand = value_of(input);
-  const int value = compute(converted("{0}", kernel_.values[operand].dtype, dtype), {operand}, dtype, bound.outputs.at(0).tensor().name);
-  const Dimensions dimensions = node(input).dimensions;
-  set_result(bound, value, dimensions);
 }
 
 void RegionLowering::lower_view(const BoundSymbol& bound) {

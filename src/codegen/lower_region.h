@@ -26,11 +26,17 @@ bool is_transparent_view(const BoundSymbol&);
 /// Whether a line is one that a region may hold for a loss of classes: a constant, or elements put into rows, or taken out, at places.
 bool is_part_of_class_loss(const BoundSymbol&);
 
+/// Where a kernel rounds values of 16 bits.
+struct Rounding {
+  bool allow_excess_precision = false;                  // not where they are used only inside the kernel
+  bool (*is_one_call)(const BoundSymbol&) = nullptr;    // true for a composite that eager mode computes by one kernel, which rounds its results alone
+};
+
 /// What lines compute, found once for each: regions of a trace are lowered again whenever a line joins. To be used with one trace, which stays as
 /// it is.
 class LineExpressions {
  public:
-  LineExpressions();
+  explicit LineExpressions(Rounding = {});
   ~LineExpressions();
   LineExpressions(const LineExpressions&) = delete;
   LineExpressions& operator=(const LineExpressions&) = delete;

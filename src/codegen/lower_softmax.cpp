@@ -4,13 +4,17 @@
 namespace fulgurite::codegen {
 
 /// What a backward makes of the logarithm of a softmax is the softmax, whose exponentials were summed for the logarithm: for d = x - amax(x),
-/// exp(d - log(sum(exp(d)))) becomes exp(d) * (1 / sum(exp(d))). No exponential overflows, and the sum is at least 1.
+/// exp(d - log(sum(exp(d)))) becomes exp(d) * (1 / sum(exp(d))). No exponential overflows, and the sum is at least 1. Of 16 bits the logarithm is
+/// looked through its rounding, unless it is a result of the kernel.
 std::optional<KernelValue> RegionLowering::share_of_row(const KernelValue& exponential) {
   using Kind = KernelValue::Kind;
   const auto& values = kernel_.values;
   const auto is = [](const KernelValue& value, std::string_view expression) { return value.kind == Kind::computed && value.expression == expression; };
   if (exponential.expression != "exp({0})") return std::nullopt;
-  const KernelValue& logarithm = values[exponential.operands[0]];
+  int place = exponential.operands[0];
+  const KernelValue& given = values[place];
+  if (is_half(given.dtype) && is(given, rounded_text("{0}", given.dtype)) && !results_.contains(place)) place = given.operands[0];
+  const KernelValue& logarithm = values[place];
   if (!is(logarithm, "{0} - {1}") || !is(values[logarithm.operands[1]], "log({0})")) return std::nullopt;
   const int difference = logarithm.operands[0], sum = values[logarithm.operands[1]].operands[0];
   if (values[sum].kind != Kind::sum || !is(values[values[sum].operands[0]], "exp({0})")) return std::nullopt;

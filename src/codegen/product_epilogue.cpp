@@ -5,6 +5,7 @@
 
 #include <fulgurite/symbol.h>
 
+#include "codegen/expressions.h"
 #include "codegen/kernel_header.h"
 #include "codegen/value_text.h"
 #include "ir/print_common.h"
@@ -21,6 +22,11 @@ using Kind = KernelValue::Kind;
 bool is_stored(Dtype dtype) { return dtype == Dtype::f32 || dtype == Dtype::bf16 || dtype == Dtype::f16; }
 
 std::string loaded(Dtype dtype, size_t matrix) { return text::cat("load(at.of<const ", element_text(dtype), ">(launch, ", matrix, "), at)"); }
+/// A bias as the product adds it.
+std::string loaded_bias(Dtype bias, size_t matrix, std::optional<Dtype> number) {
+  const std::string text = loaded(bias, matrix);
+  return number && is_half(*number) && *number != bias ? rounded_text(text, *number) : text;
+}
 std::string stored(Dtype dtype, size_t matrix, std::string_view value) {
   return text::cat("store(at.of<", element_text(dtype), ">(launch, ", matrix, "), at, ", value, ");");
 }
@@ -68,6 +74,11 @@ class EpilogueLowering {
  private:
   int count() const { return static_cast<int>(kernel_.values.size()); }
   int product_id() const { return lines_.product->outputs.read()[0].tensor().id; }
+  /// The product's dtype where its numbers are rounded to 16 bits.
+  std::optional<Dtype> rounded_number() const {
+    const Dtype dtype = lines_.product->outputs.read()[0].tensor().dtype;
+    return lines_.rounds && is_half(dtype) ? std::optional(dtype) : std::nullopt;
+  }
   int last_dimension() const { return 1 << (kernel_.dimensions - 1); }
   const KernelOperand& input_of(const KernelValue& value) const { return kernel_.inputs[static_cast<size_t>(value.input)]; }
   bool is_product(const KernelValue& value) const { return value.kind == Kind::input && input_of(value).proxy == product_id(); }
@@ -141,9 +152,12 @@ class EpilogueLowering {
     product_name_ = "sums";
     if (lines_.bias) {
       epilogue.operands.push_back({*lines_.bias, true});
-      epilogue.statements.push_back(text::cat("const Floats ", free_name("bias"), " = ", loaded(*lines_.bias, epilogue.results.size()), ";"));
+      epilogue.statements.push_back(text::cat("const Floats ", free_name("bias"), " = ", loaded_bias(*lines_.bias, epilogue.results.size(), rounded_number()), ";"));
+    }
+    if (lines_.bias || rounded_number()) {
+      const std::string value = lines_.bias ? "sums + bias" : "sums";
       product_name_ = free_name(lines_.product->symbol->name());
-      epilogue.statements.push_back(text::cat("const Floats ", product_name_, " = sums + bias;"));
+      epilogue.statements.push_back(text::cat("const Floats ", product_name_, " = ", rounded_number() ? rounded_text(value, *rounded_number()) : value, ";"));
     }
     for (const KernelValue& value : kernel_.values) {
       if (value.kind != Kind::input || !is_used_[static_cast<size_t>(&value - kernel_.values.data())] || is_product(value)) continue;
@@ -198,15 +212,17 @@ class EpilogueLowering {
 
 }  // namespace
 
-ProductEpilogue plain_epilogue(Dtype result, std::optional<Dtype> bias) {
+ProductEpilogue plain_epilogue(Dtype result, std::optional<Dtype> bias, std::optional<Dtype> number) {
   ProductEpilogue epilogue;
   epilogue.results = {result};
   if (bias) {
     epilogue.operands = {{*bias, true}};
     epilogue.name = text::cat("add_", *bias);
-    epilogue.statements.push_back(text::cat("const Floats bias = ", loaded(*bias, 1), ";"));
+    epilogue.statements.push_back(text::cat("const Floats bias = ", loaded_bias(*bias, 1, number), ";"));
   }
-  epilogue.statements.push_back(stored(result, 0, bias ? "sums + bias" : "sums"));
+  const std::string value = bias ? "sums + bias" : "sums";
+  const bool is_widened = number && is_half(*number) && result != *number;
+  epilogue.statements.push_back(stored(result, 0, is_widened ? rounded_text(value, *number) : value));
   return epilogue;
 }
 

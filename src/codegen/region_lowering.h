@@ -23,6 +23,9 @@ using Dimensions = SmallVector<int, 6>;
 /// A proxy's sizes; symbols count as in the recorded call.
 Sizes hinted_sizes(const TensorProxy&);
 
+/// A number among a line's arguments; symbols count as in the recorded call.
+Argument number_of(const Value&);
+
 /// Tensors without memory stand for proxies: rules look at dtypes and sizes.
 class Shapes final : public ArgumentPack::Resolver {
  public:
@@ -35,8 +38,11 @@ class Shapes final : public ArgumentPack::Resolver {
 bool is_reduction(const Symbol&);
 
 struct LineExpressions::Known {
+  Rounding rounding;
   std::unordered_map<const BoundSymbol*, std::optional<Expression>> lines;
+  std::unordered_map<const BoundSymbol*, bool> calls;
   const std::optional<Expression>& of(const BoundSymbol&);
+  bool is_one_call(const BoundSymbol&);
 };
 
 /// The dimensions of a view's result from those of what it views, and the other way; `aligned` are the result's counted from the last.
@@ -83,6 +89,10 @@ class RegionLowering {
   void add_output(const Value&);
   void copy_for(const Value& result, Node&, int dimensions, Extent);
   void keep_compared_elements(std::span<const int> operands);
+  bool rounds() const { return inside_one_call_ == 0 && !expressions_.rounding.allow_excess_precision; }
+  bool is_exact(const BoundSymbol&, const Expression&) const;
+  int rounded(int value);
+  void round_results(const BoundSymbol&);
   void drop_rounding_before_stores();
   void check_sizes_show() const;
 
@@ -115,9 +125,11 @@ class RegionLowering {
   Dimensions full_dimensions_;
   Sizes region_sizes_;           // full_ without dimensions of size 1
   int depth_ = 0;                // of the line that is lowered: 0 for the region's own, more for what they are made of
+  int inside_one_call_ = 0;      // of the composites around it, those that eager mode computes by one kernel
   int required_ = -1;            // what reductions say is the first column dimension
   std::unordered_map<int, Dimensions> expected_;  // by proxy id: what later views say that a value's dimensions are
   std::unordered_map<int, Node> nodes_;
+  std::unordered_set<int> results_;               // composites' values that are stored
   std::unordered_set<int> zeros_;                 // constants that are
   std::unordered_map<int, int> put_into_zeros_;   // values that are zero but at one place of each row, and what is there
   std::unordered_multimap<size_t, int> made_;     // the values by a hash of what they are computed from

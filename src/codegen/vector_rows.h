@@ -35,17 +35,41 @@ FULGURITE_INLINE Ints to_numbers(const Ints& mask) { return mask & Ints(1); }
 FULGURITE_INLINE Ints wrap_16(const Ints& a) { return shift_right_signed(shift_left(a, 16), 16); }
 FULGURITE_INLINE Ints wrap_8(const Ints& a) { return shift_right_signed(shift_left(a, 24), 24); }
 FULGURITE_INLINE Ints wrap_unsigned_8(const Ints& a) { return a & Ints(255); }
-/// Rounded as a store into bf16 or f16 would.
-FULGURITE_INLINE Floats round_to_bfloat16(const Floats& x) {
-  BFloat16 rounded[lanes];
-  store(rounded, x);
-  return load(rounded);
+/// The upper halves are bfloat16_bits: what is not a number becomes quiet, and half a unit is added to the others.
+FULGURITE_INLINE Ints with_bfloat16_above(const Floats& x) {
+  const Ints bits = bits_of(x);
+#if defined(__AVX512F__)
+  const Ints half(0x7fff), last(0x10000), one(1);
+  unsigned short is_number, is_odd;
+  Ints rounded = bits | Ints(0x400000);
+  asm("vcmpordps %1, %1, %0" : "=Yk"(is_number) : "v"(x.part[0]));
+  asm("vptestmd %2, %1, %0%{%3%}" : "=Yk"(is_odd) : "v"(bits.part[0]), "v"(last.part[0]), "Yk"(is_number));
+  asm("vpaddd %2, %1, %0%{%3%}" : "+v"(rounded.part[0]) : "v"(bits.part[0]), "v"(half.part[0]), "Yk"(is_number));
+  asm("vpaddd %1, %0, %0%{%2%}" : "+v"(rounded.part[0]) : "v"(one.part[0]), "Yk"(is_odd));
+  return rounded;
+#else
+  return select(x != x, bits | Ints(0x400000), bits + Ints(0x7fff) + (shift_right(bits, 16) & Ints(1)));
+#endif
 }
+// Rounded as a store into bf16 or f16 would.
+FULGURITE_INLINE Floats round_to_bfloat16(const Floats& x) { return from_bits(with_bfloat16_above(x) & Ints((int)0xffff0000u)); }
 FULGURITE_INLINE Floats round_to_float16(const Floats& x) {
-  Float16 rounded[lanes];
-  store(rounded, x);
-  return load(rounded);
+  Floats result;
+#if defined(__F16C__)
+  FULGURITE_EACH_PART(HalfPart halves; asm("vcvtps2ph $0, %1, %0" : "=v"(halves) : "v"(x.part[p]));
+                      asm("vcvtph2ps %1, %0" : "=v"(result.part[p]) : "v"(halves)));
+#else
+  result = from_float16_bits(float16_bits(x));
+#endif
+  return result;
 }
+/// Numbers of bf16, which a store need not round.
+struct ExactBFloat16 {
+  Ints halves;
+};
+FULGURITE_INLINE ExactBFloat16 exact_bfloat16(const Floats& x) { return {shift_right(bits_of(x), 16)}; }
+FULGURITE_INLINE ExactBFloat16 to_exact_bfloat16(const Floats& x) { return {shift_right(with_bfloat16_above(x), 16)}; }
+FULGURITE_INLINE void stream(BFloat16* to, const ExactBFloat16& value) { stream_halves(to, value.halves); }
 
 inline constexpr float infinity = __builtin_inff(), not_a_number = __builtin_nanf("");
 
@@ -276,7 +300,8 @@ FULGURITE_INLINE Ints keep_inside(const Columns& c, const Ints& x, const Ints& f
   return c.is_whole() ? x : select(c.are_inside(), x, fill);
 }
 FULGURITE_INLINE Floats load(const BFloat16* row, const Columns& c) { return from_bits(shift_left(load_halves(row, c), 16)); }
-FULGURITE_INLINE void store(BFloat16* row, const Columns& c, const Floats& value) { store_halves(row, c, bfloat16_bits(value)); }
+FULGURITE_INLINE void store(BFloat16* row, const Columns& c, const Floats& value) { store_halves(row, c, to_exact_bfloat16(value).halves); }
+FULGURITE_INLINE void store(BFloat16* row, const Columns& c, const ExactBFloat16& value) { store_halves(row, c, value.halves); }
 FULGURITE_INLINE Floats load(const Float16* row, const Columns& c) { return from_float16_bits(load_halves(row, c)); }
 FULGURITE_INLINE void store(Float16* row, const Columns& c, const Floats& value) { store_halves(row, c, float16_bits(value)); }
 FULGURITE_INLINE Ints load(const short* row, const Columns& c) { return wrap_16(load_halves(row, c)); }
@@ -295,6 +320,8 @@ FULGURITE_INLINE void store(const ResultRow<Element>& row, const Columns& c, con
   }
   store(row.first, c, value);
 }
+
+FULGURITE_INLINE void store(const ResultRow<BFloat16>& row, const Columns& c, const Floats& value) { store(row, c, to_exact_bfloat16(value)); }
 
 template <class Element>
 FULGURITE_INLINE auto load(const KeptRow<Element>& row, const Columns& c) {

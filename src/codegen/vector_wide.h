@@ -190,6 +190,11 @@ FULGURITE_INLINE Doubles atan2(const Doubles& a, const Doubles& b) {
   for (int lane = 0; lane < lanes; ++lane) result[lane] = __builtin_atan2(a[lane], b[lane]);
   return result;
 }
+FULGURITE_INLINE Doubles copy_sign(const Doubles& a, const Doubles& b) {
+  Doubles result;
+  for (int lane = 0; lane < lanes; ++lane) result[lane] = __builtin_copysign(a[lane], b[lane]);
+  return result;
+}
 FULGURITE_INLINE Doubles gelu_backward(const Doubles& g, const Doubles& y) {
   Doubles result;
   for (int lane = 0; lane < lanes; ++lane) {

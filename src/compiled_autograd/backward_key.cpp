@@ -39,7 +39,7 @@ class KeyWriter {
 
   void write(const compiled_autograd::Options& options) {
     add(executors_version(), KeyField::options);
-    add(uint64_t{options.dynamic} | uint64_t{call_.create_graph} << 1, KeyField::options);
+    add(uint64_t{options.dynamic} | uint64_t{call_.create_graph} << 1 | uint64_t{options.allow_excess_precision} << 2, KeyField::options);
     for (const std::string& name : options.executors) add(std::hash<std::string>()(name), KeyField::options);
     add(graph_.calls.size(), KeyField::call_count);
     add(call_.inputs.size(), KeyField::asked_count);

@@ -19,6 +19,7 @@ PipelineOptions pipeline_options(const compiled_autograd::Options& options) {
   PipelineOptions out;
   out.executors = options.executors;
   out.fuses_everything = !options.executors.empty();
+  out.allow_excess_precision = options.allow_excess_precision;
   return out;
 }
 

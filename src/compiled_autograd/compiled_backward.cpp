@@ -161,8 +161,8 @@ void set_enabled(bool enabled) {
   context().interceptor.store(enabled ? interceptor : nullptr, std::memory_order_release);
 }
 
-std::shared_ptr<void> detail::open_scope(bool fullgraph, const std::vector<std::string>& executors) {
-  return std::make_shared<Scope>(Options{.fullgraph = fullgraph, .executors = executors});
+std::shared_ptr<void> detail::open_scope(bool fullgraph, const std::vector<std::string>& executors, bool allow_excess_precision) {
+  return std::make_shared<Scope>(Options{.fullgraph = fullgraph, .executors = executors, .allow_excess_precision = allow_excess_precision});
 }
 
 int64_t captures() { return Captures::all().count(); }

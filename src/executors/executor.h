@@ -68,13 +68,19 @@ class FusionNames {
   std::atomic<int> count_{0};
 };
 
+/// How a trace is fused.
+struct FusingOptions {
+  bool everything = false;              // also what hardly pays
+  bool allow_excess_precision = false;  // 16-bit values that are used only inside a kernel need not be rounded
+};
+
 /// What makes an executor a fusing one.
 struct Fusing {
   /// Stands at the symbols that were given to it, until they are in a fusion or given back.
   Implementation candidate;
   std::function<bool(const BoundSymbol&)> supports;
-  /// Puts candidates into fusions that are ready to run; the others are nobody's again. `everything`: also what hardly pays.
-  std::function<Trace(const Trace&, FusionNames&, bool everything)> fuse;
+  /// Puts candidates into fusions that are ready to run; the others are nobody's again.
+  std::function<Trace(const Trace&, FusionNames&, FusingOptions)> fuse;
   /// Whether anything in a trace may be worth a run of the compiler: a function of the trace alone. Null: whatever is supported.
   bool (*may_pay)(const Trace&) = nullptr;
 };

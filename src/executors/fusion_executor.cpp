@@ -176,7 +176,7 @@ void register_executor(const FusionExecutor& given, SourceLocation at) {
   auto fusing = std::make_shared<Fusing>();
   fusing->candidate.executor = user->name();
   fusing->supports = [user](const BoundSymbol& bound) { return user->supports(bound); };
-  fusing->fuse = [user, candidate = &fusing->candidate](const Trace& trace, FusionNames& names, bool) { return user->fuse(trace, *candidate, names); };
+  fusing->fuse = [user, candidate = &fusing->candidate](const Trace& trace, FusionNames& names, FusingOptions) { return user->fuse(trace, *candidate, names); };
   auto executor = std::make_shared<Executor>();
   executor->name = given.name();
   executor->find = [](const Symbol&) -> const Implementation* { return nullptr; };

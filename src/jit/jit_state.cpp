@@ -132,7 +132,7 @@ void JitState::call(const CallableTable& table, const void* const* arguments, So
   auto start = std::chrono::steady_clock::now();
   std::shared_ptr<void> captures_backwards;
   if (open_scope_ != nullptr) [[unlikely]]
-    captures_backwards = open_scope_(options_.fullgraph, names_executors_ ? options_.executors : std::vector<std::string>());
+    captures_backwards = open_scope_(options_.fullgraph, names_executors_ ? options_.executors : std::vector<std::string>(), options_.allow_excess_precision);
   Leaves leaves = read_leaves(table, arguments);
 
   EagerRun eager;
@@ -309,6 +309,7 @@ PipelineOptions JitState::pipeline_options() const {
   PipelineOptions pipeline;
   pipeline.executors = options_.executors;
   pipeline.fuses_everything = names_executors_;
+  pipeline.allow_excess_precision = options_.allow_excess_precision;
   pipeline.skip_transforms = options_.skip_transforms;
   pipeline.transforms = transforms_;
   pipeline.associate_forward = options_.debug.associate_forward;

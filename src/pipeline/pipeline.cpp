@@ -44,7 +44,7 @@ void prepare(std::vector<Trace>& stages, std::vector<const Executor*> executors,
     const auto fusing = std::ranges::find_if(executors, [](const Executor* e) { return e->fusing != nullptr; });
     if (fusing == executors.end()) break;
     const Executor* executor = *fusing;
-    runner.run(text::cat("Fusion (", executor->name, ")"), [&](const Trace& t) { return executor->fusing->fuse(t, names, everything); });
+    runner.run(text::cat("Fusion (", executor->name, ")"), [&](const Trace& t) { return executor->fusing->fuse(t, names, {everything, options.allow_excess_precision}); });
     executors.erase(fusing);
     // What was in no fusion is for the others.
     runner.run("Transform for execution", [&](const Trace& t) { return transform_for_execution(t, executors); });

@@ -176,7 +176,7 @@ class Recomputation {
     if (values_[id]) is_used_[id] = true;
   }
 
-  // Another kernel may contract or round what it makes again in another way, and then no element is equal to the one selected.
+  // Another kernel may add up in another order what it makes again, and then no element is equal to the one selected.
   void never_repeat(int id) {
     while (id >= 0 && producer_[id] >= 0) {
       const BoundSymbol& bound = joint_.bound_symbols[producer_[id]];

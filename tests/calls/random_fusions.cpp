@@ -3,6 +3,7 @@
 // itself has no wider type to be measured with: there eager's error is that of the same program in f32, in units of f64; of
 // what is computed in f32 on the way the units are those of f32. Where an error is larger, eager's is the largest of nine sets of elements.
 //   random_fusions [--count 100] [--first 0] [--verbose]
+//   random_fusions --equal [--count 100] [--first 0]      programs of pointwise operators, whose bits are those of the eager executor
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -13,6 +14,7 @@
 
 #include <fulgurite/fulgurite.h>
 
+#include "calls/equal_fusions.h"
 #include "calls/fusion_program.h"
 
 using namespace fulgurite;
@@ -202,13 +204,15 @@ void check(unsigned seed, bool is_verbose, Counts& counts) {
 
 int main(int argc, char** argv) {
   unsigned count = 100, first = 0;
-  bool is_verbose = false;
+  bool is_verbose = false, is_equal = false;
   for (int i = 1; i < argc; ++i) {
     if (!std::strcmp(argv[i], "--verbose")) is_verbose = true;
+    else if (!std::strcmp(argv[i], "--equal")) is_equal = true;
     else if (!std::strcmp(argv[i], "--count") && i + 1 < argc) count = static_cast<unsigned>(std::atoi(argv[++i]));
     else if (!std::strcmp(argv[i], "--first") && i + 1 < argc) first = static_cast<unsigned>(std::atoi(argv[++i]));
     else return std::fprintf(stderr, "unknown argument %s\n", argv[i]), 2;
   }
+  if (is_equal) return check_equal_fusions(first, count) > 0;
   Counts counts;
   for (unsigned seed = first; seed < first + count; ++seed) check(seed, is_verbose, counts);
   std::printf("%d programs, %d fusions, %d failures\n", counts.programs, counts.fusions, counts.failures);

@@ -60,12 +60,12 @@ void register_spoiled_fuser() {
     auto fusing = std::make_shared<Fusing>();
     fusing->candidate.executor = "spoiled_fuser";
     fusing->supports = fuser_executor().fusing->supports;
-    fusing->fuse = [candidate = &fusing->candidate](const Trace& trace, FusionNames& names, bool everything) {
+    fusing->fuse = [candidate = &fusing->candidate](const Trace& trace, FusionNames& names, FusingOptions options) {
       const Fusing& fuser = *fuser_executor().fusing;
       Trace given = trace;
       for (BoundSymbol& bound : given.bound_symbols.change())
         if (bound.implementation == candidate) bound.implementation = &fuser.candidate;
-      Trace fused = fuser.fuse(given, names, everything);
+      Trace fused = fuser.fuse(given, names, options);
       for (BoundSymbol& bound : fused.bound_symbols.change())
         if (bound.is_fusion() && bound.implementation->executor == "fuser") bound.implementation = own(*bound.implementation);
       return fused;

@@ -19,7 +19,7 @@ void check(const std::string& name, Dtype dtype, Select select) {
   manual_seed(4);
   const Tensor x = randn({64, 9, 17}).to(dtype), w = randn({17}).to(dtype), c = randn({17}).to(dtype);
   const auto loss = [select](Tensor x, Tensor w, Tensor c) {
-    const Tensor scaled = x * w;  // another kernel may contract the sum of this and c, or not round it
+    const Tensor scaled = x * w;  // another kernel makes the sum of this and c again
     const Tensor selected = select(scaled + c);
     const Tensor total = sum(selected * selected).to(Dtype::f32) + sum(abs(scaled)).to(Dtype::f32);
     return total * total * 2e-5;

@@ -180,14 +180,14 @@ TEST("with autocasting inside, what only stands for others is recorded as these"
 }
 
 TEST("verify_against_eager allows a result what the dtypes allow that its lines round to") {
-  // A fusion keeps f32 where eager mode rounds to bf16.
+  // A fusion that is allowed to keeps f32 where eager mode rounds to bf16.
   const auto function = [](Tensor x) {
     const Tensor narrow = x.to(Dtype::bf16);
     const Tensor scaled = tanh(narrow) * 1.1;
     return (scaled + 0.3).to(Dtype::f32);
   };
   const Tensor x = randn({64, 32});
-  const auto f = jit(function, {.executors = {"fuser"}, .debug = {.verify_against_eager = true}});
+  const auto f = jit(function, {.executors = {"fuser"}, .debug = {.verify_against_eager = true}, .allow_excess_precision = true});
   const Tensor fused = f(x), eager = function(x);
   expect(max(abs(fused - eager)).item<float>() > 1e-3f, "both round alike");
 }

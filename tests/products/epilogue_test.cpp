@@ -44,8 +44,8 @@ using namespace fulgurite;
 //   }
 //   extern "C" void multiply_bf16_add_f32_gelu_to_2_bf16(const ProductLaunch& launch, long first, long last) {
 //     multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
-//       const Floats bias = load(at.of<const float>(launch, 2), at);
-//       const Floats linear = sums + bias;
+//       const Floats bias = round_to_bfloat16(load(at.of<const float>(launch, 2), at));
+//       const Floats linear = round_to_bfloat16(sums + bias);
 //       const Floats gelu_ = gelu_tanh(linear);
 //       store(at.of<BFloat16>(launch, 0), at, linear);
 //       store(at.of<BFloat16>(launch, 1), at, gelu_);
@@ -88,8 +88,8 @@ extern "C" void pack_f32_as_bf16(const ProductLaunch& launch, long first, long l
 }
 extern "C" void multiply_bf16_add_f32_gelu_to_bf16(const ProductLaunch& launch, long first, long last) {
   multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
-    const Floats bias = load(at.of<const float>(launch, 1), at);
-    const Floats linear = sums + bias;
+    const Floats bias = round_to_bfloat16(load(at.of<const float>(launch, 1), at));
+    const Floats linear = round_to_bfloat16(sums + bias);
     const Floats gelu_ = gelu_tanh(linear);
     store(at.of<BFloat16>(launch, 0), at, gelu_);
   });
@@ -131,9 +131,10 @@ using namespace fulgurite;
 //   }
 //   extern "C" void multiply_bf16_gelu_gelu_backward_to_2_bf16(const ProductLaunch& launch, long first, long last) {
 //     multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
+//       const Floats matmul = round_to_bfloat16(sums);
 //       const Floats other = load(at.of<const BFloat16>(launch, 2), at);
 //       const Floats gelu_ = gelu(other);
-//       const Floats gelu_backward_ = gelu_backward(sums, other);
+//       const Floats gelu_backward_ = gelu_backward(matmul, other);
 //       store(at.of<BFloat16>(launch, 0), at, gelu_);
 //       store(at.of<BFloat16>(launch, 1), at, gelu_backward_);
 //     });
@@ -152,7 +153,7 @@ static auto fusion2(Tensor t10, Tensor t_3, Tensor t2) {
 //   }
 //   extern "C" void multiply_bf16_to_f32(const ProductLaunch& launch, long first, long last) {
 //     multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
-//       store(at.of<float>(launch, 0), at, sums);
+//       store(at.of<float>(launch, 0), at, round_to_bfloat16(sums));
 //     });
 //   }
 static auto fusion3(Tensor t13, Tensor t14) {
@@ -176,33 +177,13 @@ static auto fusion4(Tensor t27, Tensor t_1) {
   return std::tuple(t28);
 }
 
-// Run by this kernel:
-//   extern "C" void fusion6(const Launch& launch, long first, long last) {
-//     ColumnSums<float> t34_columns(launch, 1);
-//     for (Row row(launch, first); first < last; row.next(), ++first) {
-//       const auto* const t27_row = row.of<const BFloat16>(0);
-//       for (Columns c(launch); c.more(); c.next()) {
-//         const Floats t27 = load(t27_row, c);
-//         t34_columns.add(c, t27);
-//       }
-//       t34_columns.end_row();
-//     }
-//     t34_columns.finish();
-//   }
-static auto fusion6(Tensor t27) {
-  auto t38 = reshape(t27, {-1, 1024});
-  auto t33 = sum(t38, {0});
-  auto t34 = prims::convert_element_type(t33, Dtype::f32);
-  return std::tuple(t34);
-}
-
 // Run by products with this kernel:
 //   extern "C" void pack_bf16(const ProductLaunch& launch, long first, long last) {
 //     pack_right<BFloat16, BFloat16>(launch, first, last);
 //   }
 //   extern "C" void multiply_bf16_to_f32(const ProductLaunch& launch, long first, long last) {
 //     multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
-//       store(at.of<float>(launch, 0), at, sums);
+//       store(at.of<float>(launch, 0), at, round_to_bfloat16(sums));
 //     });
 //   }
 static auto fusion5(Tensor t30, Tensor t31) {
@@ -262,13 +243,12 @@ std::vector<Tensor> backward_fn(SavedForBackward saved_for_backward, std::vector
     // t28 = prims::matmul(t27, t37)  // t28: "cpu bf16[1024, 256]"
   del(t_1);
   auto t29 = reshape(t27, {-1, 1024});  // t29: "cpu bf16[1024, 1024]"
-  auto t30 = permute(t29, {1, 0});  // t30: "cpu bf16[1024, 1024]"
-  del(t29);
-  auto [t34] = fusion6(t27);
-    // t38 = prims::reshape(t27, {-1, 1024})  // t38: "cpu bf16[1024, 1024]"
-    // t33 = prims::sum(t38, {0})  // t33: "cpu bf16[1024]"
-    // t34 = prims::convert_element_type(t33, Dtype::f32)  // t34: "cpu f32[1024]"
   del(t27);
+  auto t30 = permute(t29, {1, 0});  // t30: "cpu bf16[1024, 1024]"
+  auto t33 = sum(t29, {0});  // t33: "cpu bf16[1024]"
+  del(t29);
+  auto t34 = prims::convert_element_type(t33, Dtype::f32);  // t34: "cpu f32[1024]"
+  del(t33);
   auto t31 = reshape(t_0, {-1, 256});  // t31: "cpu bf16[1024, 256]"
   del(t_0);
   auto [t35] = fusion5(t30, t31);
@@ -298,7 +278,8 @@ extern "C" void pack_bf16(const ProductLaunch& launch, long first, long last) {
 }
 extern "C" void multiply_bf16_silu_mul_to_bf16(const ProductLaunch& launch, long first, long last) {
   multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
-    const Floats silu_ = silu(sums);
+    const Floats matmul = round_to_bfloat16(sums);
+    const Floats silu_ = round_to_bfloat16(silu(matmul));
     const Floats other = load(at.of<const BFloat16>(launch, 1), at);
     const Floats mul = silu_ * other;
     store(at.of<BFloat16>(launch, 0), at, mul);
@@ -315,7 +296,8 @@ extern "C" void pack_bf16(const ProductLaunch& launch, long first, long last) {
 }
 extern "C" void multiply_bf16_mul_masked_fill_to_bf16(const ProductLaunch& launch, long first, long last) {
   multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
-    const Floats mul = sums * 2.0f;
+    const Floats matmul = round_to_bfloat16(sums);
+    const Floats mul = matmul * 2.0f;
     const Ints row = load(at.of<const Boolean>(launch, 1), at);
     const Floats masked_fill = select(row, Floats(0.5f), mul);
     store(at.of<BFloat16>(launch, 0), at, masked_fill);
@@ -338,10 +320,11 @@ extern "C" void pack_bf16(const ProductLaunch& launch, long first, long last) {
 }
 extern "C" void multiply_bf16_gt_mul_sub_where_to_f32(const ProductLaunch& launch, long first, long last) {
   multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
+    const Floats matmul = round_to_bfloat16(sums);
     const Floats other = load(at.of<const float>(launch, 1), at);
     const Ints gt = other > 0.0f;
     const Floats row = load(at.of<const float>(launch, 2), at);
-    const Floats mul = sums * row;
+    const Floats mul = matmul * row;
     const Floats sub = other - 1.0f;
     const Floats where = select(gt, mul, sub);
     store(at.of<float>(launch, 0), at, where);

@@ -49,7 +49,7 @@ using namespace fulgurite;
 //   }
 //   extern "C" void multiply_bf16_add_f32_to_bf16(const ProductLaunch& launch, long first, long last) {
 //     multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
-//       const Floats bias = load(at.of<const float>(launch, 1), at);
+//       const Floats bias = round_to_bfloat16(load(at.of<const float>(launch, 1), at));
 //       store(at.of<BFloat16>(launch, 0), at, sums + bias);
 //     });
 //   }
@@ -112,33 +112,13 @@ static auto fusion1(Tensor t3, Tensor t_1) {
   return std::tuple(t4);
 }
 
-// Run by this kernel:
-//   extern "C" void fusion3(const Launch& launch, long first, long last) {
-//     ColumnSums<float> t10_columns(launch, 1);
-//     for (Row row(launch, first); first < last; row.next(), ++first) {
-//       const auto* const t3_row = row.of<const BFloat16>(0);
-//       for (Columns c(launch); c.more(); c.next()) {
-//         const Floats t3 = load(t3_row, c);
-//         t10_columns.add(c, t3);
-//       }
-//       t10_columns.end_row();
-//     }
-//     t10_columns.finish();
-//   }
-static auto fusion3(Tensor t3) {
-  auto t13 = reshape(t3, {-1, 1024});
-  auto t9 = sum(t13, {0});
-  auto t10 = prims::convert_element_type(t9, Dtype::f32);
-  return std::tuple(t10);
-}
-
 // Run by products with this kernel:
 //   extern "C" void pack_bf16(const ProductLaunch& launch, long first, long last) {
 //     pack_right<BFloat16, BFloat16>(launch, first, last);
 //   }
 //   extern "C" void multiply_bf16_to_f32(const ProductLaunch& launch, long first, long last) {
 //     multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
-//       store(at.of<float>(launch, 0), at, sums);
+//       store(at.of<float>(launch, 0), at, round_to_bfloat16(sums));
 //     });
 //   }
 static auto fusion2(Tensor t6, Tensor t7) {
@@ -165,13 +145,12 @@ std::vector<Tensor> backward_fn(SavedForBackward saved_for_backward, std::vector
     // t4 = prims::matmul(t3, t12)  // t4: "cpu bf16[4, 256, 256]"
   del(t_1);
   auto t5 = reshape(t3, {-1, 1024});  // t5: "cpu bf16[1024, 1024]"
-  auto t6 = permute(t5, {1, 0});  // t6: "cpu bf16[1024, 1024]"
-  del(t5);
-  auto [t10] = fusion3(t3);
-    // t13 = prims::reshape(t3, {-1, 1024})  // t13: "cpu bf16[1024, 1024]"
-    // t9 = prims::sum(t13, {0})  // t9: "cpu bf16[1024]"
-    // t10 = prims::convert_element_type(t9, Dtype::f32)  // t10: "cpu f32[1024]"
   del(t3);
+  auto t6 = permute(t5, {1, 0});  // t6: "cpu bf16[1024, 1024]"
+  auto t9 = sum(t5, {0});  // t9: "cpu bf16[1024]"
+  del(t5);
+  auto t10 = prims::convert_element_type(t9, Dtype::f32);  // t10: "cpu f32[1024]"
+  del(t9);
   auto t7 = reshape(t_0, {-1, 256});  // t7: "cpu bf16[1024, 256]"
   del(t_0);
   auto [t11] = fusion2(t6, t7);

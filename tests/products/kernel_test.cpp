@@ -25,8 +25,9 @@ namespace {
 struct PlainForm {
   Dtype left, right, result, number;
   std::optional<Dtype> bias;
+  bool rounds = false;  // a bias and a result of more bits, to those of the product
 
-  operator ProductForm() const { return {left, right, number, codegen::plain_epilogue(result, bias)}; }
+  operator ProductForm() const { return {left, right, number, codegen::plain_epilogue(result, bias, rounds ? std::optional(number) : std::nullopt)}; }
 };
 
 /// How a matrix of rows along the depth lies in memory.
@@ -271,7 +272,7 @@ TEST("the library's products have the bits of those that are generated") {
   const NoGrad no_grad;
   constexpr Dtype f32 = Dtype::f32, bf16 = Dtype::bf16;
   const std::vector<PlainForm> forms{{f32, f32, f32, f32, {}},     {f32, f32, f32, f32, f32},    {bf16, bf16, bf16, bf16, {}},
-                                       {bf16, f32, f32, bf16, {}},   {bf16, f32, bf16, bf16, bf16}, {bf16, f32, bf16, bf16, f32},
+                                       {bf16, f32, f32, bf16, {}, true},   {bf16, f32, bf16, bf16, bf16}, {bf16, f32, bf16, bf16, f32, true},
                                        {f32, bf16, bf16, bf16, {}}};
   for (const PlainForm& form : forms) {
     const Tensor left = make_matrix(70, 200, form.left, Lies::along_depth), right = make_matrix(83, 200, form.right, Lies::along_rows);

@@ -32,7 +32,7 @@ constexpr NamedProduct products[] = {
     {"pack_bf16", "", pack<BFloat16, BFloat16>},
     {"pack_f32_as_bf16", "", pack<float, BFloat16>},
     product<BFloat16, BFloat16, StoreBFloat16>("multiply_bf16_to_bf16"),
-    product<BFloat16, BFloat16, StoreFloat>("multiply_bf16_to_f32"),
+    product<BFloat16, BFloat16, StoreRoundedFloat>("multiply_bf16_to_f32"),
     product<BFloat16, BFloat16, AddBFloat16StoreBFloat16>("multiply_bf16_add_bf16_to_bf16"),
     product<BFloat16, BFloat16, AddFloatStoreBFloat16>("multiply_bf16_add_f32_to_bf16"),
     product<float, BFloat16, StoreBFloat16>("multiply_f32_as_bf16_to_bf16"),

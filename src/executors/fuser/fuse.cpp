@@ -9,6 +9,7 @@
 #include <fulgurite/symbol.h>
 
 #include "codegen/kernel_header.h"
+#include "executors/fuser/eager_calls.h"
 #include "executors/fuser/merge_repeats.h"
 #include "executors/fuser/open_class_losses.h"
 #include "executors/fuser/open_creations.h"
@@ -95,8 +96,9 @@ bool makes_one_of_many(const BoundSymbol& bound) {
 
 class Fuser {
  public:
-  Fuser(const Trace& trace, const Implementation& candidate, FusionNames& names, bool everything)
-      : trace_(open_creations(open_class_losses(trace, candidate))), graph_(trace_, true), candidate_(candidate), names_(names), everything_(everything) {}
+  Fuser(const Trace& trace, const Implementation& candidate, FusionNames& names, FusingOptions options)
+      : trace_(open_creations(open_class_losses(trace, candidate))), graph_(trace_, true), expressions_({options.allow_excess_precision, is_one_eager_call}),
+        candidate_(candidate), names_(names), options_(options) {}
 
   Trace run() {
     std::vector<char> is_candidate(static_cast<size_t>(graph_.size()));
@@ -104,8 +106,8 @@ class Fuser {
     const bool explains = logs(LogChannel::fusions);
     const GrowingRules rules{[&](const codegen::Region& region) { return codegen::lower(region, expressions_).reason; }, is_worth_alone, codegen::is_plain, makes_one_of_many};
     grown_ = grow_regions(trace_, graph_, is_candidate, rules, explains);
-    if (const std::optional<Trace> merged = merge_repeats(trace_, grown_)) return Fuser(*merged, candidate_, names_, everything_).run();
-    if (!everything_) keep_what_pays(trace_, grown_);
+    if (const std::optional<Trace> merged = merge_repeats(trace_, grown_)) return Fuser(*merged, candidate_, names_, options_).run();
+    if (!options_.everything) keep_what_pays(trace_, grown_);
     if (!compile()) grown_.clear();
     Trace out = put_in_fusions(trace_, graph_, grown_, fusions_, candidate_);
     if (explains) explain();
@@ -173,7 +175,7 @@ class Fuser {
   codegen::LineExpressions expressions_;
   const Implementation& candidate_;
   FusionNames& names_;
-  const bool everything_;
+  const FusingOptions options_;
   GrownRegions grown_;
   std::vector<RegionFusion> fusions_;      // by region
   std::unordered_map<int, Value> values_;  // by proxy id
@@ -181,8 +183,8 @@ class Fuser {
 
 }  // namespace
 
-Trace fuse(const Trace& trace, const Implementation& candidate, FusionNames& names, bool everything) {
-  return Fuser(trace, candidate, names, everything).run();
+Trace fuse(const Trace& trace, const Implementation& candidate, FusionNames& names, FusingOptions options) {
+  return Fuser(trace, candidate, names, options).run();
 }
 
 }  // namespace fulgurite::fuser

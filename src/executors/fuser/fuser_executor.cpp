@@ -11,8 +11,8 @@ const Executor& fuser_executor() {
     auto fusing = std::make_shared<Fusing>();
     fusing->candidate.executor = "fuser";
     fusing->supports = [](const BoundSymbol& bound) { return codegen::has_expression(bound) || fuser::is_class_loss(bound); };
-    fusing->fuse = [candidate = &fusing->candidate](const Trace& trace, FusionNames& names, bool everything) {
-      return fuser::fuse(trace, *candidate, names, everything);
+    fusing->fuse = [candidate = &fusing->candidate](const Trace& trace, FusionNames& names, FusingOptions options) {
+      return fuser::fuse(trace, *candidate, names, options);
     };
     fusing->may_pay = fuser::may_pay;
     return Executor{"fuser", [](const Symbol&) -> const Implementation* { return nullptr; }, {}, fusing};

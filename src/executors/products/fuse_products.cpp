@@ -6,6 +6,7 @@
 
 #include <fulgurite/symbol.h>
 
+#include "codegen/expressions.h"
 #include "executors/fuser/merge_repeats.h"
 #include "executors/fuser/put_in_fusions.h"
 #include "executors/products/grow_epilogue.h"
@@ -20,7 +21,7 @@ namespace fulgurite::products {
 
 namespace {
 
-bool is_half(Dtype dtype) { return dtype == Dtype::bf16 || dtype == Dtype::f16; }
+using codegen::is_half;
 bool is_conversion(const BoundSymbol& bound) { return bound.symbol == &prims_convert_element_type_symbol; }
 bool is_rounding(const BoundSymbol& bound) {
   return is_conversion(bound) && bound.args.at(0).tensor().dtype == Dtype::f32 && is_half(bound.outputs.at(0).tensor().dtype);
@@ -83,16 +84,17 @@ class Conversions {
 
 class ProductFusions {
  public:
-  ProductFusions(const Trace& trace, const Implementation& candidate, FusionNames& names)
-      : trace_(Conversions(trace, candidate).run()), candidate_(candidate), names_(names), uses_(trace_), graph_(trace_, false) {}
+  ProductFusions(const Trace& trace, const Implementation& candidate, FusionNames& names, bool allow_excess_precision)
+      : trace_(Conversions(trace, candidate).run()), candidate_(candidate), names_(names), allow_excess_precision_(allow_excess_precision), uses_(trace_),
+        graph_(trace_, false) {}
 
   Trace run() {
     grown_.region_of.assign(trace_.bound_symbols.size(), -1);
     for (int line = 0; line < graph_.size(); ++line)
       if (trace_.bound_symbols[line].implementation == &candidate_) add(line);
-    EpilogueGrowth growth(trace_, uses_, graph_, grown_);
+    EpilogueGrowth growth(trace_, uses_, graph_, grown_, allow_excess_precision_);
     for (size_t i = 0; i < grown_.regions.size(); ++i) add_epilogue(growth, static_cast<int>(i));
-    if (const std::optional<Trace> merged = fuser::merge_repeats(trace_, grown_)) return ProductFusions(*merged, candidate_, names_).run();
+    if (const std::optional<Trace> merged = fuser::merge_repeats(trace_, grown_)) return ProductFusions(*merged, candidate_, names_, allow_excess_precision_).run();
     const std::vector<const Implementation*> implementations = product_implementations(products_);
     if (implementations.empty()) grown_.clear();
     for (size_t i = 0; i < grown_.regions.size(); ++i)
@@ -117,7 +119,7 @@ class ProductFusions {
     const int conversion = conversion_of_result(result);
     if (conversion >= 0) region.lines.push_back(conversion);
     region.results = {conversion >= 0 ? trace_.bound_symbols[conversion].outputs.read()[0] : result};
-    product.form.epilogue = codegen::plain_epilogue(region.results[0].tensor().dtype, bias);
+    product.form.epilogue = codegen::plain_epilogue(region.results[0].tensor().dtype, bias, allow_excess_precision_ ? std::nullopt : std::optional(product.form.number));
     for (const int inside : region.lines) grown_.region_of[inside] = static_cast<int>(grown_.regions.size());
     std::ranges::sort(region.lines);
     grown_.regions.push_back(std::move(region));
@@ -180,6 +182,7 @@ class ProductFusions {
   const Trace trace_;
   const Implementation& candidate_;
   FusionNames& names_;
+  const bool allow_excess_precision_;
   const Uses uses_;
   const fuser::LineGraph graph_;
   fuser::GrownRegions grown_;
@@ -191,8 +194,8 @@ class ProductFusions {
 
 }  // namespace
 
-Trace fuse_products(const Trace& trace, const Implementation& candidate, FusionNames& names) {
-  return ProductFusions(trace, candidate, names).run();
+Trace fuse_products(const Trace& trace, const Implementation& candidate, FusionNames& names, bool allow_excess_precision) {
+  return ProductFusions(trace, candidate, names, allow_excess_precision).run();
 }
 
 }  // namespace fulgurite::products

@@ -9,6 +9,6 @@ namespace fulgurite::products {
 ///     t2 = convert_element_type(t_w, bf16)      # f32                  t3, = fusion0(t1, t_w, t4)
 ///     t3 = linear(t1, t2, t4)                                  →         # t2 = convert_element_type(t_w, bf16)
 ///                                                                        # t3 = linear(t1, t2, t4)
-Trace fuse_products(const Trace&, const Implementation& candidate, FusionNames&);
+Trace fuse_products(const Trace&, const Implementation& candidate, FusionNames&, bool allow_excess_precision);
 
 }  // namespace fulgurite::products

@@ -207,6 +207,7 @@ std::optional<Epilogue> EpilogueGrowth::lowered(std::optional<Dtype> bias) {
   codegen::EpilogueLines given;
   given.product = &trace_.bound_symbols[product_];
   given.bias = bias;
+  given.rounds = !allow_excess_precision_;
   given.stores_product = is_used_outside(given.product->outputs.read()[0]);
   for (const int line : lines_) {
     given.region.lines.push_back(&trace_.bound_symbols[line]);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "codegen/product_epilogue.h"
+#include "executors/fuser/eager_calls.h"
 #include "executors/fuser/grow_regions.h"
 
 namespace fulgurite::products {
@@ -24,8 +25,10 @@ struct Epilogue {
 ///                                             # t3 = gelu(t2)
 class EpilogueGrowth {
  public:
-  EpilogueGrowth(const Trace& trace, const Uses& uses, const fuser::LineGraph& graph, const fuser::GrownRegions& grown)
-      : trace_(trace), uses_(uses), graph_(graph), grown_(grown) {}
+  EpilogueGrowth(const Trace& trace, const Uses& uses, const fuser::LineGraph& graph, const fuser::GrownRegions& grown,
+                 bool allow_excess_precision)
+      : trace_(trace), uses_(uses), graph_(graph), grown_(grown), allow_excess_precision_(allow_excess_precision),
+        expressions_({allow_excess_precision, fuser::is_one_eager_call}) {}
 
   /// For the product at a line, whose region has a number. Null where nothing follows that pays.
   std::optional<Epilogue> grow(int product, int region, std::optional<Dtype> bias);
@@ -52,6 +55,7 @@ class EpilogueGrowth {
   const Uses& uses_;
   const fuser::LineGraph& graph_;
   const fuser::GrownRegions& grown_;
+  const bool allow_excess_precision_;
   int product_ = -1, region_ = -1;
   std::vector<int> lines_;  // chosen, in order
   std::vector<char> seen_;

@@ -10,8 +10,8 @@ const Executor& products_executor() {
     auto fusing = std::make_shared<Fusing>();
     fusing->candidate.executor = "products";
     fusing->supports = products::takes_product;
-    fusing->fuse = [candidate = &fusing->candidate](const Trace& trace, FusionNames& names, bool) {
-      return products::fuse_products(trace, *candidate, names);
+    fusing->fuse = [candidate = &fusing->candidate](const Trace& trace, FusionNames& names, FusingOptions options) {
+      return products::fuse_products(trace, *candidate, names, options.allow_excess_precision);
     };
     fusing->may_pay = products::has_product;
     return Executor{"products", [](const Symbol&) -> const Implementation* { return nullptr; }, {}, fusing};

@@ -88,8 +88,26 @@ struct Lerp {
     return std::fabs(weight) < 0.5 ? weight * difference + start : end - difference * (1 - weight);
   }
 };
+/// By a number, of which the rest to 1 is rounded once, as in the decomposition.
+struct LerpByNumber {
+  FULGURITE_LANES apply(const Floats& start, const Floats& end, const RowParameters& p) {
+    const Floats difference = end - start;
+    if (p.number < 0.5 && p.number > -0.5) return start + difference * Floats(static_cast<float>(p.number));
+    return end - difference * Floats(static_cast<float>(p.second));
+  }
+  static double apply(double start, double end, const RowParameters& p) {
+    const double difference = end - start;
+    return p.number < 0.5 && p.number > -0.5 ? start + difference * p.number : end - difference * p.second;
+  }
+};
 void lerp(Arguments arguments, std::span<const Tensor> results) {
   const Dtype dtype = results[0].impl()->dtype;
+  if (arguments[2].is_number()) {
+    RowParameters parameters;
+    parameters.number = arguments[2].floating().hint();
+    parameters.second = 1 - parameters.number;
+    return run_pointwise(uniform(find_floating_binary_row<LerpByNumber>(dtype), dtype), {&arguments[0], &arguments[1]}, results[0], parameters);
+  }
   const Row row = dtype == Dtype::f64 ? ternary_row<Lerp, double> : ternary_row<Lerp, float>;
   run_pointwise(uniform(row, dtype), {&arguments[0], &arguments[1], &arguments[2]}, results[0]);
 }
