@@ -247,8 +247,8 @@ class Run {
       if (name.starts_with("optimizer.")) state[name.substr(10)] = tensor;
     optimizer_->load_state_dict(state);
     step_ = checkpoint.step;
-    // The rate may be another one than the checkpoint's.
-    optimizer_->set_learning_rate(config_.lr);
+    // The optimizer's state has the peak of the schedule so far, rounded as the run rounded it: only a new rate replaces it.
+    if (config_.lr != checkpoint.config.lr) optimizer_->set_learning_rate(config_.lr);
     make_schedule();
     schedule_->set_iteration(step_);
     try {
