@@ -349,8 +349,9 @@ def aliases(groups):
 def operators_header(operators):
     groups = namespaces_in_order(operators)
     extra = aliases(groups)
-    out = [BANNER, "#pragma once", "#include <optional>", "#include <string_view>", "#include <tuple>", "#include <vector>", "",
-           "#include <fulgurite/tensor.h>", "", "#pragma GCC visibility push(default)", "namespace fulgurite {"]
+    out = [BANNER, "#pragma once", "#include <fulgurite/detail/requirements.h>", "", "#include <optional>", "#include <string_view>",
+           "#include <tuple>", "#include <vector>", "", "#include <fulgurite/tensor.h>", "",
+           "#include <fulgurite/detail/hide_macros.h>", "", "#pragma GCC visibility push(default)", "namespace fulgurite {"]
     for space, group in groups.items():
         if not group and not extra.get(space):
             continue
@@ -381,14 +382,15 @@ def operators_header(operators):
                 out.append(f"using {alias};")
         if space:
             out += ["", f"}}  // namespace {space}"]
-    out += [""] + [f"using {alias};" for alias in extra[""]] + ["", "}  // namespace fulgurite", "#pragma GCC visibility pop"]
+    out += [""] + [f"using {alias};" for alias in extra[""]] + ["", "}  // namespace fulgurite", "#pragma GCC visibility pop", "",
+                                                                    "#include <fulgurite/detail/restore_macros.h>"]
     return "\n".join(out) + "\n"
 
 
 def methods_header(operators, methods):
-    out = [BANNER, "#pragma once", "#include <optional>", "#include <string_view>", "#include <tuple>", "#include <vector>", "",
-           "#include <fulgurite/dtype.h>", "#include <fulgurite/shape.h>", "#include <fulgurite/source_location.h>", "",
-           "#pragma GCC visibility push(default)", "namespace fulgurite {", "", "class Tensor;", "class Operand;", "",
+    out = [BANNER, "#pragma once", "#include <fulgurite/detail/requirements.h>", "", "#include <optional>", "#include <string_view>",
+           "#include <tuple>", "#include <vector>", "", "#include <fulgurite/dtype.h>", "#include <fulgurite/shape.h>",
+           "#include <fulgurite/source_location.h>", "", "#include <fulgurite/detail/hide_macros.h>", "", "#pragma GCC visibility push(default)", "namespace fulgurite {", "", "class Tensor;", "class Operand;", "",
            "namespace detail {", "// Default arguments of types that are incomplete here.", "const Tensor& no_tensor();",
            "const Operand& no_operand();", "const Operand& zero_operand();", "const Operand& one_operand();",
            "}  // namespace detail", "",
@@ -407,7 +409,8 @@ def methods_header(operators, methods):
     for _, name, declared, _ in HAND_WRITTEN:
         parameters = ", ".join(filter(None, [declared, "SourceLocation at = SourceLocation::here()"]))
         out.append(f"  Tensor {name}({parameters}) const;")
-    out += ["};", "", "}  // namespace fulgurite", "#pragma GCC visibility pop"]
+    out += ["};", "", "}  // namespace fulgurite", "#pragma GCC visibility pop", "",
+            "#include <fulgurite/detail/restore_macros.h>"]
     return "\n".join(out) + "\n"
 
 

@@ -1,8 +1,12 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <optional>
 
 #include <fulgurite/dtype.h>
 #include <fulgurite/source_location.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -31,3 +35,5 @@ std::optional<Dtype> autocast_dtype();
 
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

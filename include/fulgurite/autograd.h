@@ -1,4 +1,6 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -10,6 +12,8 @@
 #include <fulgurite/autograd_modes.h>
 #include <fulgurite/node.h>
 #include <fulgurite/tensor.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -84,3 +88,5 @@ void queue_callback(std::function<void()> callback, SourceLocation at = SourceLo
 }  // namespace autograd
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

@@ -1,4 +1,6 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <any>
 #include <concepts>
 #include <functional>
@@ -12,6 +14,8 @@
 #include <vector>
 
 #include <fulgurite/autograd.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -208,3 +212,5 @@ inline constexpr detail::CustomApply<F, typename detail::ForwardOf<F>::Type> app
 }  // namespace autograd
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

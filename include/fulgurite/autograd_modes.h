@@ -1,4 +1,6 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <any>
 #include <concepts>
 #include <functional>
@@ -8,6 +10,8 @@
 #include <utility>
 
 #include <fulgurite/tensor.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -106,3 +110,5 @@ class DisableSavedTensorsHooks : detail::ModeScope {
 
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

@@ -1,7 +1,11 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <fulgurite/number.h>
 #include <fulgurite/source_location.h>
 #include <fulgurite/tensor.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -17,3 +21,5 @@ bool allclose(const Tensor& input, const Tensor& other, Float rtol = 1e-05, Floa
 
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

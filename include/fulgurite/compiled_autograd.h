@@ -1,10 +1,14 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <fulgurite/trace.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -58,3 +62,5 @@ std::shared_ptr<void> open_scope(bool fullgraph, const std::vector<std::string>&
 }  // namespace compiled_autograd
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

@@ -1,6 +1,10 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <cstdint>
 #include <string_view>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -20,3 +24,5 @@ Counters counters();
 
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

@@ -1,10 +1,14 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 // Traces that were printed, changed, and run in the place of those that they were.
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include <fulgurite/fulgurite.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite::examine {
@@ -39,3 +43,5 @@ inline void collect(const AugmentedForward& results, std::vector<Tensor>& out) {
 
 }  // namespace fulgurite::examine
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

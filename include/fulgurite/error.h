@@ -1,8 +1,12 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <stdexcept>
 #include <string>
 
 #include <fulgurite/source_location.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -23,3 +27,5 @@ class InternalError : public std::logic_error {
 
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

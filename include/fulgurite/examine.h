@@ -1,4 +1,6 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <concepts>
 #include <cstdint>
 #include <functional>
@@ -12,6 +14,8 @@
 
 #include <fulgurite/jit.h>
 #include <fulgurite/trace.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -218,3 +222,5 @@ std::ostream& operator<<(std::ostream&, const SharedVector<Value>&);
 std::ostream& operator<<(std::ostream&, const std::vector<BoundSymbol>&);
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

@@ -1,7 +1,11 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <string>
 
 #include <fulgurite/profile.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -21,3 +25,5 @@ void write_html(const Jitted&, const std::string& path, const HtmlOptions& = {})
 }  // namespace examine
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

@@ -1,4 +1,6 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <functional>
 #include <optional>
 #include <tuple>
@@ -7,6 +9,8 @@
 
 #include <fulgurite/jit.h>
 #include <fulgurite/operators.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 namespace fulgurite {
 
@@ -57,3 +61,5 @@ class ExportedFunction {
 };
 
 }  // namespace fulgurite
+
+#include <fulgurite/detail/restore_macros.h>

@@ -1,4 +1,6 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <memory>
 #include <string>
 #include <string_view>
@@ -9,6 +11,8 @@
 #include <fulgurite/detail/operator_function.h>
 #include <fulgurite/symbol.h>
 #include <fulgurite/value.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -180,3 +184,5 @@ void put_grad(const Tensor&, const Tensor& gradient, SourceLocation at = SourceL
 
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

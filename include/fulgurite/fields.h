@@ -1,4 +1,7 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 namespace fulgurite {
 
@@ -20,3 +23,5 @@ struct Fields {
 };
 
 }  // namespace fulgurite
+
+#include <fulgurite/detail/restore_macros.h>

@@ -1,5 +1,7 @@
 #pragma once
 // Everything a program needs.
+#include <fulgurite/detail/requirements.h>
+
 #include <fulgurite/compare.h>
 #include <fulgurite/dtype.h>
 #include <fulgurite/error.h>

@@ -1,4 +1,6 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <concepts>
 #include <functional>
 #include <memory>
@@ -11,6 +13,8 @@
 
 #include <fulgurite/detail/callable.h>
 #include <fulgurite/trace.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -372,3 +376,5 @@ auto checkpoint(F callable, CheckpointOptions options = {}, SourceLocation at = 
 
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

@@ -1,4 +1,6 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <functional>
 #include <memory>
 #include <span>
@@ -7,6 +9,8 @@
 
 #include <fulgurite/extend.h>
 #include <fulgurite/trace.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -69,3 +73,5 @@ std::vector<Tensor> evaluate(const Trace&, std::span<const Tensor> inputs);
 
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

@@ -1,10 +1,14 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
 #include <fulgurite/optim.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -57,3 +61,5 @@ class GradScaler {
 }  // namespace optim
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

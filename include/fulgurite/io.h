@@ -1,4 +1,6 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -9,6 +11,8 @@
 #include <vector>
 
 #include <fulgurite/tensor.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -80,3 +84,5 @@ void save_safetensors(const std::string& path, const TensorMap& tensors, const M
 
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

@@ -1,4 +1,6 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <memory>
 #include <optional>
 #include <set>
@@ -11,6 +13,8 @@
 #include <fulgurite/detail/callable.h>
 #include <fulgurite/function_transforms.h>
 #include <fulgurite/trace.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -192,3 +196,5 @@ void mark_dynamic(const Tensor&, int dim, SourceLocation at = SourceLocation::he
 
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

@@ -1,4 +1,6 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -11,6 +13,8 @@
 #include <fulgurite/detail/walk.h>
 #include <fulgurite/operators.h>
 #include <fulgurite/tensor.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -197,3 +201,5 @@ void to(const Model& model, Dtype dtype) {
 }  // namespace nn
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

@@ -1,4 +1,6 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <atomic>
 #include <concepts>
 #include <cstdint>
@@ -11,6 +13,8 @@
 #include <vector>
 
 #include <fulgurite/tensor.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -189,3 +193,5 @@ class Node : public std::enable_shared_from_this<Node> {
 
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

@@ -1,10 +1,14 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <concepts>
 #include <cstdint>
 #include <iosfwd>
 #include <type_traits>
 
 #include <fulgurite/source_location.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -255,3 +259,5 @@ std::ostream& operator<<(std::ostream&, Bool);
 
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

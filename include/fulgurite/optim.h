@@ -1,4 +1,6 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <cstdint>
 #include <map>
 #include <string>
@@ -6,6 +8,8 @@
 #include <vector>
 
 #include <fulgurite/tensor.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -188,3 +192,5 @@ class CosineSchedule {
 }  // namespace optim
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

@@ -1,4 +1,6 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
@@ -6,6 +8,8 @@
 #include <vector>
 
 #include <fulgurite/examine.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -108,3 +112,5 @@ Report profile(const F& f, const A&... arguments) {
 }  // namespace examine
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

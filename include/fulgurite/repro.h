@@ -1,4 +1,6 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 // What the programs call that examine::repro() writes.
 #include <cstdint>
 #include <functional>
@@ -10,6 +12,8 @@
 #include <vector>
 
 #include <fulgurite/examine.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite::examine {
@@ -103,3 +107,5 @@ int compare(const std::string& title, const Side& subject, const Side& reference
 
 }  // namespace fulgurite::examine
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

@@ -1,4 +1,7 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 namespace fulgurite {
 
@@ -18,3 +21,5 @@ struct SourceLocation {
 };
 
 }  // namespace fulgurite
+
+#include <fulgurite/detail/restore_macros.h>

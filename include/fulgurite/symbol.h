@@ -1,8 +1,12 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <array>
 #include <span>
 #include <string_view>
 #include <vector>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -199,3 +203,5 @@ constexpr Signature::Signature(std::string_view spelling) : text(spelling) {
 
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

@@ -1,4 +1,6 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <functional>
 #include <iosfwd>
 #include <limits>
@@ -13,6 +15,8 @@
 #include <fulgurite/shape.h>
 #include <fulgurite/source_location.h>
 #include <fulgurite/tensor_methods.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -290,3 +294,5 @@ Tensor operator^=(Tensor&&, const Operand&);
 
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

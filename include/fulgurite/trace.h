@@ -1,4 +1,6 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <functional>
 #include <initializer_list>
 #include <iosfwd>
@@ -10,6 +12,8 @@
 
 #include <fulgurite/detail/shared_vector.h>
 #include <fulgurite/value.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -128,3 +132,5 @@ std::string trace_diff(const Trace&, const Trace&);
 
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

@@ -1,4 +1,6 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <array>
 #include <cstddef>
 #include <tuple>
@@ -7,6 +9,8 @@
 #include <fulgurite/number.h>
 #include <fulgurite/operators.h>
 #include <fulgurite/tensor.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -75,3 +79,5 @@ void clear_collection(Collection& collection) {
 
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

@@ -1,4 +1,6 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <cstdint>
 #include <iosfwd>
 #include <map>
@@ -11,6 +13,8 @@
 
 #include <fulgurite/detail/blocks.h>
 #include <fulgurite/tensor.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -282,3 +286,5 @@ Value call(std::string_view op, const std::vector<Value>& args, const std::map<s
 
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

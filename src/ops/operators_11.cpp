@@ -6,10 +6,6 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
-Tensor TensorMethods::repeat_interleave(const Operand& repeats, std::optional<Int> dim, std::optional<Int> output_size,
-    SourceLocation at) const {
-  return fulgurite::repeat_interleave(static_cast<const Tensor&>(*this), repeats, dim, output_size, at);
-}
 Tensor TensorMethods::reshape(const Dims& shape, SourceLocation at) const {
   return fulgurite::reshape(static_cast<const Tensor&>(*this), shape, at);
 }
@@ -376,6 +372,9 @@ std::tuple<Tensor, Tensor> min(const Tensor& input, Int dim, bool keepdim, Sourc
 }
 std::tuple<Tensor, Tensor> TensorMethods::min(Int dim, bool keepdim, SourceLocation at) const {
   return fulgurite::prims::min_with_indices(static_cast<const Tensor&>(*this), dim, keepdim, at);
+}
+Tensor min(const Tensor& input, const Tensor& other, SourceLocation at) {
+  return fulgurite::minimum(input, other, at);
 }
 
 }  // namespace fulgurite

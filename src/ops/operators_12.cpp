@@ -6,9 +6,6 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
-Tensor min(const Tensor& input, const Tensor& other, SourceLocation at) {
-  return fulgurite::minimum(input, other, at);
-}
 Tensor TensorMethods::min(const Tensor& other, SourceLocation at) const {
   return fulgurite::minimum(static_cast<const Tensor&>(*this), other, at);
 }

@@ -37,6 +37,10 @@ LONGEST_FILE = 400
 # Lines after preprocessing <fulgurite/fulgurite.h>. The standard headers it needs are about 100,000 of them.
 MOST_LINES_OF_UMBRELLA = 130_000
 NOT_IN_PUBLIC_HEADERS = {"iostream", "sstream", "algorithm", "fstream", "regex", "thread", "iomanip", "ranges"}
+# What public headers begin and end with; the last two are the parts of a header, not headers.
+FIRST_INCLUDE, BEHIND_INCLUDES, LAST_INCLUDE = (f"#include <fulgurite/detail/{name}.h>\n" for name in
+                                                ("requirements", "hide_macros", "restore_macros"))
+PARTS_OF_HEADERS = {"hide_macros.h", "restore_macros.h"}
 LEFTOVER = re.compile(r"\b(TODO|FIXME|XXX)\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
@@ -83,6 +87,18 @@ def public_headers_are_light(root):
                 yield f"{relative(path, root)}: <{included}> is too heavy for a public header"
 
 
+def public_headers_hide_macros(root):
+    for path in sources(root, "include"):
+        text, name = path.read_text(), relative(path, root)
+        includes = [f"#include {bracket}{included}>\n" for bracket, included in INCLUDE.findall(text)]
+        if path.name in PARTS_OF_HEADERS or path.name == "requirements.h":
+            continue
+        if not includes or includes[0] != FIRST_INCLUDE:
+            yield f"{name}: the first include is not {FIRST_INCLUDE.strip()}"
+        if path.name != "fulgurite.h" and (includes[-2:] != [BEHIND_INCLUDES, LAST_INCLUDE] or not text.endswith(LAST_INCLUDE)):
+            yield f"{name}: it does not include {BEHIND_INCLUDES.strip()} behind its includes and {LAST_INCLUDE.strip()} at its end"
+
+
 def lengths_and_leftovers(root):
     for path in sources(root, "include", "src", "tests", "examples", "benchmarks"):
         text = path.read_text()
@@ -104,7 +120,8 @@ def compile_alone(root, compiler, includes):
         return f"include/{name} does not compile alone:\n{done.stderr[:2000]}" if done.returncode else None
 
     with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
-        yield from filter(None, pool.map(compile_one, sources(root, "include")))
+        headers = (path for path in sources(root, "include") if path.name not in PARTS_OF_HEADERS)
+        yield from filter(None, pool.map(compile_one, headers))
 
 
 def umbrella_is_cheap(root, compiler, includes):
@@ -135,7 +152,8 @@ def main():
     includes = [str(root / "include"), *options.include]
 
     broken = 0
-    for rule in (include_directions(root), public_headers_are_light(root), lengths_and_leftovers(root),
+    for rule in (include_directions(root), public_headers_are_light(root), public_headers_hide_macros(root),
+                 lengths_and_leftovers(root),
                  readme_program_is_an_example(root),
                  compile_alone(root, options.compiler, includes), umbrella_is_cheap(root, options.compiler, includes)):
         for complaint in rule:

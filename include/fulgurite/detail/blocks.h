@@ -1,5 +1,9 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <cstddef>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite::detail {
@@ -29,3 +33,5 @@ struct InBlocks {
 
 }  // namespace fulgurite::detail
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

@@ -1,4 +1,6 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <concepts>
 #include <functional>
 #include <memory>
@@ -13,6 +15,8 @@
 #include <fulgurite/detail/signature.h>
 #include <fulgurite/detail/walk.h>
 #include <fulgurite/source_location.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -328,3 +332,5 @@ bool is_tracing();
 }  // namespace detail
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

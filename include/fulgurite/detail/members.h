@@ -1,9 +1,13 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <array>
 #include <cstddef>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+
+#include <fulgurite/detail/hide_macros.h>
 
 namespace fulgurite::detail {
 
@@ -281,3 +285,5 @@ inline constexpr auto member_names =
 #endif
 
 }  // namespace fulgurite::detail
+
+#include <fulgurite/detail/restore_macros.h>

@@ -1,4 +1,6 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <array>
 #include <cstddef>
 #include <functional>
@@ -14,6 +16,8 @@
 #include <fulgurite/symbol.h>
 #include <fulgurite/tensor.h>
 #include <fulgurite/trace_support.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 // How functions on an operator's own C++ types are stored: each as one std::function that reads its arguments from a call.
 
@@ -349,3 +353,5 @@ class BackwardFunction {
 
 }  // namespace fulgurite::detail
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

@@ -1,7 +1,11 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <atomic>
 #include <cstddef>
 #include <utility>
+
+#include <fulgurite/detail/hide_macros.h>
 
 namespace fulgurite::detail {
 
@@ -45,3 +49,5 @@ class Ref {
 };
 
 }  // namespace fulgurite::detail
+
+#include <fulgurite/detail/restore_macros.h>

@@ -1,4 +1,6 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +14,8 @@
 #include <vector>
 
 #include <fulgurite/detail/blocks.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -155,3 +159,5 @@ class SharedVector {
 
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

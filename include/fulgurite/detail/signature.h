@@ -1,4 +1,6 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <functional>
 #include <tuple>
 #include <type_traits>
@@ -6,6 +8,8 @@
 
 #include <fulgurite/source_location.h>
 #include <fulgurite/tensor.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 namespace fulgurite::detail {
 
@@ -86,3 +90,5 @@ template <class T>
 struct SignatureOf<std::reference_wrapper<T>> : SignatureOf<std::decay_t<T>> {};
 
 }  // namespace fulgurite::detail
+
+#include <fulgurite/detail/restore_macros.h>

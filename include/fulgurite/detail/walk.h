@@ -1,4 +1,6 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <array>
 #include <map>
 #include <optional>
@@ -12,6 +14,8 @@
 #include <fulgurite/detail/members.h>
 #include <fulgurite/fields.h>
 #include <fulgurite/tensor.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 namespace fulgurite::detail {
 
@@ -221,3 +225,5 @@ void for_each_named_tensor(Object& object, Visit&& visit) {
 }
 
 }  // namespace fulgurite::detail
+
+#include <fulgurite/detail/restore_macros.h>

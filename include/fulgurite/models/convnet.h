@@ -1,10 +1,14 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 // A small convolutional network with batch norm, for images.
 #include <cstdint>
 
 #include <fulgurite/convolution_layers.h>
 #include <fulgurite/nn.h>
 #include <fulgurite/operators.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -48,3 +52,5 @@ inline Convnet make_convnet(const ConvnetOptions& o) {
 }  // namespace models
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

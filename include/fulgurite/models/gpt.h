@@ -1,4 +1,6 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 #include <cmath>
 #include <string>
 #include <utility>
@@ -6,6 +8,8 @@
 
 #include <fulgurite/error.h>
 #include <fulgurite/nn.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -173,3 +177,5 @@ inline Gpt make_gpt(const GptOptions& o) {
 }  // namespace models
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

@@ -1,4 +1,6 @@
 #pragma once
+#include <fulgurite/detail/requirements.h>
+
 // LLaMA: RMS norm, rotary positions, grouped heads, SwiGLU (Touvron et al. 2023).
 #include <cmath>
 #include <string>
@@ -7,6 +9,8 @@
 #include <fulgurite/error.h>
 #include <fulgurite/nn.h>
 #include <fulgurite/operators.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
 namespace fulgurite {
@@ -177,3 +181,5 @@ inline Llama make_llama(const LlamaOptions& o) {
 }  // namespace models
 }  // namespace fulgurite
 #pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>
