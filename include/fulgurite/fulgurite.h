@@ -27,6 +27,7 @@
 #include <fulgurite/grad_scaler.h>
 #include <fulgurite/io.h>
 #include <fulgurite/jit.h>
+#include <fulgurite/memory.h>
 #include <fulgurite/nn.h>
 #include <fulgurite/optim.h>
 #include <fulgurite/profile.h>

@@ -14,6 +14,7 @@
 namespace fulgurite {
 
 struct NumberProxy;
+class Tensor;
 class Int;
 class Float;
 class Bool;
@@ -24,6 +25,9 @@ template <class T>
 concept CppNumber = CppInteger<T> || std::floating_point<T>;
 
 namespace detail {
+/// The value of a tensor of one integer.
+int64_t integer_of(const Tensor&, SourceLocation);
+
 /// What may be computed with numbers; the names in traces are prims.integer_add, …
 enum class NumberOperation : uint8_t {
   add, subtract, multiply, divide, floor_divide, remainder, negate, minimum, maximum, square_root,
@@ -83,6 +87,9 @@ class Int {
   constexpr Int() = default;
   template <CppInteger T>
   constexpr Int(T value) : value_(detail::exact_integer(value)) {}
+  /// The value of a tensor of one integer, as an argument of operators: `x.select(0, index)`. Reading it ends a traced piece as item() does.
+  template <std::same_as<Tensor> T>
+  Int(const T& tensor, SourceLocation at = SourceLocation::here()) : value_(detail::integer_of(tensor, at)) {}
   /// A symbol; `hint` is the value it has in the call being recorded.
   constexpr Int(int64_t hint, const NumberProxy* proxy) : value_(hint), proxy_(proxy) {}
 
@@ -145,6 +152,11 @@ class Bool {
   const NumberProxy* proxy_ = nullptr;
 };
 
+/// The same by PyTorch's names, which no window system defines as macros.
+using SymInt = Int;
+using SymFloat = Float;
+using SymBool = Bool;
+
 namespace detail {
 template <class T>
 inline constexpr bool is_own_number = std::same_as<T, Int> || std::same_as<T, Float>;
@@ -206,7 +218,8 @@ Int operator%(A a, B b) {
     return detail::record_integer(detail::NumberOperation::remainder, x, y);
   return detail::exact_remainder(x.hint(), y.hint());
 }
-inline Int operator-(Int a) {
+template <std::same_as<Int> T>
+Int operator-(T a) {
   if (a.proxy()) [[unlikely]] return detail::record_integer(detail::NumberOperation::negate, a, a);
   return detail::exact_subtract(0, a.hint());
 }

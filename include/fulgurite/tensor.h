@@ -1,6 +1,7 @@
 #pragma once
 #include <fulgurite/detail/requirements.h>
 
+#include <array>
 #include <functional>
 #include <iosfwd>
 #include <limits>
@@ -8,8 +9,10 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
+#include <fulgurite/detail/elements.h>
 #include <fulgurite/detail/ref.h>
 #include <fulgurite/dtype.h>
 #include <fulgurite/shape.h>
@@ -71,10 +74,21 @@ class Tensor : public TensorMethods {
   }
   /// The elements in row-major order; throws when T is not the tensor's type (bool for boolean; float for f32 …).
   template <class T>
-  std::vector<T> to_vector(SourceLocation at = SourceLocation::here()) const;
+  std::vector<std::remove_cv_t<T>> to_vector(SourceLocation at = SourceLocation::here()) const {
+    detail::check_stored<T>();
+    if constexpr (std::is_same_v<std::remove_cv_t<T>, detail::Element<T>>) {
+      return stored_elements<detail::Element<T>>(at);
+    } else if constexpr (detail::has_dtype<T>) {
+      const auto elements = stored_elements<detail::Element<T>>(at);
+      return {elements.begin(), elements.end()};
+    }
+  }
   /// The storage's own memory at the first element; throws on another dtype.
   template <class T>
-  T* data(SourceLocation at = SourceLocation::here()) const;
+  T* data(SourceLocation at = SourceLocation::here()) const {
+    detail::check_stored<T>();
+    if constexpr (detail::has_dtype<T>) return reinterpret_cast<T*>(stored_data<detail::Element<T>>(at));
+  }
   template <class T>
   T* data_ptr(SourceLocation at = SourceLocation::here()) const {
     return data<T>(at);
@@ -125,6 +139,10 @@ class Tensor : public TensorMethods {
   bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
 
  private:
+  template <class T>
+  std::vector<T> stored_elements(SourceLocation) const;
+  template <class T>
+  T* stored_data(SourceLocation) const;
   double item_as_double(SourceLocation) const;
   // Throw if the value does not fit into the limits.
   double item_as_double(double most, SourceLocation) const;
@@ -179,17 +197,25 @@ struct Slice {
 };
 struct EllipsisType {};
 struct NoneType {};
-/// In an index: as many full slices as fit; a new dimension of size 1.
+/// In an index: as many full slices as fit; a new dimension of size 1. `newaxis` is None by a name that no window system defines as a macro.
 inline constexpr EllipsisType Ellipsis{};
 inline constexpr NoneType None{};
+inline constexpr NoneType newaxis{};
 
-/// One index of `x(…)`. Only ever a parameter.
+/// One index of `x(…)`. Only ever a parameter. The explicit constructors make g++ 12 refuse `x({.name = 1})` as clang does,
+/// which it would read as `x(1)`.
 class Index {
  public:
   enum class Kind : uint8_t { integer, slice, ellipsis, none, tensor, integers };
   template <CppInteger T>
   Index(const T& i, SourceLocation at = SourceLocation::here()) : kind_(Kind::integer), integer_(i), at_(at) {}
   Index(const Int& i, SourceLocation at = SourceLocation::here()) : kind_(Kind::integer), integer_(i), at_(at) {}
+  explicit Index(Int& i, SourceLocation at = SourceLocation::here()) : Index(std::as_const(i), at) {}
+  explicit Index(Int&& i, SourceLocation at = SourceLocation::here()) : Index(std::as_const(i), at) {}
+  explicit Index(int i, SourceLocation at = SourceLocation::here()) : kind_(Kind::integer), integer_(i), at_(at) {}
+  explicit Index(long i, SourceLocation at = SourceLocation::here()) : kind_(Kind::integer), integer_(i), at_(at) {}
+  explicit Index(unsigned i, SourceLocation at = SourceLocation::here()) : kind_(Kind::integer), integer_(i), at_(at) {}
+  explicit Index(unsigned long i, SourceLocation at = SourceLocation::here()) : kind_(Kind::integer), integer_(i), at_(at) {}
   Index(const Slice& s, SourceLocation at = SourceLocation::here()) : kind_(Kind::slice), slice_(s), at_(at) {}
   Index(EllipsisType, SourceLocation at = SourceLocation::here()) : kind_(Kind::ellipsis), at_(at) {}
   Index(NoneType, SourceLocation at = SourceLocation::here()) : kind_(Kind::none), at_(at) {}
@@ -220,7 +246,8 @@ struct TensorOptions {
   bool requires_grad = false;
 };
 
-/// Nested braces of numbers, or a vector: what `tensor()` takes.
+/// The argument of `tensor()`: nested braces of numbers, or vectors and arrays, which may be nested too. The explicit
+/// constructors make g++ 12 refuse `tensor({.name = 1})` as clang does.
 class TensorData {
  public:
   template <CppInteger T>
@@ -229,9 +256,17 @@ class TensorData {
   TensorData(T value) : dtype_(Dtype::f32), is_default_floating_(true), doubles_{static_cast<double>(value)} {}
   template <std::same_as<bool> T>
   TensorData(T value) : dtype_(Dtype::boolean), integers_{value} {}
-  TensorData(std::initializer_list<TensorData> rows);
+  TensorData() : TensorData(nullptr, 0) {}
+  explicit TensorData(int value) { *this = value; }
+  explicit TensorData(long value) { *this = value; }
+  explicit TensorData(double value) { *this = value; }
+  explicit TensorData(float value) { *this = value; }
+  explicit TensorData(bool value) { *this = value; }
+  TensorData(std::initializer_list<TensorData> rows) : TensorData(rows.begin(), rows.size()) {}
   template <class T>
-  TensorData(const std::vector<T>& values);
+  TensorData(const std::vector<T>& values) { *this = of_range(values); }
+  template <class T, size_t N>
+  TensorData(const std::array<T, N>& values) { *this = of_range(values); }
 
   const Shape& shape() const { return shape_; }
   Dtype dtype() const { return is_default_floating_ ? default_dtype() : dtype_; }
@@ -240,14 +275,38 @@ class TensorData {
   const std::vector<double>& doubles() const { return doubles_; }
 
  private:
+  TensorData(const TensorData* rows, size_t count);
+  template <class T>
+  static TensorData of_elements(const std::vector<T>& values);
+
+  template <class Range>
+  static TensorData of_range(const Range& values) {
+    using T = typename Range::value_type;
+    if constexpr (detail::is_nested<T>) {
+      const std::vector<TensorData> rows(values.begin(), values.end());
+      TensorData joined(rows.data(), rows.size());
+      if (rows.empty()) joined.set_element_type(detail::dtype_of_element<detail::InnermostElement<T>>());
+      return joined;
+    } else {
+      detail::check_source<T>();
+      if constexpr (std::is_same_v<Range, std::vector<detail::Element<T>>>) return of_elements(values);
+      else if constexpr (detail::has_dtype<T> || detail::becomes_i64<T>)
+        return of_elements(std::vector<detail::Element<T>>(values.begin(), values.end()));
+    }
+  }
+  void set_element_type(Dtype dtype) {
+    dtype_ = dtype;
+    is_default_floating_ = false;
+  }
+
   Shape shape_;
   Dtype dtype_ = Dtype::f32;
   bool is_default_floating_ = false;
   std::vector<int64_t> integers_;
   std::vector<double> doubles_;
 };
-/// A tensor from nested braces or a std::vector. Floating braces make the default dtype, integers i64, bools boolean;
-/// a std::vector<T> keeps T.
+/// A tensor from nested braces, or from vectors or arrays (of vectors or arrays …) of numbers. Floating braces make the
+/// default dtype, integers i64, bools boolean; a vector or array of T keeps T.
 Tensor tensor(const TensorData&, const TensorOptions& = {}, SourceLocation at = SourceLocation::here());
 
 /// Seeds the generator that all random operators draw from. In a traced function it ends a piece, as item() does.

@@ -22,18 +22,6 @@ std::string_view cpp_type(Dtype dtype) {
   return types[static_cast<int>(dtype)];
 }
 
-template <class T>
-constexpr Dtype dtype_for() {
-  if constexpr (std::is_same_v<T, double>) return Dtype::f64;
-  else if constexpr (std::is_same_v<T, float>) return Dtype::f32;
-  else if constexpr (std::is_same_v<T, int64_t>) return Dtype::i64;
-  else if constexpr (std::is_same_v<T, int32_t>) return Dtype::i32;
-  else if constexpr (std::is_same_v<T, int16_t>) return Dtype::i16;
-  else if constexpr (std::is_same_v<T, int8_t>) return Dtype::i8;
-  else if constexpr (std::is_same_v<T, uint8_t>) return Dtype::u8;
-  else return Dtype::boolean;
-}
-
 const TensorImpl& element_of(const Tensor& tensor, SourceLocation at) {
   const TensorImpl& impl = demand_elements(tensor, "item()", at);
   if (impl.numel() != 1)
@@ -100,6 +88,12 @@ int64_t Tensor::item_as_integer(int64_t least, int64_t most, SourceLocation at) 
   return value;
 }
 
+int64_t detail::integer_of(const Tensor& tensor, SourceLocation at) {
+  if (tensor.defined() && is_floating(tensor.dtype()))
+    throw UserError(text::cat("an integer is needed, not a tensor of ", tensor.dtype(), ": ", type_text(tensor)), at);
+  return tensor.item<int64_t>(at);
+}
+
 Tensor::operator bool() const {
   const TensorImpl& impl = demand_elements(*this, "a condition", {});
   if (impl.numel() != 1)
@@ -110,14 +104,14 @@ Tensor::operator bool() const {
 void* Tensor::data_pointer(SourceLocation at) const { return demand_elements(*this, "data_pointer()", at).data(); }
 
 template <class T>
-T* Tensor::data(SourceLocation at) const {
-  check_type(*this, dtype_for<T>(), "data", at);
+T* Tensor::stored_data(SourceLocation at) const {
+  check_type(*this, detail::dtype_of_element<T>(), "data", at);
   return reinterpret_cast<T*>(demand_elements(*this, "data()", at).data());
 }
 
 template <class T>
-std::vector<T> Tensor::to_vector(SourceLocation at) const {
-  check_type(*this, dtype_for<T>(), "to_vector", at);
+std::vector<T> Tensor::stored_elements(SourceLocation at) const {
+  check_type(*this, detail::dtype_of_element<T>(), "to_vector", at);
   const TensorImpl& impl = demand_elements(*this, "to_vector()", at);
   const auto* first = reinterpret_cast<const T*>(impl.data());
   const int64_t count = impl.numel();
@@ -128,21 +122,21 @@ std::vector<T> Tensor::to_vector(SourceLocation at) const {
   return out;
 }
 
-template double* Tensor::data<double>(SourceLocation) const;
-template float* Tensor::data<float>(SourceLocation) const;
-template int64_t* Tensor::data<int64_t>(SourceLocation) const;
-template int32_t* Tensor::data<int32_t>(SourceLocation) const;
-template int16_t* Tensor::data<int16_t>(SourceLocation) const;
-template int8_t* Tensor::data<int8_t>(SourceLocation) const;
-template uint8_t* Tensor::data<uint8_t>(SourceLocation) const;
-template bool* Tensor::data<bool>(SourceLocation) const;
-template std::vector<double> Tensor::to_vector<double>(SourceLocation) const;
-template std::vector<float> Tensor::to_vector<float>(SourceLocation) const;
-template std::vector<int64_t> Tensor::to_vector<int64_t>(SourceLocation) const;
-template std::vector<int32_t> Tensor::to_vector<int32_t>(SourceLocation) const;
-template std::vector<int16_t> Tensor::to_vector<int16_t>(SourceLocation) const;
-template std::vector<int8_t> Tensor::to_vector<int8_t>(SourceLocation) const;
-template std::vector<uint8_t> Tensor::to_vector<uint8_t>(SourceLocation) const;
-template std::vector<bool> Tensor::to_vector<bool>(SourceLocation) const;
+template double* Tensor::stored_data<double>(SourceLocation) const;
+template float* Tensor::stored_data<float>(SourceLocation) const;
+template int64_t* Tensor::stored_data<int64_t>(SourceLocation) const;
+template int32_t* Tensor::stored_data<int32_t>(SourceLocation) const;
+template int16_t* Tensor::stored_data<int16_t>(SourceLocation) const;
+template int8_t* Tensor::stored_data<int8_t>(SourceLocation) const;
+template uint8_t* Tensor::stored_data<uint8_t>(SourceLocation) const;
+template bool* Tensor::stored_data<bool>(SourceLocation) const;
+template std::vector<double> Tensor::stored_elements<double>(SourceLocation) const;
+template std::vector<float> Tensor::stored_elements<float>(SourceLocation) const;
+template std::vector<int64_t> Tensor::stored_elements<int64_t>(SourceLocation) const;
+template std::vector<int32_t> Tensor::stored_elements<int32_t>(SourceLocation) const;
+template std::vector<int16_t> Tensor::stored_elements<int16_t>(SourceLocation) const;
+template std::vector<int8_t> Tensor::stored_elements<int8_t>(SourceLocation) const;
+template std::vector<uint8_t> Tensor::stored_elements<uint8_t>(SourceLocation) const;
+template std::vector<bool> Tensor::stored_elements<bool>(SourceLocation) const;
 
 }  // namespace fulgurite

@@ -1,4 +1,6 @@
 // Tensors from braces and vectors.
+#include <span>
+
 #include <fulgurite/error.h>
 #include <fulgurite/tensor.h>
 
@@ -10,18 +12,6 @@
 namespace fulgurite {
 
 namespace {
-
-template <class T>
-constexpr Dtype dtype_of() {
-  if constexpr (std::is_same_v<T, bool>) return Dtype::boolean;
-  else if constexpr (std::is_same_v<T, float>) return Dtype::f32;
-  else if constexpr (std::is_floating_point_v<T>) return Dtype::f64;
-  else if constexpr (std::is_same_v<T, uint8_t>) return Dtype::u8;
-  else if constexpr (sizeof(T) == 1) return Dtype::i8;
-  else if constexpr (sizeof(T) == 2 && std::is_signed_v<T>) return Dtype::i16;
-  else if constexpr (sizeof(T) == 4 && std::is_signed_v<T>) return Dtype::i32;
-  else return Dtype::i64;  // also of unsigned types, which have no dtype of their own
-}
 
 /// As i64; a number of 64 bits without a sign may be larger.
 template <class T>
@@ -41,20 +31,21 @@ void require_fits(Number value, Dtype dtype, SourceLocation at) {
 
 }  // namespace
 
-TensorData::TensorData(std::initializer_list<TensorData> rows) {
-  shape_.push_back(static_cast<int64_t>(rows.size()));
-  if (rows.size() == 0) {
+TensorData::TensorData(const TensorData* begin, size_t count) {
+  const std::span<const TensorData> rows(begin, count);
+  shape_.push_back(static_cast<int64_t>(count));
+  if (count == 0) {
     is_default_floating_ = true;
     return;
   }
-  const TensorData& first = *rows.begin();
+  const TensorData& first = rows.front();
   for (const Int size : first.shape_) shape_.push_back(size);
   // Plain floating numbers adapt to a std::vector's floating type beside them.
   bool any_floating = false, any_fixed = false;
   Dtype fixed = Dtype::f32, exact = Dtype::boolean;
   for (const TensorData& row : rows) {
     if (!(row.shape_ == first.shape_))
-      throw UserError(text::cat("tensor: braces of different lengths: ", row.shape_, " beside ", first.shape_));
+      throw UserError(text::cat("tensor: rows of different sizes: ", row.shape_, " beside ", first.shape_));
     any_floating = any_floating || row.is_floating();
     if (!row.is_floating()) {
       exact = promote_types(exact, row.dtype_);
@@ -73,24 +64,26 @@ TensorData::TensorData(std::initializer_list<TensorData> rows) {
 }
 
 template <class T>
-TensorData::TensorData(const std::vector<T>& values) : dtype_(dtype_of<T>()) {
-  shape_.push_back(static_cast<int64_t>(values.size()));
-  if constexpr (std::is_floating_point_v<T>) doubles_.assign(values.begin(), values.end());
-  else for (const T value : values) integers_.push_back(exact(value));
+TensorData TensorData::of_elements(const std::vector<T>& values) {
+  TensorData out;
+  out.set_element_type(detail::dtype_of_element<T>());
+  out.shape_ = Shape{values.size()};
+  if constexpr (std::is_floating_point_v<T>) out.doubles_.assign(values.begin(), values.end());
+  else for (const T value : values) out.integers_.push_back(exact(value));
+  return out;
 }
 
-template TensorData::TensorData(const std::vector<double>&);
-template TensorData::TensorData(const std::vector<float>&);
-template TensorData::TensorData(const std::vector<long>&);
-template TensorData::TensorData(const std::vector<long long>&);
-template TensorData::TensorData(const std::vector<int32_t>&);
-template TensorData::TensorData(const std::vector<int16_t>&);
-template TensorData::TensorData(const std::vector<int8_t>&);
-template TensorData::TensorData(const std::vector<uint8_t>&);
-template TensorData::TensorData(const std::vector<uint16_t>&);
-template TensorData::TensorData(const std::vector<uint32_t>&);
-template TensorData::TensorData(const std::vector<unsigned long>&);
-template TensorData::TensorData(const std::vector<bool>&);
+template TensorData TensorData::of_elements(const std::vector<double>&);
+template TensorData TensorData::of_elements(const std::vector<float>&);
+template TensorData TensorData::of_elements(const std::vector<int64_t>&);
+template TensorData TensorData::of_elements(const std::vector<int32_t>&);
+template TensorData TensorData::of_elements(const std::vector<int16_t>&);
+template TensorData TensorData::of_elements(const std::vector<int8_t>&);
+template TensorData TensorData::of_elements(const std::vector<uint8_t>&);
+template TensorData TensorData::of_elements(const std::vector<uint16_t>&);
+template TensorData TensorData::of_elements(const std::vector<uint32_t>&);
+template TensorData TensorData::of_elements(const std::vector<uint64_t>&);
+template TensorData TensorData::of_elements(const std::vector<bool>&);
 
 Tensor tensor(const TensorData& data, const TensorOptions& options, SourceLocation at) {
   const Dtype dtype = options.dtype.value_or(data.dtype());

@@ -34,7 +34,7 @@ TEST("braces make tensors of the usual dtypes, vectors keep theirs") {
   expect_equal(tensor({{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}}).shape(), Shape({2, 3}));
   expect_equal(tensor(3.0).shape(), Shape());
   expect_equal(tensor({}).shape(), Shape({0}));
-  expect_error([] { tensor({{1, 2}, {3}}); }, "braces of different lengths: [1] beside [2]");
+  expect_error([] { tensor({{1, 2}, {3}}); }, "rows of different sizes: [1] beside [2]");
   expect_error([] { tensor({1, 2}, {.requires_grad = true}); }, "only floating tensors have a gradient");
 }
 

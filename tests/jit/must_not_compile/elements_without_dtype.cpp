@@ -1,0 +1,4 @@
+// expect: fulgurite: a tensor has no elements of this C++ type. There are double (f64), float (f32), int64_t
+#include <fulgurite/tensor.h>
+using namespace fulgurite;
+auto read(const Tensor& x) { return x.to_vector<unsigned long long>(); }
