@@ -54,6 +54,10 @@ ALIASES |= {f"special.{name}": name for name in ["digamma", "erf", "erfc", "erfi
                                                  "polygamma", "round", "sinc", "softmax", "xlogy"]}
 
 
+# PyTorch's older arguments of losses: an overload with an options structure does without them.
+OLDER_ARGUMENTS = {"size_average", "reduce"}
+
+
 def fail(message):
     sys.exit(f"generate_operators.py: {message}")
 
@@ -70,12 +74,25 @@ class Parameter:
     def cpp_name(self):
         return self.name + "_" if self.name in CPP_KEYWORDS else self.name
 
+    @property
+    def is_older(self):
+        return self.name in OLDER_ARGUMENTS and self.type == "bool" and self.optional
+
+    def member(self):
+        """The C++ member of an options structure."""
+        base = {"Tensor": "Tensor", "int": "Int", "float": "Float", "bool": "bool", "str": "std::string_view"}[self.type]
+        if self.optional and self.type != "Tensor":
+            base = f"std::optional<{base}>"
+        return f"{base} {self.cpp_name} = {'{}' if self.default == 'None' else self.cpp_default()};"
+
     def declared(self, with_default):
         """The C++ parameter."""
         base = {"Tensor": "const Tensor&", "Operand": "const Operand&", "Tensor[]": "const std::vector<Tensor>&", "Tensor?[]": "const std::vector<Tensor>&", "int": "Int",
                 "int[]": "const Dims&", "float": "Float", "float[]": "const Numbers&", "bool": "bool", "str": "std::string_view", "Padding": "const Padding&", "Dtype": "Dtype",
                 "Device": "Device"}[self.type]
-        if self.optional and self.type in ("int", "float", "bool", "Dtype", "Device"):
+        if self.is_older:
+            base = "detail::OlderArgument"
+        elif self.optional and self.type in ("int", "float", "bool", "Dtype", "Device"):
             base = f"std::optional<{base}>"
         text = f"{base} {self.cpp_name}"
         if with_default and self.default is not None:
@@ -106,7 +123,7 @@ class Parameter:
         """The C++ expression of its Argument."""
         if self.optional and self.type in ("int[]", "float[]", "str"):
             return f"{self.cpp_name}.empty() ? Argument() : Argument({self.cpp_name})"
-        return f"Argument({self.cpp_name})"
+        return f"Argument({self.cpp_name}.value)" if self.is_older else f"Argument({self.cpp_name})"
 
 
 @dataclass
@@ -198,6 +215,25 @@ class Operator:
         """(C++ parameters, their names) for every number of separate sizes that has an overload."""
         names = [f"size{i}" for i in range(MOST_SEPARATE_SIZES)]
         return [([f"Int {name}" for name in names[:n]], names[:n]) for n in range(2, MOST_SEPARATE_SIZES + 1)]
+
+    @property
+    def has_options(self):
+        return any(p.is_older for p in self.parameters) and not self.alias
+
+    def options_structure(self):
+        """The structure of a loss's optional arguments without the older ones, and the overload that accepts it."""
+        required = [p for p in self.parameters if p.default is None]
+        members = [p for p in self.parameters if p.default is not None and not p.is_older]
+        structure = "".join(part.capitalize() for part in self.name.split("_")) + "Options"
+        out = [f"/// The optional arguments of {self.name} by name; members are given in this order.", f"struct {structure} {{",
+               "  detail::NamedMembers named_members = detail::NamedMembers();", *(f"  {p.member()}" for p in members), "};"]
+        parameters = ", ".join([p.declared(False) for p in required] +
+                               [f"const {structure}& options", "SourceLocation at = SourceLocation::here()"])
+        passed = ", ".join(p.cpp_name if p.default is None else "{}" if p.is_older else f"options.{p.cpp_name}" for p in self.parameters)
+        # A template, so that `{}` stays the next positional argument.
+        out += ["template <int = 0>", wrap("", f"Tensor {self.name}({parameters}) {{", "    "),
+                wrap("  ", f"return {self.name}({passed}, at);", "      "), "}"]
+        return out
 
     def qualified_cpp(self, suffix=""):
         return "::".join(filter(None, ["fulgurite", self.namespace, self.name + suffix]))
@@ -350,7 +386,7 @@ def operators_header(operators):
     groups = namespaces_in_order(operators)
     extra = aliases(groups)
     out = [BANNER, "#pragma once", "#include <fulgurite/detail/requirements.h>", "", "#include <optional>", "#include <string_view>",
-           "#include <tuple>", "#include <vector>", "", "#include <fulgurite/tensor.h>", "",
+           "#include <tuple>", "#include <vector>", "", "#include <fulgurite/detail/given.h>", "#include <fulgurite/tensor.h>", "",
            "#include <fulgurite/detail/hide_macros.h>", "", "#pragma GCC visibility push(default)", "namespace fulgurite {"]
     for space, group in groups.items():
         if not group and not extra.get(space):
@@ -361,6 +397,8 @@ def operators_header(operators):
         for operator in group:
             out.append(documented(operator))
             out.append(wrap("", f"{operator.cpp_result()} {operator.name}({operator.parameter_list(True)});", "    "))
+            if operator.has_options:
+                out += operator.options_structure()
             for given, _ in operator.shorter_lists():
                 parameters = ", ".join(given + ["const TensorOptions& options", "SourceLocation at = SourceLocation::here()"])
                 out.append(wrap("", f"Tensor {operator.name}({parameters});", "    "))
@@ -374,6 +412,8 @@ def operators_header(operators):
             for name, other in overloaded(operators):
                 out.append(documented(other))
                 out.append(wrap("", f"{other.cpp_result()} {name}({other.parameter_list(True)});", "    "))
+                if other.has_in_place_trait:
+                    out.append(wrap("", f"Tensor {name}_({other.in_place_parameter_list(True)});", "    "))
             for comment, name, declared, _ in HAND_WRITTEN:
                 parameters = ", ".join(filter(None, ["const Tensor& input", declared, "SourceLocation at = SourceLocation::here()"]))
                 out += [f"/// {comment}", f"Tensor {name}({parameters});"]
@@ -392,7 +432,16 @@ def methods_header(operators, methods):
            "#include <tuple>", "#include <vector>", "", "#include <fulgurite/dtype.h>", "#include <fulgurite/shape.h>",
            "#include <fulgurite/source_location.h>", "", "#include <fulgurite/detail/hide_macros.h>", "", "#pragma GCC visibility push(default)", "namespace fulgurite {", "", "class Tensor;", "class Operand;", "",
            "namespace detail {", "// Default arguments of types that are incomplete here.", "const Tensor& no_tensor();",
-           "const Operand& no_operand();", "const Operand& zero_operand();", "const Operand& one_operand();",
+           "const Operand& no_operand();", "const Operand& zero_operand();", "const Operand& one_operand();", "",
+           "/// An older argument of a loss: a bool or none, and nothing that C++ converts to a bool, as the text of a reduction.",
+           "struct OlderArgument {",
+           "  std::optional<bool> value;",
+           "  OlderArgument() = default;",
+           "  OlderArgument(std::nullopt_t) {}",
+           "  OlderArgument(std::optional<bool> value) : value(value) {}",
+           "  template <std::same_as<bool> T>",
+           "  OlderArgument(T value) : value(value) {}",
+           "};",
            "}  // namespace detail", "",
            "/// The operators whose first argument is a tensor, as its methods; operators.h documents them.",
            "struct TensorMethods {"]
@@ -406,6 +455,8 @@ def methods_header(operators, methods):
             out.append(wrap("  ", f"Tensor {operator.name}_({operator.in_place_parameter_list(True, 1)}) const;", "      "))
     for name, other in overloaded(operators):
         out.append(wrap("  ", f"{other.cpp_result()} {name}({other.parameter_list(True, 1)}) const;", "      "))
+        if other.has_in_place_trait:
+            out.append(wrap("  ", f"Tensor {name}_({other.in_place_parameter_list(True, 1)}) const;", "      "))
     for _, name, declared, _ in HAND_WRITTEN:
         parameters = ", ".join(filter(None, [declared, "SourceLocation at = SourceLocation::here()"]))
         out.append(f"  Tensor {name}({parameters}) const;")
@@ -441,10 +492,10 @@ def function_body(operator):
     return "\n".join(lines + ["}"])
 
 
-def in_place_body(operator):
+def in_place_body(operator, name=None):
     arguments = ", ".join(p.argument() for p in operator.parameters)
     return "\n".join([
-        wrap("", f"Tensor {operator.name}_({operator.in_place_parameter_list(False)}) {{", "    "),
+        wrap("", f"Tensor {name or operator.name}_({operator.in_place_parameter_list(False)}) {{", "    "),
         wrap("  ", f"const Argument arguments[] = {{{arguments}}};", "      "),
         f"  return apply_in_place({operator.variable}, arguments, at);", "}"])
 
@@ -492,6 +543,10 @@ def source_files(operators, methods):
         names = ", ".join(["static_cast<const Tensor&>(*this)"] + [p.cpp_name for p in other.parameters[1:]] + ["at"])
         pieces.append(("", wrap("", f"{other.cpp_result()} TensorMethods::{name}({other.parameter_list(False, 1)}) const {{", "    ")
                        + f"\n  return {other.qualified_cpp()}({names});\n}}"))
+        if other.has_in_place_trait:
+            pieces.append(("", in_place_body(other, name)))
+            pieces.append(("", wrap("", f"Tensor TensorMethods::{name}_({other.in_place_parameter_list(False, 1)}) const {{", "    ")
+                           + f"\n  return fulgurite::{name}_({names});\n}}"))
     for _, name, declared, passed in HAND_WRITTEN:
         parameters = ", ".join(filter(None, [declared, "SourceLocation at"]))
         names = ", ".join(filter(None, ["static_cast<const Tensor&>(*this)", passed, "at"]))

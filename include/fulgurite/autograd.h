@@ -55,7 +55,9 @@ Hook traceable(F hook) {
 class TensorList {
  public:
   TensorList() = default;
-  TensorList(const Tensor& tensor) : tensors_{tensor} {}
+  template <std::same_as<Tensor> T>
+  TensorList(const T& tensor) : tensors_{tensor} {}
+  explicit TensorList(const Tensor& tensor) : tensors_{tensor} {}  // so g++ 12 refuses `{.name = x}`, as clang does
   TensorList(std::initializer_list<Tensor> tensors) : tensors_(tensors) {}
   TensorList(std::vector<Tensor> tensors) : tensors_(std::move(tensors)) {}
   const std::vector<Tensor>& tensors() const { return tensors_; }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <fulgurite/fields.h>
+#include <fulgurite/layer_options.h>
 #include <fulgurite/operators.h>
 #include <fulgurite/tensor.h>
 
@@ -35,10 +36,12 @@ struct Convolution : ConvolutionParameters<dims> {
   std::string padding_name;            // "same" or "valid", in the place of numbers
   std::string padding_mode = "zeros";  // or "reflect", "replicate", "circular"
   Convolution() = default;
-  Convolution(int64_t in_channels, int64_t out_channels, const Dims& kernel_size, const Dims& stride = 1,
-              const Padding& padding = 0, const Dims& dilation = 1, int64_t groups = 1, bool bias = true,
-              std::string padding_mode = "zeros", const TensorOptions& options = {},
+  Convolution(int64_t in_channels, int64_t out_channels, const Dims& kernel_size, const ConvOptions& options = {},
               SourceLocation at = SourceLocation::here());
+  Convolution(int64_t in_channels, int64_t out_channels, const Dims& kernel_size,
+              const fulgurite::detail::Given<Dims>& stride, const Padding& padding = 0, const Dims& dilation = 1,
+              int64_t groups = 1, bool bias = true, std::string_view padding_mode = "zeros",
+              const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
   Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
 };
 using Conv1d = Convolution<1>;
@@ -50,10 +53,12 @@ template <int dims>
 struct TransposedConvolution : ConvolutionParameters<dims> {
   WindowSizes output_padding{0};
   TransposedConvolution() = default;
-  TransposedConvolution(int64_t in_channels, int64_t out_channels, const Dims& kernel_size, const Dims& stride = 1,
-                        const Dims& padding = 0, const Dims& output_padding = 0, int64_t groups = 1, bool bias = true,
-                        const Dims& dilation = 1, const TensorOptions& options = {},
-                        SourceLocation at = SourceLocation::here());
+  TransposedConvolution(int64_t in_channels, int64_t out_channels, const Dims& kernel_size,
+                        const ConvTransposeOptions& options = {}, SourceLocation at = SourceLocation::here());
+  TransposedConvolution(int64_t in_channels, int64_t out_channels, const Dims& kernel_size,
+                        const fulgurite::detail::Given<Dims>& stride, const Dims& padding = 0,
+                        const Dims& output_padding = 0, int64_t groups = 1, bool bias = true, const Dims& dilation = 1,
+                        const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
   Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
 };
 using ConvTranspose1d = TransposedConvolution<1>;
@@ -66,8 +71,13 @@ struct MaxPool {
   WindowSizes kernel_size, stride, padding{0}, dilation{1};
   bool ceil_mode = false;
   MaxPool() = default;
-  explicit MaxPool(const Dims& kernel_size, const Dims& stride = {}, const Dims& padding = 0, const Dims& dilation = 1,
-                   bool ceil_mode = false);
+  explicit MaxPool(const Dims& kernel_size, const MaxPoolOptions& options = {});
+  template <size_t count>  // MaxPool2d({3, 2}), which g++ 12 would find ambiguous
+  explicit MaxPool(const int64_t (&kernel_size)[count])
+      : MaxPool(Dims(std::vector<int64_t>(kernel_size, kernel_size + count))) {}
+  explicit MaxPool(const Dims& kernel_size, const fulgurite::detail::Given<Dims>& stride);
+  MaxPool(const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims& dilation = 1,
+          bool ceil_mode = false);
   Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
 };
 using MaxPool1d = MaxPool<1>;
@@ -80,8 +90,13 @@ struct AvgPool {
   WindowSizes kernel_size, stride, padding{0};
   bool ceil_mode = false, count_include_pad = true;
   AvgPool() = default;
-  explicit AvgPool(const Dims& kernel_size, const Dims& stride = {}, const Dims& padding = 0, bool ceil_mode = false,
-                   bool count_include_pad = true);
+  explicit AvgPool(const Dims& kernel_size, const AvgPoolOptions& options = {});
+  template <size_t count>  // AvgPool2d({3, 2}), which g++ 12 would find ambiguous
+  explicit AvgPool(const int64_t (&kernel_size)[count])
+      : AvgPool(Dims(std::vector<int64_t>(kernel_size, kernel_size + count))) {}
+  explicit AvgPool(const Dims& kernel_size, const fulgurite::detail::Given<Dims>& stride);
+  AvgPool(const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode = false,
+          bool count_include_pad = true);
   Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
 };
 using AvgPool1d = AvgPool<1>;
@@ -94,6 +109,9 @@ struct AdaptiveAvgPool {
   WindowSizes output_size;
   AdaptiveAvgPool() = default;
   explicit AdaptiveAvgPool(const Dims& output_size);
+  template <size_t count>  // AdaptiveAvgPool2d({4}), which g++ 12 would find ambiguous
+  explicit AdaptiveAvgPool(const int64_t (&output_size)[count])
+      : AdaptiveAvgPool(Dims(std::vector<int64_t>(output_size, output_size + count))) {}
   Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
 };
 using AdaptiveAvgPool1d = AdaptiveAvgPool<1>;
@@ -106,6 +124,9 @@ struct AdaptiveMaxPool {
   WindowSizes output_size;
   AdaptiveMaxPool() = default;
   explicit AdaptiveMaxPool(const Dims& output_size);
+  template <size_t count>  // AdaptiveMaxPool2d({4}), which g++ 12 would find ambiguous
+  explicit AdaptiveMaxPool(const int64_t (&output_size)[count])
+      : AdaptiveMaxPool(Dims(std::vector<int64_t>(output_size, output_size + count))) {}
   Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
 };
 using AdaptiveMaxPool1d = AdaptiveMaxPool<1>;
@@ -122,9 +143,11 @@ struct BatchNorm {
   std::optional<double> momentum = 0.1;  // none: running statistics are means of all batches
   bool training = true;
   BatchNorm() = default;
-  explicit BatchNorm(int64_t num_features, double eps = 1e-5, std::optional<double> momentum = 0.1, bool affine = true,
-                     bool track_running_stats = true, const TensorOptions& options = {},
+  explicit BatchNorm(int64_t num_features, const BatchNormOptions& options = {},
                      SourceLocation at = SourceLocation::here());
+  explicit BatchNorm(int64_t num_features, const fulgurite::detail::Given<double>& eps, std::optional<double> momentum = 0.1,
+            bool affine = true, bool track_running_stats = true, const TensorOptions& options = {},
+            SourceLocation at = SourceLocation::here());
   Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
 };
 using BatchNorm1d = BatchNorm<1>;

@@ -1,6 +1,7 @@
 #pragma once
 #include <fulgurite/detail/requirements.h>
 
+#include <concepts>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -11,6 +12,7 @@
 
 #include <fulgurite/convolution_layers.h>
 #include <fulgurite/detail/walk.h>
+#include <fulgurite/layer_options.h>
 #include <fulgurite/operators.h>
 #include <fulgurite/tensor.h>
 
@@ -33,8 +35,10 @@ namespace nn {
 struct Linear {
   Tensor weight, bias;  // [out, in]; [out] or undefined
   Linear() = default;
-  Linear(int64_t in_features, int64_t out_features, bool bias = true, const TensorOptions& options = {},
+  Linear(int64_t in_features, int64_t out_features, const LinearOptions& options = {},
          SourceLocation at = SourceLocation::here());
+  Linear(int64_t in_features, int64_t out_features, const fulgurite::detail::Given<bool>& bias,
+         const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
   Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
 };
 
@@ -43,17 +47,24 @@ struct Embedding {
   Tensor weight;  // [rows, width]
   std::optional<int64_t> padding_idx;
   Embedding() = default;
-  Embedding(int64_t num_embeddings, int64_t embedding_dim, std::optional<int64_t> padding_idx = {},
-            const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
+  Embedding(int64_t num_embeddings, int64_t embedding_dim, const EmbeddingOptions& options = {},
+            SourceLocation at = SourceLocation::here());
+  Embedding(int64_t num_embeddings, int64_t embedding_dim,
+            const fulgurite::detail::Given<std::optional<int64_t>>& padding_idx,
+            SourceLocation at = SourceLocation::here());
+  Embedding(int64_t num_embeddings, int64_t embedding_dim, std::optional<int64_t> padding_idx,
+            const TensorOptions& options, SourceLocation at = SourceLocation::here());
   Tensor operator()(const Tensor& indices, SourceLocation at = SourceLocation::here()) const;
 };
 
 /// A size or several, as the normalising layers take them.
 struct NormalizedShape {
   std::vector<int64_t> sizes;
-  NormalizedShape(int64_t size) : sizes{size} {}
-  NormalizedShape(std::initializer_list<int64_t> sizes) : sizes(sizes) {}
-  NormalizedShape(std::vector<int64_t> sizes) : sizes(std::move(sizes)) {}
+  template <fulgurite::detail::IntegerLike... T>
+    requires(sizeof...(T) > 0)
+  NormalizedShape(T... sizes) : sizes{static_cast<int64_t>(sizes)...} {}
+  template <std::same_as<int64_t> T>
+  NormalizedShape(std::vector<T> sizes) : sizes(std::move(sizes)) {}
 };
 
 /// Subtracts the mean and divides by the standard deviation over the last dimensions.
@@ -62,8 +73,13 @@ struct LayerNorm {
   std::vector<int64_t> normalized_shape;
   double eps = 1e-5;
   LayerNorm() = default;
-  explicit LayerNorm(const NormalizedShape& shape, double eps = 1e-5, bool elementwise_affine = true, bool bias = true,
-                     const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
+  explicit LayerNorm(const NormalizedShape& shape, const LayerNormOptions& options = {},
+                     SourceLocation at = SourceLocation::here());
+  template <size_t count>  // LayerNorm({8, 16}), which g++ 12 would find ambiguous
+  explicit LayerNorm(const int64_t (&shape)[count], SourceLocation at = SourceLocation::here())
+      : LayerNorm(NormalizedShape(std::vector<int64_t>(shape, shape + count)), LayerNormOptions(), at) {}
+  explicit LayerNorm(const NormalizedShape& shape, const fulgurite::detail::Given<double>& eps, bool elementwise_affine = true,
+            bool bias = true, const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
   Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
 };
 
@@ -73,8 +89,15 @@ struct RMSNorm {
   std::vector<int64_t> normalized_shape;
   std::optional<double> eps;
   RMSNorm() = default;
-  explicit RMSNorm(const NormalizedShape& shape, std::optional<double> eps = {}, bool elementwise_affine = true,
-                   const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
+  explicit RMSNorm(const NormalizedShape& shape, const RMSNormOptions& options = {},
+                   SourceLocation at = SourceLocation::here());
+  template <size_t count>  // RMSNorm({8, 16}), which g++ 12 would find ambiguous
+  explicit RMSNorm(const int64_t (&shape)[count], SourceLocation at = SourceLocation::here())
+      : RMSNorm(NormalizedShape(std::vector<int64_t>(shape, shape + count)), RMSNormOptions(), at) {}
+  explicit RMSNorm(const NormalizedShape& shape, const fulgurite::detail::Given<std::optional<double>>& eps,
+                   SourceLocation at = SourceLocation::here());
+  RMSNorm(const NormalizedShape& shape, std::optional<double> eps, bool elementwise_affine,
+          const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
   Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
 };
 

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include <fulgurite/detail/given.h>
 #include <fulgurite/tensor.h>
 
 #include <fulgurite/detail/hide_macros.h>
@@ -881,13 +882,37 @@ Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight
 /// The cross entropy of probabilities against targets from 0 to 1; logarithms are cut at -100.
 /// (torch.nn.functional.binary_cross_entropy)
 Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight = detail::no_tensor(),
-    std::optional<bool> size_average = {}, std::optional<bool> reduce = {}, std::string_view reduction = "mean",
+    detail::OlderArgument size_average = {}, detail::OlderArgument reduce = {}, std::string_view reduction = "mean",
     SourceLocation at = SourceLocation::here());
+/// The optional arguments of binary_cross_entropy by name; members are given in this order.
+struct BinaryCrossEntropyOptions {
+  detail::NamedMembers named_members = detail::NamedMembers();
+  Tensor weight = {};
+  std::string_view reduction = "mean";
+};
+template <int = 0>
+Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const BinaryCrossEntropyOptions& options,
+    SourceLocation at = SourceLocation::here()) {
+  return binary_cross_entropy(input, target, options.weight, {}, {}, options.reduction, at);
+}
 /// binary_cross_entropy of sigmoid(input), without overflow on the way; pos_weight weighs positive targets.
 /// (torch.nn.functional.binary_cross_entropy_with_logits)
 Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target, const Tensor& weight =
-    detail::no_tensor(), std::optional<bool> size_average = {}, std::optional<bool> reduce = {}, std::string_view
+    detail::no_tensor(), detail::OlderArgument size_average = {}, detail::OlderArgument reduce = {}, std::string_view
     reduction = "mean", const Tensor& pos_weight = detail::no_tensor(), SourceLocation at = SourceLocation::here());
+/// The optional arguments of binary_cross_entropy_with_logits by name; members are given in this order.
+struct BinaryCrossEntropyWithLogitsOptions {
+  detail::NamedMembers named_members = detail::NamedMembers();
+  Tensor weight = {};
+  std::string_view reduction = "mean";
+  Tensor pos_weight = {};
+};
+template <int = 0>
+Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target, const
+    BinaryCrossEntropyWithLogitsOptions& options, SourceLocation at = SourceLocation::here()) {
+  return binary_cross_entropy_with_logits(input, target, options.weight, {}, {}, options.reduction, options.pos_weight,
+      at);
+}
 /// x where it is positive, else alpha * (exp(x / alpha) - 1). (torch.nn.functional.celu)
 Tensor celu(const Tensor& input, Float alpha = 1.0, bool inplace = false, SourceLocation at = SourceLocation::here());
 Tensor celu_(const Tensor& input, Float alpha = 1.0, bool inplace = false, SourceLocation at = SourceLocation::here());
@@ -928,8 +953,22 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, Int dim = 1, Float 
 /// The cross entropy of scores against class numbers, or against probabilities of the input's shape.
 /// (torch.nn.functional.cross_entropy)
 Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight = detail::no_tensor(),
-    std::optional<bool> size_average = {}, Int ignore_index = -100, std::optional<bool> reduce = {}, std::string_view
-    reduction = "mean", Float label_smoothing = 0.0, SourceLocation at = SourceLocation::here());
+    detail::OlderArgument size_average = {}, Int ignore_index = -100, detail::OlderArgument reduce = {},
+    std::string_view reduction = "mean", Float label_smoothing = 0.0, SourceLocation at = SourceLocation::here());
+/// The optional arguments of cross_entropy by name; members are given in this order.
+struct CrossEntropyOptions {
+  detail::NamedMembers named_members = detail::NamedMembers();
+  Tensor weight = {};
+  Int ignore_index = -100;
+  std::string_view reduction = "mean";
+  Float label_smoothing = 0.0;
+};
+template <int = 0>
+Tensor cross_entropy(const Tensor& input, const Tensor& target, const CrossEntropyOptions& options, SourceLocation at =
+    SourceLocation::here()) {
+  return cross_entropy(input, target, options.weight, {}, options.ignore_index, {}, options.reduction,
+      options.label_smoothing, at);
+}
 /// In training, elements set to zero with probability p and the others divided by 1 - p. (torch.nn.functional.dropout)
 Tensor dropout(const Tensor& input, Float p = 0.5, bool training = true, bool inplace = false, SourceLocation at =
     SourceLocation::here());
@@ -977,9 +1016,20 @@ Tensor hardtanh_(const Tensor& input, Float min_val = -1.0, Float max_val = 1.0,
     = SourceLocation::here());
 /// input where the target is 1, what it falls short of margin where the target is -1.
 /// (torch.nn.functional.hinge_embedding_loss)
-Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, Float margin = 1.0, std::optional<bool>
-    size_average = {}, std::optional<bool> reduce = {}, std::string_view reduction = "mean", SourceLocation at =
+Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, Float margin = 1.0, detail::OlderArgument
+    size_average = {}, detail::OlderArgument reduce = {}, std::string_view reduction = "mean", SourceLocation at =
     SourceLocation::here());
+/// The optional arguments of hinge_embedding_loss by name; members are given in this order.
+struct HingeEmbeddingLossOptions {
+  detail::NamedMembers named_members = detail::NamedMembers();
+  Float margin = 1.0;
+  std::string_view reduction = "mean";
+};
+template <int = 0>
+Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, const HingeEmbeddingLossOptions& options,
+    SourceLocation at = SourceLocation::here()) {
+  return hinge_embedding_loss(input, target, options.margin, {}, {}, options.reduction, at);
+}
 /// Half the squared difference up to delta, from there on a line. (torch.nn.functional.huber_loss)
 Tensor huber_loss(const Tensor& input, const Tensor& target, std::string_view reduction = "mean", Float delta = 1.0,
     SourceLocation at = SourceLocation::here());
@@ -995,13 +1045,35 @@ Tensor interpolate(const Tensor& input, const Dims& size = {}, const Numbers& sc
     false, SourceLocation at = SourceLocation::here());
 /// The divergence of the target's distribution from the one whose logarithm is input; "batchmean" divides by the first
 /// size. (torch.nn.functional.kl_div)
-Tensor kl_div(const Tensor& input, const Tensor& target, std::optional<bool> size_average = {}, std::optional<bool>
+Tensor kl_div(const Tensor& input, const Tensor& target, detail::OlderArgument size_average = {}, detail::OlderArgument
     reduce = {}, std::string_view reduction = "mean", bool log_target = false, SourceLocation at =
     SourceLocation::here());
+/// The optional arguments of kl_div by name; members are given in this order.
+struct KlDivOptions {
+  detail::NamedMembers named_members = detail::NamedMembers();
+  std::string_view reduction = "mean";
+  bool log_target = false;
+};
+template <int = 0>
+Tensor kl_div(const Tensor& input, const Tensor& target, const KlDivOptions& options, SourceLocation at =
+    SourceLocation::here()) {
+  return kl_div(input, target, {}, {}, options.reduction, options.log_target, at);
+}
 /// The absolute difference of input and target. (torch.nn.functional.l1_loss)
-Tensor l1_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average = {}, std::optional<bool>
+Tensor l1_loss(const Tensor& input, const Tensor& target, detail::OlderArgument size_average = {}, detail::OlderArgument
     reduce = {}, std::string_view reduction = "mean", const Tensor& weight = detail::no_tensor(), SourceLocation at =
     SourceLocation::here());
+/// The optional arguments of l1_loss by name; members are given in this order.
+struct L1LossOptions {
+  detail::NamedMembers named_members = detail::NamedMembers();
+  std::string_view reduction = "mean";
+  Tensor weight = {};
+};
+template <int = 0>
+Tensor l1_loss(const Tensor& input, const Tensor& target, const L1LossOptions& options, SourceLocation at =
+    SourceLocation::here()) {
+  return l1_loss(input, target, {}, {}, options.reduction, options.weight, at);
+}
 /// Brings the last dimensions to mean 0 and variance 1, then applies weight and bias. (torch.nn.functional.layer_norm)
 Tensor layer_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight = detail::no_tensor(), const
     Tensor& bias = detail::no_tensor(), Float eps = 1e-05, SourceLocation at = SourceLocation::here());
@@ -1023,8 +1095,19 @@ Tensor logsigmoid(const Tensor& input, SourceLocation at = SourceLocation::here(
 Tensor logsigmoid_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// How much input1 - input2, times the target 1 or -1, falls short of margin. (torch.nn.functional.margin_ranking_loss)
 Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, Float margin = 0.0,
-    std::optional<bool> size_average = {}, std::optional<bool> reduce = {}, std::string_view reduction = "mean",
+    detail::OlderArgument size_average = {}, detail::OlderArgument reduce = {}, std::string_view reduction = "mean",
     SourceLocation at = SourceLocation::here());
+/// The optional arguments of margin_ranking_loss by name; members are given in this order.
+struct MarginRankingLossOptions {
+  detail::NamedMembers named_members = detail::NamedMembers();
+  Float margin = 0.0;
+  std::string_view reduction = "mean";
+};
+template <int = 0>
+Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, const
+    MarginRankingLossOptions& options, SourceLocation at = SourceLocation::here()) {
+  return margin_ranking_loss(input1, input2, target, options.margin, {}, {}, options.reduction, at);
+}
 /// The largest element of each window of sequences; with return_indices see max_pool1d_with_indices.
 /// (torch.nn.functional.max_pool1d)
 Tensor max_pool1d(const Tensor& input, const Dims& kernel_size, const Dims& stride = {}, const Dims& padding = {0},
@@ -1056,14 +1139,37 @@ std::tuple<Tensor, Tensor> max_pool3d_with_indices(const Tensor& input, const Di
 Tensor mish(const Tensor& input, bool inplace = false, SourceLocation at = SourceLocation::here());
 Tensor mish_(const Tensor& input, bool inplace = false, SourceLocation at = SourceLocation::here());
 /// The squared difference of input and target. (torch.nn.functional.mse_loss)
-Tensor mse_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average = {}, std::optional<bool>
-    reduce = {}, std::string_view reduction = "mean", const Tensor& weight = detail::no_tensor(), SourceLocation at =
-    SourceLocation::here());
+Tensor mse_loss(const Tensor& input, const Tensor& target, detail::OlderArgument size_average = {},
+    detail::OlderArgument reduce = {}, std::string_view reduction = "mean", const Tensor& weight = detail::no_tensor(),
+    SourceLocation at = SourceLocation::here());
+/// The optional arguments of mse_loss by name; members are given in this order.
+struct MseLossOptions {
+  detail::NamedMembers named_members = detail::NamedMembers();
+  std::string_view reduction = "mean";
+  Tensor weight = {};
+};
+template <int = 0>
+Tensor mse_loss(const Tensor& input, const Tensor& target, const MseLossOptions& options, SourceLocation at =
+    SourceLocation::here()) {
+  return mse_loss(input, target, {}, {}, options.reduction, options.weight, at);
+}
 /// Minus the input at each target's class, weighted by class; targets equal to ignore_index do not count.
 /// (torch.nn.functional.nll_loss)
 Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight = detail::no_tensor(),
-    std::optional<bool> size_average = {}, Int ignore_index = -100, std::optional<bool> reduce = {}, std::string_view
-    reduction = "mean", SourceLocation at = SourceLocation::here());
+    detail::OlderArgument size_average = {}, Int ignore_index = -100, detail::OlderArgument reduce = {},
+    std::string_view reduction = "mean", SourceLocation at = SourceLocation::here());
+/// The optional arguments of nll_loss by name; members are given in this order.
+struct NllLossOptions {
+  detail::NamedMembers named_members = detail::NamedMembers();
+  Tensor weight = {};
+  Int ignore_index = -100;
+  std::string_view reduction = "mean";
+};
+template <int = 0>
+Tensor nll_loss(const Tensor& input, const Tensor& target, const NllLossOptions& options, SourceLocation at =
+    SourceLocation::here()) {
+  return nll_loss(input, target, options.weight, {}, options.ignore_index, {}, options.reduction, at);
+}
 /// Divided by the norm of order p along a dimension, or by eps where that is larger. (torch.nn.functional.normalize)
 Tensor normalize(const Tensor& input, Float p = 2.0, Int dim = 1, Float eps = 1e-12, SourceLocation at =
     SourceLocation::here());
@@ -1084,8 +1190,21 @@ Tensor pixel_unshuffle(const Tensor& input, Int downscale_factor, SourceLocation
 /// Minus the log-likelihood of Poisson counts whose rate (or its logarithm) is input; full adds Stirling's
 /// approximation of the counts' factorials. (torch.nn.functional.poisson_nll_loss)
 Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input = true, bool full = false,
-    std::optional<bool> size_average = {}, Float eps = 1e-8, std::optional<bool> reduce = {}, std::string_view reduction
-    = "mean", SourceLocation at = SourceLocation::here());
+    detail::OlderArgument size_average = {}, Float eps = 1e-8, detail::OlderArgument reduce = {}, std::string_view
+    reduction = "mean", SourceLocation at = SourceLocation::here());
+/// The optional arguments of poisson_nll_loss by name; members are given in this order.
+struct PoissonNllLossOptions {
+  detail::NamedMembers named_members = detail::NamedMembers();
+  bool log_input = true;
+  bool full = false;
+  Float eps = 1e-8;
+  std::string_view reduction = "mean";
+};
+template <int = 0>
+Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, const PoissonNllLossOptions& options, SourceLocation
+    at = SourceLocation::here()) {
+  return poisson_nll_loss(input, target, options.log_input, options.full, {}, options.eps, {}, options.reduction, at);
+}
 /// Each element, times its channel's weight (or the only one) where it is not positive. Channels are dimension 1.
 /// (torch.nn.functional.prelu)
 Tensor prelu(const Tensor& input, const Tensor& weight, SourceLocation at = SourceLocation::here());
@@ -1114,9 +1233,20 @@ Tensor silu(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor silu_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// Half the squared difference over beta where that is below beta, else the absolute difference less beta / 2.
 /// (torch.nn.functional.smooth_l1_loss)
-Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average = {},
-    std::optional<bool> reduce = {}, std::string_view reduction = "mean", Float beta = 1.0, SourceLocation at =
+Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, detail::OlderArgument size_average = {},
+    detail::OlderArgument reduce = {}, std::string_view reduction = "mean", Float beta = 1.0, SourceLocation at =
     SourceLocation::here());
+/// The optional arguments of smooth_l1_loss by name; members are given in this order.
+struct SmoothL1LossOptions {
+  detail::NamedMembers named_members = detail::NamedMembers();
+  std::string_view reduction = "mean";
+  Float beta = 1.0;
+};
+template <int = 0>
+Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, const SmoothL1LossOptions& options, SourceLocation at =
+    SourceLocation::here()) {
+  return smooth_l1_loss(input, target, {}, {}, options.reduction, options.beta, at);
+}
 /// softmax of -x: the smaller an element, the larger its share. (torch.nn.functional.softmin)
 Tensor softmin(const Tensor& input, Int dim, std::optional<Dtype> dtype = {}, SourceLocation at =
     SourceLocation::here());
@@ -1145,8 +1275,23 @@ Tensor threshold_(const Tensor& input, Float threshold, Float value, bool inplac
 /// How much further than margin the negative should be from the anchor than the positive.
 /// (torch.nn.functional.triplet_margin_loss)
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, Float margin = 1.0,
-    Float p = 2.0, Float eps = 1e-6, bool swap = false, std::optional<bool> size_average = {}, std::optional<bool>
+    Float p = 2.0, Float eps = 1e-6, bool swap = false, detail::OlderArgument size_average = {}, detail::OlderArgument
     reduce = {}, std::string_view reduction = "mean", SourceLocation at = SourceLocation::here());
+/// The optional arguments of triplet_margin_loss by name; members are given in this order.
+struct TripletMarginLossOptions {
+  detail::NamedMembers named_members = detail::NamedMembers();
+  Float margin = 1.0;
+  Float p = 2.0;
+  Float eps = 1e-6;
+  bool swap = false;
+  std::string_view reduction = "mean";
+};
+template <int = 0>
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, const
+    TripletMarginLossOptions& options, SourceLocation at = SourceLocation::here()) {
+  return triplet_margin_loss(anchor, positive, negative, options.margin, options.p, options.eps, options.swap, {}, {},
+      options.reduction, at);
+}
 /// The windows of images as columns: [batch, channels * kernel's elements, windows]. (torch.nn.functional.unfold)
 Tensor unfold(const Tensor& input, const Dims& kernel_size, const Dims& dilation = {1}, const Dims& padding = {0}, const
     Dims& stride = {1}, SourceLocation at = SourceLocation::here());

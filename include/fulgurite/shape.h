@@ -84,28 +84,42 @@ class Shape {
 };
 std::ostream& operator<<(std::ostream&, const Shape&);
 
+namespace detail {
+template <class T>
+concept IntegerLike = CppInteger<T> || std::same_as<T, Int>;
+/// Also a tensor of one integer.
+template <class T>
+concept DimensionLike = IntegerLike<T> || std::same_as<T, Tensor>;
+template <class T>
+concept NumberLike = CppNumber<T> || std::same_as<T, Int> || std::same_as<T, Float>;
+}  // namespace detail
+
+// The parameters below accept one value or braces of several. They have no constructor from a std::initializer_list: given
+// one, g++ 12 lets `{.padding = 2}`, which is an options structure misplaced, stand for the number 2.
+
 /// A parameter that takes one integer or several: `sum(x, 1)`, `sum(x, {0, 1})`. `{}` means "not given".
 class Dims : public Shape {
  public:
   Dims() = default;
-  Dims(std::initializer_list<Int> dims) : Shape(dims) {}
-  Dims(const Shape& dims) : Shape(dims) {}
-  Dims(const std::vector<int64_t>& dims) : Shape(dims) {}
-  Dims(const std::vector<Int>& dims) : Shape(dims) {}
-  template <CppInteger T>
-  Dims(T dim) : Shape({Int(dim)}) {}
-  Dims(Int dim) : Shape({dim}) {}
+  template <detail::DimensionLike... T>
+    requires(sizeof...(T) > 0)
+  Dims(const T&... dims) : Shape({Int(dims)...}) {}
+  template <std::same_as<Shape> S>
+  Dims(const S& dims) : Shape(dims) {}
+  template <detail::IntegerLike T>
+    requires(std::same_as<T, int64_t> || std::same_as<T, Int>)
+  Dims(const std::vector<T>& dims) : Shape(dims) {}
 };
 
-/// How a convolution pads: by sizes, or as "same" (the result has the input's sizes) or "valid" (not at all) say.
+/// The padding of a convolution: sizes, or "same" (the result has the input's sizes) or "valid" (none).
 class Padding {
  public:
   Padding() = default;
-  Padding(std::initializer_list<Int> sizes) : sizes_(sizes) {}
-  Padding(const Dims& sizes) : sizes_(sizes) {}
-  template <CppInteger T>
-  Padding(T size) : sizes_(size) {}
-  Padding(Int size) : sizes_(size) {}
+  template <detail::IntegerLike... T>
+    requires(sizeof...(T) > 0)
+  Padding(T... sizes) : sizes_(sizes...) {}
+  template <std::derived_from<Shape> S>
+  Padding(const S& sizes) : sizes_(sizes) {}
   Padding(const char* name) : name_(name) {}
   Padding(std::string_view name) : name_(name) {}
 
@@ -122,11 +136,11 @@ class Padding {
 class Numbers {
  public:
   Numbers() = default;
-  Numbers(std::initializer_list<Float> numbers) : numbers_(numbers) {}
-  Numbers(const std::vector<double>& numbers) : numbers_(numbers.begin(), numbers.end()) {}
-  template <CppNumber T>
-  Numbers(T number) : numbers_{Float(number)} {}
-  Numbers(Float number) : numbers_{number} {}
+  template <detail::NumberLike... T>
+    requires(sizeof...(T) > 0)
+  Numbers(T... numbers) : numbers_{Float(numbers)...} {}
+  template <std::same_as<double> T>
+  Numbers(const std::vector<T>& numbers) : numbers_(numbers.begin(), numbers.end()) {}
 
   bool empty() const { return numbers_.empty(); }
   size_t size() const { return numbers_.size(); }

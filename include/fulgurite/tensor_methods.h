@@ -25,6 +25,16 @@ const Tensor& no_tensor();
 const Operand& no_operand();
 const Operand& zero_operand();
 const Operand& one_operand();
+
+/// An older argument of a loss: a bool or none, and nothing that C++ converts to a bool, as the text of a reduction.
+struct OlderArgument {
+  std::optional<bool> value;
+  OlderArgument() = default;
+  OlderArgument(std::nullopt_t) {}
+  OlderArgument(std::optional<bool> value) : value(value) {}
+  template <std::same_as<bool> T>
+  OlderArgument(T value) : value(value) {}
+};
 }  // namespace detail
 
 /// The operators whose first argument is a tensor, as its methods; operators.h documents them.
@@ -124,12 +134,12 @@ struct TensorMethods {
       SourceLocation at = SourceLocation::here()) const;
   Tensor bilinear(const Tensor& input2, const Tensor& weight, const Tensor& bias = detail::no_tensor(), SourceLocation
       at = SourceLocation::here()) const;
-  Tensor binary_cross_entropy(const Tensor& target, const Tensor& weight = detail::no_tensor(), std::optional<bool>
-      size_average = {}, std::optional<bool> reduce = {}, std::string_view reduction = "mean", SourceLocation at =
+  Tensor binary_cross_entropy(const Tensor& target, const Tensor& weight = detail::no_tensor(), detail::OlderArgument
+      size_average = {}, detail::OlderArgument reduce = {}, std::string_view reduction = "mean", SourceLocation at =
       SourceLocation::here()) const;
   Tensor binary_cross_entropy_with_logits(const Tensor& target, const Tensor& weight = detail::no_tensor(),
-      std::optional<bool> size_average = {}, std::optional<bool> reduce = {}, std::string_view reduction = "mean", const
-      Tensor& pos_weight = detail::no_tensor(), SourceLocation at = SourceLocation::here()) const;
+      detail::OlderArgument size_average = {}, detail::OlderArgument reduce = {}, std::string_view reduction = "mean",
+      const Tensor& pos_weight = detail::no_tensor(), SourceLocation at = SourceLocation::here()) const;
   Tensor bitwise_and(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor bitwise_and_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor bitwise_left_shift(const Operand& other, SourceLocation at = SourceLocation::here()) const;
@@ -199,9 +209,9 @@ struct TensorMethods {
   Tensor cosine_similarity(const Tensor& x2, Int dim = 1, Float eps = 1e-8, SourceLocation at = SourceLocation::here())
       const;
   Tensor count_nonzero(const Dims& dim = {}, SourceLocation at = SourceLocation::here()) const;
-  Tensor cross_entropy(const Tensor& target, const Tensor& weight = detail::no_tensor(), std::optional<bool>
-      size_average = {}, Int ignore_index = -100, std::optional<bool> reduce = {}, std::string_view reduction = "mean",
-      Float label_smoothing = 0.0, SourceLocation at = SourceLocation::here()) const;
+  Tensor cross_entropy(const Tensor& target, const Tensor& weight = detail::no_tensor(), detail::OlderArgument
+      size_average = {}, Int ignore_index = -100, detail::OlderArgument reduce = {}, std::string_view reduction =
+      "mean", Float label_smoothing = 0.0, SourceLocation at = SourceLocation::here()) const;
   std::tuple<Tensor, Tensor> cummax(Int dim, SourceLocation at = SourceLocation::here()) const;
   std::tuple<Tensor, Tensor> cummin(Int dim, SourceLocation at = SourceLocation::here()) const;
   Tensor cumprod(Int dim, std::optional<Dtype> dtype = {}, SourceLocation at = SourceLocation::here()) const;
@@ -309,9 +319,9 @@ struct TensorMethods {
       SourceLocation::here()) const;
   Tensor heaviside(const Tensor& values, SourceLocation at = SourceLocation::here()) const;
   Tensor heaviside_(const Tensor& values, SourceLocation at = SourceLocation::here()) const;
-  Tensor hinge_embedding_loss(const Tensor& target, Float margin = 1.0, std::optional<bool> size_average = {},
-      std::optional<bool> reduce = {}, std::string_view reduction = "mean", SourceLocation at = SourceLocation::here())
-      const;
+  Tensor hinge_embedding_loss(const Tensor& target, Float margin = 1.0, detail::OlderArgument size_average = {},
+      detail::OlderArgument reduce = {}, std::string_view reduction = "mean", SourceLocation at =
+      SourceLocation::here()) const;
   Tensor huber_loss(const Tensor& target, std::string_view reduction = "mean", Float delta = 1.0, SourceLocation at =
       SourceLocation::here()) const;
   Tensor hypot(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
@@ -349,12 +359,12 @@ struct TensorMethods {
   Tensor isinf_(SourceLocation at = SourceLocation::here()) const;
   Tensor isnan(SourceLocation at = SourceLocation::here()) const;
   Tensor isnan_(SourceLocation at = SourceLocation::here()) const;
-  Tensor kl_div(const Tensor& target, std::optional<bool> size_average = {}, std::optional<bool> reduce = {},
+  Tensor kl_div(const Tensor& target, detail::OlderArgument size_average = {}, detail::OlderArgument reduce = {},
       std::string_view reduction = "mean", bool log_target = false, SourceLocation at = SourceLocation::here()) const;
   Tensor kron(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   std::tuple<Tensor, Tensor> kthvalue(Int k, Int dim = -1, bool keepdim = false, SourceLocation at =
       SourceLocation::here()) const;
-  Tensor l1_loss(const Tensor& target, std::optional<bool> size_average = {}, std::optional<bool> reduce = {},
+  Tensor l1_loss(const Tensor& target, detail::OlderArgument size_average = {}, detail::OlderArgument reduce = {},
       std::string_view reduction = "mean", const Tensor& weight = detail::no_tensor(), SourceLocation at =
       SourceLocation::here()) const;
   Tensor layer_norm(const Dims& normalized_shape, const Tensor& weight = detail::no_tensor(), const Tensor& bias =
@@ -404,8 +414,8 @@ struct TensorMethods {
   Tensor logsumexp(const Dims& dim, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
   Tensor lt(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor lt_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
-  Tensor margin_ranking_loss(const Tensor& input2, const Tensor& target, Float margin = 0.0, std::optional<bool>
-      size_average = {}, std::optional<bool> reduce = {}, std::string_view reduction = "mean", SourceLocation at =
+  Tensor margin_ranking_loss(const Tensor& input2, const Tensor& target, Float margin = 0.0, detail::OlderArgument
+      size_average = {}, detail::OlderArgument reduce = {}, std::string_view reduction = "mean", SourceLocation at =
       SourceLocation::here()) const;
   Tensor masked_fill(const Tensor& mask, const Operand& value, SourceLocation at = SourceLocation::here()) const;
   Tensor masked_fill_(const Tensor& mask, const Operand& value, SourceLocation at = SourceLocation::here()) const;
@@ -437,7 +447,7 @@ struct TensorMethods {
   Tensor mm(const Tensor& mat2, SourceLocation at = SourceLocation::here()) const;
   Tensor moveaxis(const Dims& source, const Dims& destination, SourceLocation at = SourceLocation::here()) const;
   Tensor movedim(const Dims& source, const Dims& destination, SourceLocation at = SourceLocation::here()) const;
-  Tensor mse_loss(const Tensor& target, std::optional<bool> size_average = {}, std::optional<bool> reduce = {},
+  Tensor mse_loss(const Tensor& target, detail::OlderArgument size_average = {}, detail::OlderArgument reduce = {},
       std::string_view reduction = "mean", const Tensor& weight = detail::no_tensor(), SourceLocation at =
       SourceLocation::here()) const;
   Tensor msort(SourceLocation at = SourceLocation::here()) const;
@@ -458,9 +468,9 @@ struct TensorMethods {
   Tensor neg_(SourceLocation at = SourceLocation::here()) const;
   Tensor negative(SourceLocation at = SourceLocation::here()) const;
   Tensor negative_(SourceLocation at = SourceLocation::here()) const;
-  Tensor nll_loss(const Tensor& target, const Tensor& weight = detail::no_tensor(), std::optional<bool> size_average =
-      {}, Int ignore_index = -100, std::optional<bool> reduce = {}, std::string_view reduction = "mean", SourceLocation
-      at = SourceLocation::here()) const;
+  Tensor nll_loss(const Tensor& target, const Tensor& weight = detail::no_tensor(), detail::OlderArgument size_average =
+      {}, Int ignore_index = -100, detail::OlderArgument reduce = {}, std::string_view reduction = "mean",
+      SourceLocation at = SourceLocation::here()) const;
   Tensor norm(Float p = 2.0, const Dims& dim = {}, bool keepdim = false, std::optional<Dtype> dtype = {}, SourceLocation
       at = SourceLocation::here()) const;
   Tensor normalize(Float p = 2.0, Int dim = 1, Float eps = 1e-12, SourceLocation at = SourceLocation::here()) const;
@@ -482,8 +492,8 @@ struct TensorMethods {
       SourceLocation::here()) const;
   Tensor pixel_shuffle(Int upscale_factor, SourceLocation at = SourceLocation::here()) const;
   Tensor pixel_unshuffle(Int downscale_factor, SourceLocation at = SourceLocation::here()) const;
-  Tensor poisson_nll_loss(const Tensor& target, bool log_input = true, bool full = false, std::optional<bool>
-      size_average = {}, Float eps = 1e-8, std::optional<bool> reduce = {}, std::string_view reduction = "mean",
+  Tensor poisson_nll_loss(const Tensor& target, bool log_input = true, bool full = false, detail::OlderArgument
+      size_average = {}, Float eps = 1e-8, detail::OlderArgument reduce = {}, std::string_view reduction = "mean",
       SourceLocation at = SourceLocation::here()) const;
   Tensor pow(const Operand& exponent, SourceLocation at = SourceLocation::here()) const;
   Tensor pow_(const Operand& exponent, SourceLocation at = SourceLocation::here()) const;
@@ -560,8 +570,8 @@ struct TensorMethods {
   Tensor sinh_(SourceLocation at = SourceLocation::here()) const;
   Tensor slice_scatter(const Tensor& src, Int dim = 0, std::optional<Int> start = {}, std::optional<Int> end = {}, Int
       step = 1, SourceLocation at = SourceLocation::here()) const;
-  Tensor smooth_l1_loss(const Tensor& target, std::optional<bool> size_average = {}, std::optional<bool> reduce = {},
-      std::string_view reduction = "mean", Float beta = 1.0, SourceLocation at = SourceLocation::here()) const;
+  Tensor smooth_l1_loss(const Tensor& target, detail::OlderArgument size_average = {}, detail::OlderArgument reduce =
+      {}, std::string_view reduction = "mean", Float beta = 1.0, SourceLocation at = SourceLocation::here()) const;
   Tensor softmax(Int dim, std::optional<Dtype> dtype = {}, SourceLocation at = SourceLocation::here()) const;
   Tensor softmin(Int dim, std::optional<Dtype> dtype = {}, SourceLocation at = SourceLocation::here()) const;
   Tensor softplus(Float beta = 1.0, Float threshold = 20.0, SourceLocation at = SourceLocation::here()) const;
@@ -627,7 +637,7 @@ struct TensorMethods {
   Tensor tril(Int diagonal = 0, SourceLocation at = SourceLocation::here()) const;
   Tensor tril_(Int diagonal = 0, SourceLocation at = SourceLocation::here()) const;
   Tensor triplet_margin_loss(const Tensor& positive, const Tensor& negative, Float margin = 1.0, Float p = 2.0, Float
-      eps = 1e-6, bool swap = false, std::optional<bool> size_average = {}, std::optional<bool> reduce = {},
+      eps = 1e-6, bool swap = false, detail::OlderArgument size_average = {}, detail::OlderArgument reduce = {},
       std::string_view reduction = "mean", SourceLocation at = SourceLocation::here()) const;
   Tensor triu(Int diagonal = 0, SourceLocation at = SourceLocation::here()) const;
   Tensor triu_(Int diagonal = 0, SourceLocation at = SourceLocation::here()) const;

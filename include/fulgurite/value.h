@@ -270,12 +270,18 @@ class Value {
   };
 };
 
-/// A parameter of call(): a value, or braces of values for a list.
+/// A parameter of call(): a value, or braces of values for a list. The explicit constructors make g++ 12 refuse
+/// `{.name = 1}` as clang does.
 struct Arg {
   Value value;
   template <class T>
     requires std::constructible_from<Value, const T&>
   Arg(const T& v) : value(v) {}
+  explicit Arg(int v) : value(v) {}
+  explicit Arg(long v) : value(v) {}
+  explicit Arg(double v) : value(v) {}
+  explicit Arg(bool v) : value(v) {}
+  explicit Arg(const char* v) : value(v) {}
   Arg(std::initializer_list<Arg> list);
 };
 /// Runs any operator by its PyTorch name; several results come back as a list.

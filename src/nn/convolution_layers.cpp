@@ -18,6 +18,11 @@ WindowSizes sizes_of(const Dims& dims, int count, const char* name, SourceLocati
   return dims.to_vector();
 }
 
+template <class Options>
+TensorOptions tensor_options(const Options& options) {
+  return {.dtype = options.dtype, .device = options.device};
+}
+
 Tensor parameter(const Shape& shape, double bound, TensorOptions options, SourceLocation at) {
   options.requires_grad = false;
   const Tensor drawn = empty(Dims(shape), options, at);
@@ -74,11 +79,18 @@ Tensor convolve(const Tensor& x, const Arguments&... arguments) {
 }  // namespace
 
 template <int count>
-Convolution<count>::Convolution(int64_t in_channels, int64_t out_channels, const Dims& kernel_size, const Dims& strides,
-                                const Padding& paddings, const Dims& dilations, int64_t group_count, bool has_bias,
-                                std::string mode, const TensorOptions& options, SourceLocation at)
-    : padding_name(paddings.name()), padding_mode(std::move(mode)) {
-  this->stride = sizes_of(strides, count, "stride", at);
+Convolution<count>::Convolution(int64_t in_channels, int64_t out_channels, const Dims& kernel_size,
+                                const ConvOptions& options, SourceLocation at)
+    : Convolution(in_channels, out_channels, kernel_size, options.stride, options.padding, options.dilation,
+                  options.groups, options.bias, options.padding_mode, tensor_options(options), at) {}
+
+template <int count>
+Convolution<count>::Convolution(int64_t in_channels, int64_t out_channels, const Dims& kernel_size,
+                                const detail::Given<Dims>& strides, const Padding& paddings, const Dims& dilations,
+                                int64_t group_count, bool has_bias, std::string_view mode, const TensorOptions& options,
+                                SourceLocation at)
+    : padding_name(paddings.name()), padding_mode(mode) {
+  this->stride = sizes_of(static_cast<const Dims&>(strides), count, "stride", at);
   this->padding = padding_name.empty() ? sizes_of(paddings.sizes(), count, "padding", at) : WindowSizes{0};
   this->dilation = sizes_of(dilations, count, "dilation", at);
   this->groups = group_count;
@@ -107,12 +119,19 @@ Tensor Convolution<count>::operator()(const Tensor& x, SourceLocation at) const 
 
 template <int count>
 TransposedConvolution<count>::TransposedConvolution(int64_t in_channels, int64_t out_channels, const Dims& kernel_size,
-                                                    const Dims& strides, const Dims& paddings,
+                                                    const ConvTransposeOptions& options, SourceLocation at)
+    : TransposedConvolution(in_channels, out_channels, kernel_size, options.stride, options.padding,
+                            options.output_padding, options.groups, options.bias, options.dilation,
+                            tensor_options(options), at) {}
+
+template <int count>
+TransposedConvolution<count>::TransposedConvolution(int64_t in_channels, int64_t out_channels, const Dims& kernel_size,
+                                                    const detail::Given<Dims>& strides, const Dims& paddings,
                                                     const Dims& output_paddings, int64_t group_count, bool has_bias,
                                                     const Dims& dilations, const TensorOptions& options,
                                                     SourceLocation at)
     : output_padding(sizes_of(output_paddings, count, "output_padding", at)) {
-  this->stride = sizes_of(strides, count, "stride", at);
+  this->stride = sizes_of(static_cast<const Dims&>(strides), count, "stride", at);
   this->padding = sizes_of(paddings, count, "padding", at);
   this->dilation = sizes_of(dilations, count, "dilation", at);
   this->groups = group_count;
@@ -133,6 +152,14 @@ Tensor TransposedConvolution<count>::operator()(const Tensor& x, SourceLocation 
 }
 
 template <int count>
+MaxPool<count>::MaxPool(const Dims& kernel, const MaxPoolOptions& options)
+    : MaxPool(kernel, options.stride, options.padding, options.dilation, options.ceil_mode) {}
+
+template <int count>
+MaxPool<count>::MaxPool(const Dims& kernel, const detail::Given<Dims>& strides)
+    : MaxPool(kernel, static_cast<const Dims&>(strides), 0) {}
+
+template <int count>
 MaxPool<count>::MaxPool(const Dims& kernel, const Dims& strides, const Dims& paddings, const Dims& dilations, bool ceil)
     : kernel_size(kernel.to_vector()),
       stride(strides.to_vector()),
@@ -148,6 +175,14 @@ Tensor MaxPool<count>::operator()(const Tensor& x, SourceLocation at) const {
   else if constexpr (count == 2) return max_pool2d(x, kernel, strides, paddings, dilations, ceil_mode, at);
   else return max_pool3d(x, kernel, strides, paddings, dilations, ceil_mode, at);
 }
+
+template <int count>
+AvgPool<count>::AvgPool(const Dims& kernel, const AvgPoolOptions& options)
+    : AvgPool(kernel, options.stride, options.padding, options.ceil_mode, options.count_include_pad) {}
+
+template <int count>
+AvgPool<count>::AvgPool(const Dims& kernel, const detail::Given<Dims>& strides)
+    : AvgPool(kernel, static_cast<const Dims&>(strides), 0) {}
 
 template <int count>
 AvgPool<count>::AvgPool(const Dims& kernel, const Dims& strides, const Dims& paddings, bool ceil, bool counts_padding)
@@ -186,8 +221,13 @@ Tensor AdaptiveMaxPool<count>::operator()(const Tensor& x, SourceLocation at) co
 }
 
 template <int count>
-BatchNorm<count>::BatchNorm(int64_t num_features, double epsilon, std::optional<double> factor, bool affine,
-                            bool track_running_stats, const TensorOptions& options, SourceLocation at)
+BatchNorm<count>::BatchNorm(int64_t num_features, const BatchNormOptions& options, SourceLocation at)
+    : BatchNorm(num_features, options.eps, options.momentum, options.affine, options.track_running_stats,
+                tensor_options(options), at) {}
+
+template <int count>
+BatchNorm<count>::BatchNorm(int64_t num_features, const detail::Given<double>& epsilon, std::optional<double> factor,
+                            bool affine, bool track_running_stats, const TensorOptions& options, SourceLocation at)
     : eps(epsilon), momentum(factor) {
   TensorOptions plain = options;
   plain.requires_grad = false;

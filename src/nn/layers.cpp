@@ -23,6 +23,11 @@ Tensor constant_parameter(const std::vector<int64_t>& sizes, double value, Tenso
   return full(Dims(Shape(sizes)), value, options, at);
 }
 
+template <class Options>
+TensorOptions tensor_options(const Options& options) {
+  return {.dtype = options.dtype, .device = options.device};
+}
+
 Dims dims(const std::vector<int64_t>& sizes) { return Dims(Shape(sizes)); }
 
 void check_defined(const Tensor& tensor, const char* what, SourceLocation at) {
@@ -47,14 +52,24 @@ void uniform_(const Tensor& tensor, double low, double high, SourceLocation at) 
   copy_(tensor, drawn, at);
 }
 
-Linear::Linear(int64_t in_features, int64_t out_features, bool has_bias, const TensorOptions& options,
-               SourceLocation at) {
+Linear::Linear(int64_t in_features, int64_t out_features, const LinearOptions& options, SourceLocation at)
+    : Linear(in_features, out_features, options.bias, tensor_options(options), at) {}
+
+Linear::Linear(int64_t in_features, int64_t out_features, const detail::Given<bool>& has_bias,
+               const TensorOptions& options, SourceLocation at) {
   const double bound = in_features > 0 ? 1 / std::sqrt(static_cast<double>(in_features)) : 0;
   weight = uniform_parameter({out_features, in_features}, bound, options, at);
   if (has_bias) bias = uniform_parameter({out_features}, bound, options, at);
 }
 
 Tensor Linear::operator()(const Tensor& x, SourceLocation at) const { return linear(x, weight, bias, at); }
+
+Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, const EmbeddingOptions& options, SourceLocation at)
+    : Embedding(num_embeddings, embedding_dim, options.padding_idx, tensor_options(options), at) {}
+
+Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim,
+                     const detail::Given<std::optional<int64_t>>& padding, SourceLocation at)
+    : Embedding(num_embeddings, embedding_dim, static_cast<const std::optional<int64_t>&>(padding), TensorOptions(), at) {}
 
 Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, std::optional<int64_t> padding,
                      const TensorOptions& options, SourceLocation at)
@@ -63,8 +78,8 @@ Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, std::optiona
   plain.requires_grad = false;
   weight = empty({num_embeddings, embedding_dim}, plain, at);
   normal_(weight, 0, 1, at);
-  if (padding) {
-    const Tensor row = select(weight, 0, *padding, at);
+  if (padding_idx) {
+    const Tensor row = select(weight, 0, *padding_idx, at);
     zero_(row, at);
   }
   weight.requires_grad_();
@@ -75,7 +90,10 @@ Tensor Embedding::operator()(const Tensor& indices, SourceLocation at) const {
   return embedding(indices, weight, padding, {}, 2.0, false, false, at);
 }
 
-LayerNorm::LayerNorm(const NormalizedShape& shape, double epsilon, bool elementwise_affine, bool has_bias,
+LayerNorm::LayerNorm(const NormalizedShape& shape, const LayerNormOptions& options, SourceLocation at)
+    : LayerNorm(shape, options.eps, options.elementwise_affine, options.bias, tensor_options(options), at) {}
+
+LayerNorm::LayerNorm(const NormalizedShape& shape, const detail::Given<double>& epsilon, bool elementwise_affine, bool has_bias,
                      const TensorOptions& options, SourceLocation at)
     : normalized_shape(shape.sizes), eps(epsilon) {
   if (!elementwise_affine) return;
@@ -86,6 +104,12 @@ LayerNorm::LayerNorm(const NormalizedShape& shape, double epsilon, bool elementw
 Tensor LayerNorm::operator()(const Tensor& x, SourceLocation at) const {
   return layer_norm(x, dims(normalized_shape), weight, bias, eps, at);
 }
+
+RMSNorm::RMSNorm(const NormalizedShape& shape, const RMSNormOptions& options, SourceLocation at)
+    : RMSNorm(shape, options.eps, options.elementwise_affine, tensor_options(options), at) {}
+
+RMSNorm::RMSNorm(const NormalizedShape& shape, const detail::Given<std::optional<double>>& epsilon, SourceLocation at)
+    : RMSNorm(shape, static_cast<const std::optional<double>&>(epsilon), true, {}, at) {}
 
 RMSNorm::RMSNorm(const NormalizedShape& shape, std::optional<double> epsilon, bool elementwise_affine,
                  const TensorOptions& options, SourceLocation at)

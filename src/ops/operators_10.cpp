@@ -129,8 +129,9 @@ Tensor TensorMethods::lt(const Operand& other, SourceLocation at) const {
 Tensor TensorMethods::lt_(const Operand& other, SourceLocation at) const {
   return fulgurite::lt_(static_cast<const Tensor&>(*this), other, at);
 }
-Tensor TensorMethods::margin_ranking_loss(const Tensor& input2, const Tensor& target, Float margin, std::optional<bool>
-    size_average, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
+Tensor TensorMethods::margin_ranking_loss(const Tensor& input2, const Tensor& target, Float margin,
+    detail::OlderArgument size_average, detail::OlderArgument reduce, std::string_view reduction, SourceLocation at)
+    const {
   return fulgurite::nn::margin_ranking_loss(static_cast<const Tensor&>(*this), input2, target, margin, size_average, reduce, reduction, at);
 }
 Tensor TensorMethods::masked_fill(const Tensor& mask, const Operand& value, SourceLocation at) const {
@@ -199,7 +200,7 @@ Tensor TensorMethods::moveaxis(const Dims& source, const Dims& destination, Sour
 Tensor TensorMethods::movedim(const Dims& source, const Dims& destination, SourceLocation at) const {
   return fulgurite::movedim(static_cast<const Tensor&>(*this), source, destination, at);
 }
-Tensor TensorMethods::mse_loss(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
+Tensor TensorMethods::mse_loss(const Tensor& target, detail::OlderArgument size_average, detail::OlderArgument reduce,
     std::string_view reduction, const Tensor& weight, SourceLocation at) const {
   return fulgurite::nn::mse_loss(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, weight, at);
 }
@@ -253,8 +254,8 @@ Tensor TensorMethods::negative(SourceLocation at) const {
 Tensor TensorMethods::negative_(SourceLocation at) const {
   return fulgurite::negative_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::nll_loss(const Tensor& target, const Tensor& weight, std::optional<bool> size_average, Int
-    ignore_index, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
+Tensor TensorMethods::nll_loss(const Tensor& target, const Tensor& weight, detail::OlderArgument size_average, Int
+    ignore_index, detail::OlderArgument reduce, std::string_view reduction, SourceLocation at) const {
   return fulgurite::nn::nll_loss(static_cast<const Tensor&>(*this), target, weight, size_average, ignore_index, reduce, reduction, at);
 }
 Tensor TensorMethods::norm(Float p, const Dims& dim, bool keepdim, std::optional<Dtype> dtype, SourceLocation at) const
@@ -307,8 +308,8 @@ Tensor TensorMethods::pixel_shuffle(Int upscale_factor, SourceLocation at) const
 Tensor TensorMethods::pixel_unshuffle(Int downscale_factor, SourceLocation at) const {
   return fulgurite::nn::pixel_unshuffle(static_cast<const Tensor&>(*this), downscale_factor, at);
 }
-Tensor TensorMethods::poisson_nll_loss(const Tensor& target, bool log_input, bool full, std::optional<bool>
-    size_average, Float eps, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
+Tensor TensorMethods::poisson_nll_loss(const Tensor& target, bool log_input, bool full, detail::OlderArgument
+    size_average, Float eps, detail::OlderArgument reduce, std::string_view reduction, SourceLocation at) const {
   return fulgurite::nn::poisson_nll_loss(static_cast<const Tensor&>(*this), target, log_input, full, size_average, eps, reduce, reduction, at);
 }
 Tensor TensorMethods::pow(const Operand& exponent, SourceLocation at) const {

@@ -133,8 +133,8 @@ Tensor TensorMethods::slice_scatter(const Tensor& src, Int dim, std::optional<In
     step, SourceLocation at) const {
   return fulgurite::slice_scatter(static_cast<const Tensor&>(*this), src, dim, start, end, step, at);
 }
-Tensor TensorMethods::smooth_l1_loss(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
-    std::string_view reduction, Float beta, SourceLocation at) const {
+Tensor TensorMethods::smooth_l1_loss(const Tensor& target, detail::OlderArgument size_average, detail::OlderArgument
+    reduce, std::string_view reduction, Float beta, SourceLocation at) const {
   return fulgurite::nn::smooth_l1_loss(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, beta, at);
 }
 Tensor TensorMethods::softmax(Int dim, std::optional<Dtype> dtype, SourceLocation at) const {
@@ -283,7 +283,7 @@ Tensor TensorMethods::tril_(Int diagonal, SourceLocation at) const {
   return fulgurite::tril_(static_cast<const Tensor&>(*this), diagonal, at);
 }
 Tensor TensorMethods::triplet_margin_loss(const Tensor& positive, const Tensor& negative, Float margin, Float p, Float
-    eps, bool swap, std::optional<bool> size_average, std::optional<bool> reduce, std::string_view reduction,
+    eps, bool swap, detail::OlderArgument size_average, detail::OlderArgument reduce, std::string_view reduction,
     SourceLocation at) const {
   return fulgurite::nn::triplet_margin_loss(static_cast<const Tensor&>(*this), positive, negative, margin, p, eps, swap, size_average, reduce, reduction, at);
 }

@@ -275,17 +275,17 @@ Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight
   const Argument arguments[] = {Argument(input1), Argument(input2), Argument(weight), Argument(bias)};
   return dispatch(bilinear_symbol, arguments, at);
 }
-Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, std::optional<bool>
-    size_average, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(weight), Argument(size_average),
-      Argument(reduce), Argument(reduction)};
+Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, detail::OlderArgument
+    size_average, detail::OlderArgument reduce, std::string_view reduction, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(weight), Argument(size_average.value),
+      Argument(reduce.value), Argument(reduction)};
   return dispatch(binary_cross_entropy_symbol, arguments, at);
 }
 Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target, const Tensor& weight,
-    std::optional<bool> size_average, std::optional<bool> reduce, std::string_view reduction, const Tensor& pos_weight,
-    SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(weight), Argument(size_average),
-      Argument(reduce), Argument(reduction), Argument(pos_weight)};
+    detail::OlderArgument size_average, detail::OlderArgument reduce, std::string_view reduction, const Tensor&
+    pos_weight, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(weight), Argument(size_average.value),
+      Argument(reduce.value), Argument(reduction), Argument(pos_weight)};
   return dispatch(binary_cross_entropy_with_logits_symbol, arguments, at);
 }
 Tensor celu(const Tensor& input, Float alpha, bool inplace, SourceLocation at) {
@@ -337,11 +337,11 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, Int dim, Float eps,
   const Argument arguments[] = {Argument(x1), Argument(x2), Argument(dim), Argument(eps)};
   return dispatch(cosine_similarity_symbol, arguments, at);
 }
-Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, std::optional<bool> size_average,
-    Int ignore_index, std::optional<bool> reduce, std::string_view reduction, Float label_smoothing, SourceLocation at)
-    {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(weight), Argument(size_average),
-      Argument(ignore_index), Argument(reduce), Argument(reduction), Argument(label_smoothing)};
+Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, detail::OlderArgument
+    size_average, Int ignore_index, detail::OlderArgument reduce, std::string_view reduction, Float label_smoothing,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(weight), Argument(size_average.value),
+      Argument(ignore_index), Argument(reduce.value), Argument(reduction), Argument(label_smoothing)};
   return dispatch(cross_entropy_symbol, arguments, at);
 }
 Tensor dropout(const Tensor& input, Float p, bool training, bool inplace, SourceLocation at) {

@@ -65,10 +65,10 @@ Tensor hardtanh_(const Tensor& input, Float min_val, Float max_val, bool inplace
   const Argument arguments[] = {Argument(input), Argument(min_val), Argument(max_val), Argument(inplace)};
   return apply_in_place(hardtanh_symbol, arguments, at);
 }
-Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, Float margin, std::optional<bool> size_average,
-    std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(margin), Argument(size_average),
-      Argument(reduce), Argument(reduction)};
+Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, Float margin, detail::OlderArgument size_average,
+    detail::OlderArgument reduce, std::string_view reduction, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(margin), Argument(size_average.value),
+      Argument(reduce.value), Argument(reduction)};
   return dispatch(hinge_embedding_loss_symbol, arguments, at);
 }
 Tensor huber_loss(const Tensor& input, const Tensor& target, std::string_view reduction, Float delta, SourceLocation at)
@@ -89,15 +89,15 @@ Tensor interpolate(const Tensor& input, const Dims& size, const Numbers& scale_f
       Argument(antialias)};
   return dispatch(interpolate_symbol, arguments, at);
 }
-Tensor kl_div(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
-    std::string_view reduction, bool log_target, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
+Tensor kl_div(const Tensor& input, const Tensor& target, detail::OlderArgument size_average, detail::OlderArgument
+    reduce, std::string_view reduction, bool log_target, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average.value), Argument(reduce.value),
       Argument(reduction), Argument(log_target)};
   return dispatch(kl_div_symbol, arguments, at);
 }
-Tensor l1_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
-    std::string_view reduction, const Tensor& weight, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
+Tensor l1_loss(const Tensor& input, const Tensor& target, detail::OlderArgument size_average, detail::OlderArgument
+    reduce, std::string_view reduction, const Tensor& weight, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average.value), Argument(reduce.value),
       Argument(reduction), Argument(weight)};
   return dispatch(l1_loss_symbol, arguments, at);
 }
@@ -133,9 +133,9 @@ Tensor logsigmoid_(const Tensor& input, SourceLocation at) {
   return apply_in_place(logsigmoid_symbol, arguments, at);
 }
 Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, Float margin,
-    std::optional<bool> size_average, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
+    detail::OlderArgument size_average, detail::OlderArgument reduce, std::string_view reduction, SourceLocation at) {
   const Argument arguments[] = {Argument(input1), Argument(input2), Argument(target), Argument(margin),
-      Argument(size_average), Argument(reduce), Argument(reduction)};
+      Argument(size_average.value), Argument(reduce.value), Argument(reduction)};
   return dispatch(margin_ranking_loss_symbol, arguments, at);
 }
 Tensor max_pool1d(const Tensor& input, const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims&
@@ -189,16 +189,16 @@ Tensor mish_(const Tensor& input, bool inplace, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(inplace)};
   return apply_in_place(mish_symbol, arguments, at);
 }
-Tensor mse_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
-    std::string_view reduction, const Tensor& weight, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
+Tensor mse_loss(const Tensor& input, const Tensor& target, detail::OlderArgument size_average, detail::OlderArgument
+    reduce, std::string_view reduction, const Tensor& weight, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average.value), Argument(reduce.value),
       Argument(reduction), Argument(weight)};
   return dispatch(mse_loss_symbol, arguments, at);
 }
-Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight, std::optional<bool> size_average, Int
-    ignore_index, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(weight), Argument(size_average),
-      Argument(ignore_index), Argument(reduce), Argument(reduction)};
+Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight, detail::OlderArgument size_average, Int
+    ignore_index, detail::OlderArgument reduce, std::string_view reduction, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(weight), Argument(size_average.value),
+      Argument(ignore_index), Argument(reduce.value), Argument(reduction)};
   return dispatch(nll_loss_symbol, arguments, at);
 }
 Tensor normalize(const Tensor& input, Float p, Int dim, Float eps, SourceLocation at) {
@@ -225,10 +225,10 @@ Tensor pixel_unshuffle(const Tensor& input, Int downscale_factor, SourceLocation
   const Argument arguments[] = {Argument(input), Argument(downscale_factor)};
   return dispatch(pixel_unshuffle_symbol, arguments, at);
 }
-Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full, std::optional<bool>
-    size_average, Float eps, std::optional<bool> reduce, std::string_view reduction, SourceLocation at) {
+Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full, detail::OlderArgument
+    size_average, Float eps, detail::OlderArgument reduce, std::string_view reduction, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(target), Argument(log_input), Argument(full),
-      Argument(size_average), Argument(eps), Argument(reduce), Argument(reduction)};
+      Argument(size_average.value), Argument(eps), Argument(reduce.value), Argument(reduction)};
   return dispatch(poisson_nll_loss_symbol, arguments, at);
 }
 Tensor prelu(const Tensor& input, const Tensor& weight, SourceLocation at) {
@@ -288,9 +288,9 @@ Tensor silu_(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return apply_in_place(silu_symbol, arguments, at);
 }
-Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, std::optional<bool> size_average, std::optional<bool>
-    reduce, std::string_view reduction, Float beta, SourceLocation at) {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average), Argument(reduce),
+Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, detail::OlderArgument size_average,
+    detail::OlderArgument reduce, std::string_view reduction, Float beta, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(size_average.value), Argument(reduce.value),
       Argument(reduction), Argument(beta)};
   return dispatch(smooth_l1_loss_symbol, arguments, at);
 }
@@ -348,10 +348,10 @@ Tensor threshold_(const Tensor& input, Float threshold, Float value, bool inplac
   return apply_in_place(threshold_symbol, arguments, at);
 }
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, Float margin, Float p,
-    Float eps, bool swap, std::optional<bool> size_average, std::optional<bool> reduce, std::string_view reduction,
+    Float eps, bool swap, detail::OlderArgument size_average, detail::OlderArgument reduce, std::string_view reduction,
     SourceLocation at) {
   const Argument arguments[] = {Argument(anchor), Argument(positive), Argument(negative), Argument(margin), Argument(p),
-      Argument(eps), Argument(swap), Argument(size_average), Argument(reduce), Argument(reduction)};
+      Argument(eps), Argument(swap), Argument(size_average.value), Argument(reduce.value), Argument(reduction)};
   return dispatch(triplet_margin_loss_symbol, arguments, at);
 }
 Tensor unfold(const Tensor& input, const Dims& kernel_size, const Dims& dilation, const Dims& padding, const Dims&

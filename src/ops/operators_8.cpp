@@ -200,12 +200,12 @@ Tensor TensorMethods::bilinear(const Tensor& input2, const Tensor& weight, const
     {
   return fulgurite::nn::bilinear(static_cast<const Tensor&>(*this), input2, weight, bias, at);
 }
-Tensor TensorMethods::binary_cross_entropy(const Tensor& target, const Tensor& weight, std::optional<bool> size_average,
-    std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
+Tensor TensorMethods::binary_cross_entropy(const Tensor& target, const Tensor& weight, detail::OlderArgument
+    size_average, detail::OlderArgument reduce, std::string_view reduction, SourceLocation at) const {
   return fulgurite::nn::binary_cross_entropy(static_cast<const Tensor&>(*this), target, weight, size_average, reduce, reduction, at);
 }
-Tensor TensorMethods::binary_cross_entropy_with_logits(const Tensor& target, const Tensor& weight, std::optional<bool>
-    size_average, std::optional<bool> reduce, std::string_view reduction, const Tensor& pos_weight, SourceLocation at)
+Tensor TensorMethods::binary_cross_entropy_with_logits(const Tensor& target, const Tensor& weight, detail::OlderArgument
+    size_average, detail::OlderArgument reduce, std::string_view reduction, const Tensor& pos_weight, SourceLocation at)
     const {
   return fulgurite::nn::binary_cross_entropy_with_logits(static_cast<const Tensor&>(*this), target, weight, size_average, reduce, reduction, pos_weight, at);
 }
@@ -369,8 +369,8 @@ Tensor TensorMethods::cosine_similarity(const Tensor& x2, Int dim, Float eps, So
 Tensor TensorMethods::count_nonzero(const Dims& dim, SourceLocation at) const {
   return fulgurite::count_nonzero(static_cast<const Tensor&>(*this), dim, at);
 }
-Tensor TensorMethods::cross_entropy(const Tensor& target, const Tensor& weight, std::optional<bool> size_average, Int
-    ignore_index, std::optional<bool> reduce, std::string_view reduction, Float label_smoothing, SourceLocation at)
+Tensor TensorMethods::cross_entropy(const Tensor& target, const Tensor& weight, detail::OlderArgument size_average, Int
+    ignore_index, detail::OlderArgument reduce, std::string_view reduction, Float label_smoothing, SourceLocation at)
     const {
   return fulgurite::nn::cross_entropy(static_cast<const Tensor&>(*this), target, weight, size_average, ignore_index, reduce, reduction, label_smoothing, at);
 }

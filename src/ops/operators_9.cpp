@@ -282,8 +282,8 @@ Tensor TensorMethods::heaviside(const Tensor& values, SourceLocation at) const {
 Tensor TensorMethods::heaviside_(const Tensor& values, SourceLocation at) const {
   return fulgurite::heaviside_(static_cast<const Tensor&>(*this), values, at);
 }
-Tensor TensorMethods::hinge_embedding_loss(const Tensor& target, Float margin, std::optional<bool> size_average,
-    std::optional<bool> reduce, std::string_view reduction, SourceLocation at) const {
+Tensor TensorMethods::hinge_embedding_loss(const Tensor& target, Float margin, detail::OlderArgument size_average,
+    detail::OlderArgument reduce, std::string_view reduction, SourceLocation at) const {
   return fulgurite::nn::hinge_embedding_loss(static_cast<const Tensor&>(*this), target, margin, size_average, reduce, reduction, at);
 }
 Tensor TensorMethods::huber_loss(const Tensor& target, std::string_view reduction, Float delta, SourceLocation at) const
@@ -360,7 +360,7 @@ Tensor TensorMethods::isnan(SourceLocation at) const {
 Tensor TensorMethods::isnan_(SourceLocation at) const {
   return fulgurite::isnan_(static_cast<const Tensor&>(*this), at);
 }
-Tensor TensorMethods::kl_div(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
+Tensor TensorMethods::kl_div(const Tensor& target, detail::OlderArgument size_average, detail::OlderArgument reduce,
     std::string_view reduction, bool log_target, SourceLocation at) const {
   return fulgurite::nn::kl_div(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, log_target, at);
 }
@@ -370,7 +370,7 @@ Tensor TensorMethods::kron(const Tensor& other, SourceLocation at) const {
 std::tuple<Tensor, Tensor> TensorMethods::kthvalue(Int k, Int dim, bool keepdim, SourceLocation at) const {
   return fulgurite::kthvalue(static_cast<const Tensor&>(*this), k, dim, keepdim, at);
 }
-Tensor TensorMethods::l1_loss(const Tensor& target, std::optional<bool> size_average, std::optional<bool> reduce,
+Tensor TensorMethods::l1_loss(const Tensor& target, detail::OlderArgument size_average, detail::OlderArgument reduce,
     std::string_view reduction, const Tensor& weight, SourceLocation at) const {
   return fulgurite::nn::l1_loss(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, weight, at);
 }
