@@ -29,6 +29,9 @@ namespace fulgurite {
 //   };
 //
 // New layers have PyTorch's initial values. Calls pass their caller's line on.
+//
+// A tensor is a handle, so copies of a layer or a model (`best = model`) share every parameter: training one trains the
+// other. `nn::clone(model)` copies the elements.
 namespace nn {
 
 /// x weightᵀ + bias
@@ -167,6 +170,17 @@ NamedTensors named_tensors(const Model& model) {
   return out;
 }
 
+/// Replaces each tensor by a copy; one object stays one object, and those that share memory share its copy.
+void replace_by_copies(const std::vector<Tensor*>& tensors);
+
+struct TensorCollector {
+  static constexpr bool may_write = true;
+  std::vector<Tensor*> tensors;
+  void leaf(Tensor& tensor) { tensors.push_back(&tensor); }
+  template <class T>
+  void leaf(T&) {}
+};
+
 struct TrainingSetter {
   bool value;
   template <class T>
@@ -201,6 +215,20 @@ template <class Model>
 void load_state_dict(const Model& model, const std::map<std::string, Tensor>& state,
                      SourceLocation at = SourceLocation::here()) {
   model_detail::load_state(model_detail::named_tensors(model), state, at);
+}
+
+/// A copy of the model with tensors of its own: parameters and buffers with their values, requires_grad and names, without
+/// gradients and history. Members that were one tensor (tied weights) or shared memory do so in the copy.
+///
+///     Model best = nn::clone(model);              // keep the best model
+///     Model average = nn::clone(model);           // or one that follows slowly: average = 0.99 average + 0.01 model
+template <class Model>
+[[nodiscard]] Model clone(const Model& model) {
+  Model copy = model;
+  model_detail::TensorCollector collector;
+  fulgurite::detail::walk(copy, collector);
+  model_detail::replace_by_copies(collector.tensors);
+  return copy;
 }
 
 /// Sets every member named `training`.
