@@ -41,7 +41,8 @@ HAND_WRITTEN = [
 ]
 # What torch.<name> also means, by its arguments: the record that it then is.
 OVERLOADS = {"max": ["prims.max_with_indices", "torch.maximum"], "min": ["prims.min_with_indices", "torch.minimum"],
-             "median": ["prims.median_with_indices"], "nanmedian": ["prims.nanmedian_with_indices"]}
+             "median": ["prims.median_with_indices"], "nanmedian": ["prims.nanmedian_with_indices"],
+             "scatter": ["prims.scatter_with_reduce"]}
 # Other names that PyTorch has for an operator.
 ALIASES = {"absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
            "arctan2": "atan2", "arctanh": "atanh", "clip": "clamp", "concat": "cat", "concatenate": "cat", "divide": "div",

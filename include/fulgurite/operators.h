@@ -689,10 +689,10 @@ Tensor squeeze(const Tensor& input, const Dims& dim = {}, SourceLocation at = So
 /// Joins tensors of one shape along a new dimension. (torch.stack)
 Tensor stack(const std::vector<Tensor>& tensors, Int dim = 0, SourceLocation at = SourceLocation::here());
 /// The standard deviation: the square root of var. (torch.std)
-Tensor std(const Tensor& input, const Dims& dim = {}, std::optional<Int> correction = 1, bool keepdim = false,
+Tensor std(const Tensor& input, const Dims& dim = {}, std::optional<Float> correction = 1, bool keepdim = false,
     SourceLocation at = SourceLocation::here());
 /// The standard deviation and the mean of all elements, or along dimensions. (torch.std_mean)
-std::tuple<Tensor, Tensor> std_mean(const Tensor& input, const Dims& dim = {}, std::optional<Int> correction = 1, bool
+std::tuple<Tensor, Tensor> std_mean(const Tensor& input, const Dims& dim = {}, std::optional<Float> correction = 1, bool
     keepdim = false, SourceLocation at = SourceLocation::here());
 /// input - alpha * other. (torch.sub)
 Tensor sub(const Operand& input, const Operand& other, const Operand& alpha = detail::one_operand(), SourceLocation at =
@@ -771,10 +771,10 @@ Tensor unfold(const Tensor& input, Int dimension, Int size, Int step, SourceLoca
 /// A view with a new dimension of size 1 at `dim`. (torch.unsqueeze)
 Tensor unsqueeze(const Tensor& input, Int dim, SourceLocation at = SourceLocation::here());
 /// The variance of all elements, or along dimensions, divided by the count less correction. (torch.var)
-Tensor var(const Tensor& input, const Dims& dim = {}, std::optional<Int> correction = 1, bool keepdim = false,
+Tensor var(const Tensor& input, const Dims& dim = {}, std::optional<Float> correction = 1, bool keepdim = false,
     SourceLocation at = SourceLocation::here());
 /// The variance and the mean of all elements, or along dimensions. (torch.var_mean)
-std::tuple<Tensor, Tensor> var_mean(const Tensor& input, const Dims& dim = {}, std::optional<Int> correction = 1, bool
+std::tuple<Tensor, Tensor> var_mean(const Tensor& input, const Dims& dim = {}, std::optional<Float> correction = 1, bool
     keepdim = false, SourceLocation at = SourceLocation::here());
 /// Like reshape, but an error where only a copy will do. (torch.Tensor.view)
 Tensor view(const Tensor& input, const Dims& size, SourceLocation at = SourceLocation::here());
@@ -816,6 +816,11 @@ std::tuple<Tensor, Tensor> median(const Tensor& input, Int dim, bool keepdim = f
 /// torch.nanmedian along a dimension: the lower of the middle ones of the elements that are numbers, and its place.
 std::tuple<Tensor, Tensor> nanmedian(const Tensor& input, Int dim, bool keepdim = false, SourceLocation at =
     SourceLocation::here());
+/// torch.scatter with reduce: "add" adds the elements of `src`, or a number, "multiply" multiplies by them.
+Tensor scatter(const Tensor& input, Int dim, const Tensor& index, const Operand& src, std::string_view reduce,
+    SourceLocation at = SourceLocation::here());
+Tensor scatter_(const Tensor& input, Int dim, const Tensor& index, const Operand& src, std::string_view reduce,
+    SourceLocation at = SourceLocation::here());
 /// Copies `source`, converted and broadcast, into the tensor (torch.Tensor.copy_).
 Tensor copy_(const Tensor& input, const Operand& source, SourceLocation at = SourceLocation::here());
 /// Sets every element to a number (torch.Tensor.fill_).
@@ -976,7 +981,8 @@ Tensor dropout(const Tensor& input, Float p = 0.5, bool training = true, bool in
 Tensor elu(const Tensor& input, Float alpha = 1.0, bool inplace = false, SourceLocation at = SourceLocation::here());
 Tensor elu_(const Tensor& input, Float alpha = 1.0, bool inplace = false, SourceLocation at = SourceLocation::here());
 /// The rows of weight whose numbers input holds. The row padding_idx gets no gradient. Rows longer than max_norm are
-/// scaled down in the result; weight itself stays as it is. (torch.nn.functional.embedding)
+/// scaled down in the result; weight itself stays as it is. scale_grad_by_freq divides the gradient of a row by how
+/// often its number occurs. (torch.nn.functional.embedding)
 Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<Int> padding_idx = {}, std::optional<Float>
     max_norm = {}, Float norm_type = 2.0, bool scale_grad_by_freq = false, bool sparse = false, SourceLocation at =
     SourceLocation::here());
@@ -1032,7 +1038,7 @@ Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, const Hin
 }
 /// Half the squared difference up to delta, from there on a line. (torch.nn.functional.huber_loss)
 Tensor huber_loss(const Tensor& input, const Tensor& target, std::string_view reduction = "mean", Float delta = 1.0,
-    SourceLocation at = SourceLocation::here());
+    const Tensor& weight = detail::no_tensor(), SourceLocation at = SourceLocation::here());
 /// batch_norm of each sample of the batch by itself; running statistics advance by the samples' mean.
 /// (torch.nn.functional.instance_norm)
 Tensor instance_norm(const Tensor& input, const Tensor& running_mean = detail::no_tensor(), const Tensor& running_var =
@@ -1481,6 +1487,9 @@ std::tuple<Tensor, Tensor> scaled_dot_product_attention(const Tensor& query, con
 std::tuple<Tensor, Tensor, Tensor> scaled_dot_product_attention_backward(const Tensor& grad, const Tensor& query, const
     Tensor& key, const Tensor& value, const Tensor& logsumexp, const Tensor& mask, bool is_causal, Float scale,
     SourceLocation at = SourceLocation::here());
+/// torch.scatter with reduce: "add" adds the elements of `src`, or a number, "multiply" multiplies by them.
+Tensor scatter_with_reduce(const Tensor& input, Int dim, const Tensor& index, const Operand& src, std::string_view
+    reduce, SourceLocation at = SourceLocation::here());
 /// A view of start:end:step along a dimension, by Python's rules.
 Tensor slice(const Tensor& input, Int dim = 0, std::optional<Int> start = {}, std::optional<Int> end = {}, Int step = 1,
     SourceLocation at = SourceLocation::here());

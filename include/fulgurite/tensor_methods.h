@@ -322,8 +322,8 @@ struct TensorMethods {
   Tensor hinge_embedding_loss(const Tensor& target, Float margin = 1.0, detail::OlderArgument size_average = {},
       detail::OlderArgument reduce = {}, std::string_view reduction = "mean", SourceLocation at =
       SourceLocation::here()) const;
-  Tensor huber_loss(const Tensor& target, std::string_view reduction = "mean", Float delta = 1.0, SourceLocation at =
-      SourceLocation::here()) const;
+  Tensor huber_loss(const Tensor& target, std::string_view reduction = "mean", Float delta = 1.0, const Tensor& weight =
+      detail::no_tensor(), SourceLocation at = SourceLocation::here()) const;
   Tensor hypot(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor hypot_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor index_add(Int dim, const Tensor& index, const Tensor& source, const Operand& alpha = detail::one_operand(),
@@ -591,9 +591,9 @@ struct TensorMethods {
   Tensor square(SourceLocation at = SourceLocation::here()) const;
   Tensor square_(SourceLocation at = SourceLocation::here()) const;
   Tensor squeeze(const Dims& dim = {}, SourceLocation at = SourceLocation::here()) const;
-  Tensor std(const Dims& dim = {}, std::optional<Int> correction = 1, bool keepdim = false, SourceLocation at =
+  Tensor std(const Dims& dim = {}, std::optional<Float> correction = 1, bool keepdim = false, SourceLocation at =
       SourceLocation::here()) const;
-  std::tuple<Tensor, Tensor> std_mean(const Dims& dim = {}, std::optional<Int> correction = 1, bool keepdim = false,
+  std::tuple<Tensor, Tensor> std_mean(const Dims& dim = {}, std::optional<Float> correction = 1, bool keepdim = false,
       SourceLocation at = SourceLocation::here()) const;
   Tensor sub(const Operand& other, const Operand& alpha = detail::one_operand(), SourceLocation at =
       SourceLocation::here()) const;
@@ -651,9 +651,9 @@ struct TensorMethods {
   Tensor unflatten(Int dim, const Dims& sizes, SourceLocation at = SourceLocation::here()) const;
   Tensor unfold(Int dimension, Int size, Int step, SourceLocation at = SourceLocation::here()) const;
   Tensor unsqueeze(Int dim, SourceLocation at = SourceLocation::here()) const;
-  Tensor var(const Dims& dim = {}, std::optional<Int> correction = 1, bool keepdim = false, SourceLocation at =
+  Tensor var(const Dims& dim = {}, std::optional<Float> correction = 1, bool keepdim = false, SourceLocation at =
       SourceLocation::here()) const;
-  std::tuple<Tensor, Tensor> var_mean(const Dims& dim = {}, std::optional<Int> correction = 1, bool keepdim = false,
+  std::tuple<Tensor, Tensor> var_mean(const Dims& dim = {}, std::optional<Float> correction = 1, bool keepdim = false,
       SourceLocation at = SourceLocation::here()) const;
   Tensor vector_norm(Float ord = 2, const Dims& dim = {}, bool keepdim = false, std::optional<Dtype> dtype = {},
       SourceLocation at = SourceLocation::here()) const;
@@ -673,6 +673,10 @@ struct TensorMethods {
   Tensor min(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   std::tuple<Tensor, Tensor> median(Int dim, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
   std::tuple<Tensor, Tensor> nanmedian(Int dim, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
+  Tensor scatter(Int dim, const Tensor& index, const Operand& src, std::string_view reduce, SourceLocation at =
+      SourceLocation::here()) const;
+  Tensor scatter_(Int dim, const Tensor& index, const Operand& src, std::string_view reduce, SourceLocation at =
+      SourceLocation::here()) const;
   Tensor copy_(const Operand& source, SourceLocation at = SourceLocation::here()) const;
   Tensor fill_(const Operand& value, SourceLocation at = SourceLocation::here()) const;
   Tensor zero_(SourceLocation at = SourceLocation::here()) const;

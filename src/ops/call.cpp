@@ -24,6 +24,7 @@ constexpr Overloads overloads[] = {
     {&min_symbol, {&prims_min_with_indices_symbol, &minimum_symbol}},
     {&median_symbol, {&prims_median_with_indices_symbol}},
     {&nanmedian_symbol, {&prims_nanmedian_with_indices_symbol}},
+    {&scatter_symbol, {&prims_scatter_with_reduce_symbol}},
 };
 
 std::string_view last_part(std::string_view name) {

@@ -99,6 +99,10 @@ bool CallArguments::convert(const Parameter& parameter, const Value& value, Argu
       return true;
     }
     case Type::integer:
+      if (value.is_tensor() && !is_floating(value.tensor().dtype)) {  // of one integer
+        out = Argument(Int(Tensor(value)));
+        return true;
+      }
       if (!value.is_int()) return false;
       out = Argument(value.integer());
       return true;

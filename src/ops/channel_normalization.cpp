@@ -97,6 +97,20 @@ void check_channels(const Tensor& x, int64_t least) {
   require(x.ndim() >= least, "needs at least ", least, " dimensions, got ", x.ndim());
 }
 
+/// The result for an input without elements; weight and bias get gradients of zeros.
+Tensor of_no_elements(const Tensor& x, const Argument& weight, const Argument& bias, SourceLocation at) {
+  Tensor y = clone(x, at);
+  if (weight.tensor_or_none().defined()) {
+    const Tensor factor = by_channel(weight.tensor(), x, "weight", at);
+    y = mul(y, factor, at);
+  }
+  if (bias.tensor_or_none().defined()) {
+    const Tensor shift = by_channel(bias.tensor(), x, "bias", at);
+    y = add(y, shift, 1, at);
+  }
+  return y;
+}
+
 /// running = (1 - momentum) * running + momentum * observed, in place.
 void advance(const Tensor& running, const Tensor& observed, Float momentum, SourceLocation at) {
   const NoGrad no_grad;
@@ -133,7 +147,7 @@ constinit const Symbol batch_norm_symbol{
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       const Tensor& given = a[0].tensor();
       const bool training = a[5].boolean();
-      check_channels(given, training ? 2 : 1);
+      check_channels(given, 1);
       if (given.ndim() == 1) {
         require(given.numel() == 0, "needs at least 2 dimensions, got 1");
         return out.push_back(clone(given, at));
@@ -147,9 +161,14 @@ constinit const Symbol batch_norm_symbol{
           dims.push_back(d);
           count = count * x.size(static_cast<int>(d));
         }
-        require(count > 1, "training needs more than one value for each channel, got an input of shape ", given.shape());
-        const auto [variance, average] = observed(x, dims, a[1], a[2], a[6].floating(), count, at);
-        y = by_statistics_of_x(x, average, variance, a[7].floating(), a[3], a[4], at);
+        const bool has_statistics = count > 1;
+        require(has_statistics || count == 0, "training needs more than one value for each channel, got an input of shape ", given.shape());
+        if (has_statistics) {
+          const auto [variance, average] = observed(x, dims, a[1], a[2], a[6].floating(), count, at);
+          y = by_statistics_of_x(x, average, variance, a[7].floating(), a[3], a[4], at);
+        } else {  // the running statistics stay
+          y = of_no_elements(x, a[3], a[4], at);
+        }
       } else {
         require(a[1].tensor_or_none().defined() && a[2].tensor_or_none().defined(),
                 "running_mean and running_var are needed outside training");

@@ -3,6 +3,7 @@
 
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/precision.h"
 #include "ops/shape_rules.h"
 #include "ops/symbols.h"
 
@@ -20,6 +21,20 @@ Tensor limit_rows(const Tensor& rows, Float max_norm, Float norm_type, SourceLoc
   return mul(rows, factor, at);
 }
 
+/// The cotangent of each row divided by how often its index occurs.
+Tensor divided_by_counts(const Tensor& cotangent, const Tensor& indices, Int rows) {
+  const Tensor flat = reshape(indices, {indices.numel()});
+  const Tensor ones = fulgurite::ones({indices.numel()}, {.dtype = compute_dtype(cotangent.dtype()), .device = cotangent.device()});
+  const Tensor none = zeros({rows}, {.dtype = ones.dtype(), .device = cotangent.device()});
+  const Tensor counts = index_add(none, 0, flat, ones);
+  const Tensor own = index_select(counts, 0, flat);
+  Shape column = indices.shape();
+  column.push_back(1);
+  const Tensor divisor = reshape(own, column);
+  const Tensor quotient = div(cotangent, divisor);
+  return as_dtype(quotient, cotangent.dtype(), {});
+}
+
 }  // namespace
 
 constinit const Symbol embedding_symbol{
@@ -27,14 +42,15 @@ constinit const Symbol embedding_symbol{
         "torch.nn.functional.embedding(Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None, "
         "float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
     .documentation = "The rows of weight whose numbers input holds. The row padding_idx gets no gradient. Rows longer than "
-                     "max_norm are scaled down in the result; weight itself stays as it is.",
+                     "max_norm are scaled down in the result; weight itself stays as it is. scale_grad_by_freq divides "
+                     "the gradient of a row by how often its number occurs.",
     .infer = [](Arguments a, InferredTypes& out) {
       const Tensor &input = a[0].tensor(), &weight = a[1].tensor();
       require(input.dtype() == Dtype::i64 || input.dtype() == Dtype::i32, "input must be i64 or i32, got ",
               input.dtype());
       require(weight.ndim() == 2, "weight must have 2 dimensions, got ", weight.ndim());
-      require(!a[5].boolean(), "scale_grad_by_freq is not supported");
-      require(!a[6].boolean(), "sparse gradients are not supported");
+      require(!a[6].boolean(), "sparse gradients are not supported; leave sparse out");
+      require(!a[5].boolean() || a[3].is_none(), "scale_grad_by_freq is not supported with max_norm; give one of them");
       if (!a[2].is_none()) {
         const Int padding = a[2].integer(), rows = weight.size(0);
         require(padding < rows && padding >= -rows, "padding_idx ", padding.hint(), " is out of range for ",
@@ -62,7 +78,8 @@ constinit const Symbol embedding_symbol{
       const Int rows = g.tensor(1).size(0);
       Int padding = g.argument(2).is_none() ? Int(-1) : g.argument(2).integer();
       if (!g.argument(2).is_none() && padding < 0) padding = padding + rows;
-      g.set(1, prims::embedding_backward(g.cotangent(), g.tensor(0), rows, padding));
+      const Tensor cotangent = g.argument(5).boolean() ? divided_by_counts(g.cotangent(), g.tensor(0), rows) : g.cotangent();
+      g.set(1, prims::embedding_backward(cotangent, g.tensor(0), rows, padding));
     },
 };
 

@@ -186,10 +186,28 @@ constinit const Symbol count_nonzero_symbol{
     .traits = {.reduction = true, .not_differentiable = true},
 };
 
+constinit const Symbol prims_scatter_with_reduce_symbol{
+    .signature = "prims.scatter_with_reduce(Tensor input, int dim, Tensor index, Operand src, str reduce) -> Tensor",
+    .documentation = "torch.scatter with reduce: \"add\" adds the elements of `src`, or a number, \"multiply\" multiplies by them.",
+    .decompose = [](Arguments a, Results& out, SourceLocation at) {
+      const Tensor &input = a[0].tensor(), &index = a[2].tensor();
+      const std::string_view reduce = a[4].string();
+      require(reduce == "add" || reduce == "multiply", "reduce must be \"add\" or \"multiply\", got \"", reduce, "\"");
+      const TensorOptions like_input{.dtype = input.dtype(), .device = input.device()};
+      const Tensor source = a[3].is_tensor() ? a[3].tensor() : full(index.shape(), a[3].operand(at), like_input, at);
+      const Int dim = a[1].integer();
+      if (reduce == "add") out.push_back(scatter_add(input, dim, index, source, at));
+      else out.push_back(scatter_reduce(input, dim, index, source, "prod", true, at));
+    },
+    .python = "torch.scatter({0}, {1}, {2}, {3}, reduce={4})",
+    .traits = {.has_in_place_form = true},
+};
+
 SymbolList index_writing_symbols() {
   static constexpr const Symbol* list[] = {
       &index_add_symbol,     &index_copy_symbol, &index_fill_symbol,     &select_scatter_symbol,
       &slice_scatter_symbol, &take_symbol,       &take_along_dim_symbol, &count_nonzero_symbol,
+      &prims_scatter_with_reduce_symbol,
   };
   return list;
 }

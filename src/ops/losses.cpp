@@ -285,6 +285,7 @@ constinit const Symbol mse_loss_symbol{
       const std::string_view reduction = reduction_of(a[2], a[3], a[4]);
       const Tensor difference = sub(a[0].tensor(), a[1].tensor(), 1, at);
       const Tensor loss = mul(difference, difference, at);
+      warn_of_broadcasting("mse_loss", a[0].tensor(), a[1].tensor(), at);
       out.push_back(elementwise_loss(loss, a[5].tensor_or_none(), reduction, at));
     },
 };
@@ -297,6 +298,7 @@ constinit const Symbol l1_loss_symbol{
       const std::string_view reduction = reduction_of(a[2], a[3], a[4]);
       const Tensor difference = sub(a[0].tensor(), a[1].tensor(), 1, at);
       const Tensor loss = abs(difference, at);
+      warn_of_broadcasting("l1_loss", a[0].tensor(), a[1].tensor(), at);
       out.push_back(elementwise_loss(loss, a[5].tensor_or_none(), reduction, at));
     },
 };

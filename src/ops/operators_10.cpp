@@ -6,6 +6,10 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor TensorMethods::layer_norm(const Dims& normalized_shape, const Tensor& weight, const Tensor& bias, Float eps,
+    SourceLocation at) const {
+  return fulgurite::nn::layer_norm(static_cast<const Tensor&>(*this), normalized_shape, weight, bias, eps, at);
+}
 Tensor TensorMethods::le(const Operand& other, SourceLocation at) const {
   return fulgurite::le(static_cast<const Tensor&>(*this), other, at);
 }
@@ -372,10 +376,6 @@ Tensor TensorMethods::repeat(Int size0, Int size1, Int size2, Int size3, Int siz
 Tensor TensorMethods::repeat(Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at) const
     {
   return fulgurite::repeat(static_cast<const Tensor&>(*this), {size0, size1, size2, size3, size4, size5}, at);
-}
-Tensor TensorMethods::repeat_interleave(const Operand& repeats, std::optional<Int> dim, std::optional<Int> output_size,
-    SourceLocation at) const {
-  return fulgurite::repeat_interleave(static_cast<const Tensor&>(*this), repeats, dim, output_size, at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,10 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor TensorMethods::repeat_interleave(const Operand& repeats, std::optional<Int> dim, std::optional<Int> output_size,
+    SourceLocation at) const {
+  return fulgurite::repeat_interleave(static_cast<const Tensor&>(*this), repeats, dim, output_size, at);
+}
 Tensor TensorMethods::reshape(const Dims& shape, SourceLocation at) const {
   return fulgurite::reshape(static_cast<const Tensor&>(*this), shape, at);
 }
@@ -185,10 +189,10 @@ Tensor TensorMethods::square_(SourceLocation at) const {
 Tensor TensorMethods::squeeze(const Dims& dim, SourceLocation at) const {
   return fulgurite::squeeze(static_cast<const Tensor&>(*this), dim, at);
 }
-Tensor TensorMethods::std(const Dims& dim, std::optional<Int> correction, bool keepdim, SourceLocation at) const {
+Tensor TensorMethods::std(const Dims& dim, std::optional<Float> correction, bool keepdim, SourceLocation at) const {
   return fulgurite::std(static_cast<const Tensor&>(*this), dim, correction, keepdim, at);
 }
-std::tuple<Tensor, Tensor> TensorMethods::std_mean(const Dims& dim, std::optional<Int> correction, bool keepdim,
+std::tuple<Tensor, Tensor> TensorMethods::std_mean(const Dims& dim, std::optional<Float> correction, bool keepdim,
     SourceLocation at) const {
   return fulgurite::std_mean(static_cast<const Tensor&>(*this), dim, correction, keepdim, at);
 }
@@ -317,10 +321,10 @@ Tensor TensorMethods::unfold(Int dimension, Int size, Int step, SourceLocation a
 Tensor TensorMethods::unsqueeze(Int dim, SourceLocation at) const {
   return fulgurite::unsqueeze(static_cast<const Tensor&>(*this), dim, at);
 }
-Tensor TensorMethods::var(const Dims& dim, std::optional<Int> correction, bool keepdim, SourceLocation at) const {
+Tensor TensorMethods::var(const Dims& dim, std::optional<Float> correction, bool keepdim, SourceLocation at) const {
   return fulgurite::var(static_cast<const Tensor&>(*this), dim, correction, keepdim, at);
 }
-std::tuple<Tensor, Tensor> TensorMethods::var_mean(const Dims& dim, std::optional<Int> correction, bool keepdim,
+std::tuple<Tensor, Tensor> TensorMethods::var_mean(const Dims& dim, std::optional<Float> correction, bool keepdim,
     SourceLocation at) const {
   return fulgurite::var_mean(static_cast<const Tensor&>(*this), dim, correction, keepdim, at);
 }
@@ -372,9 +376,6 @@ std::tuple<Tensor, Tensor> min(const Tensor& input, Int dim, bool keepdim, Sourc
 }
 std::tuple<Tensor, Tensor> TensorMethods::min(Int dim, bool keepdim, SourceLocation at) const {
   return fulgurite::prims::min_with_indices(static_cast<const Tensor&>(*this), dim, keepdim, at);
-}
-Tensor min(const Tensor& input, const Tensor& other, SourceLocation at) {
-  return fulgurite::minimum(input, other, at);
 }
 
 }  // namespace fulgurite

@@ -6,6 +6,9 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor min(const Tensor& input, const Tensor& other, SourceLocation at) {
+  return fulgurite::minimum(input, other, at);
+}
 Tensor TensorMethods::min(const Tensor& other, SourceLocation at) const {
   return fulgurite::minimum(static_cast<const Tensor&>(*this), other, at);
 }
@@ -20,6 +23,23 @@ std::tuple<Tensor, Tensor> nanmedian(const Tensor& input, Int dim, bool keepdim,
 }
 std::tuple<Tensor, Tensor> TensorMethods::nanmedian(Int dim, bool keepdim, SourceLocation at) const {
   return fulgurite::prims::nanmedian_with_indices(static_cast<const Tensor&>(*this), dim, keepdim, at);
+}
+Tensor scatter(const Tensor& input, Int dim, const Tensor& index, const Operand& src, std::string_view reduce,
+    SourceLocation at) {
+  return fulgurite::prims::scatter_with_reduce(input, dim, index, src, reduce, at);
+}
+Tensor TensorMethods::scatter(Int dim, const Tensor& index, const Operand& src, std::string_view reduce, SourceLocation
+    at) const {
+  return fulgurite::prims::scatter_with_reduce(static_cast<const Tensor&>(*this), dim, index, src, reduce, at);
+}
+Tensor scatter_(const Tensor& input, Int dim, const Tensor& index, const Operand& src, std::string_view reduce,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src), Argument(reduce)};
+  return apply_in_place(prims_scatter_with_reduce_symbol, arguments, at);
+}
+Tensor TensorMethods::scatter_(Int dim, const Tensor& index, const Operand& src, std::string_view reduce, SourceLocation
+    at) const {
+  return fulgurite::scatter_(static_cast<const Tensor&>(*this), dim, index, src, reduce, at);
 }
 Tensor TensorMethods::copy_(const Operand& source, SourceLocation at) const {
   return fulgurite::copy_(static_cast<const Tensor&>(*this), source, at);

@@ -341,12 +341,12 @@ Tensor stack(const std::vector<Tensor>& tensors, Int dim, SourceLocation at) {
   const Argument arguments[] = {Argument(tensors), Argument(dim)};
   return dispatch(stack_symbol, arguments, at);
 }
-Tensor std(const Tensor& input, const Dims& dim, std::optional<Int> correction, bool keepdim, SourceLocation at) {
+Tensor std(const Tensor& input, const Dims& dim, std::optional<Float> correction, bool keepdim, SourceLocation at) {
   const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(correction),
       Argument(keepdim)};
   return dispatch(std_symbol, arguments, at);
 }
-std::tuple<Tensor, Tensor> std_mean(const Tensor& input, const Dims& dim, std::optional<Int> correction, bool keepdim,
+std::tuple<Tensor, Tensor> std_mean(const Tensor& input, const Dims& dim, std::optional<Float> correction, bool keepdim,
     SourceLocation at) {
   const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(correction),
       Argument(keepdim)};

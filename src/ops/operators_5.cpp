@@ -132,12 +132,12 @@ Tensor unsqueeze(const Tensor& input, Int dim, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(dim)};
   return dispatch(unsqueeze_symbol, arguments, at);
 }
-Tensor var(const Tensor& input, const Dims& dim, std::optional<Int> correction, bool keepdim, SourceLocation at) {
+Tensor var(const Tensor& input, const Dims& dim, std::optional<Float> correction, bool keepdim, SourceLocation at) {
   const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(correction),
       Argument(keepdim)};
   return dispatch(var_symbol, arguments, at);
 }
-std::tuple<Tensor, Tensor> var_mean(const Tensor& input, const Dims& dim, std::optional<Int> correction, bool keepdim,
+std::tuple<Tensor, Tensor> var_mean(const Tensor& input, const Dims& dim, std::optional<Float> correction, bool keepdim,
     SourceLocation at) {
   const Argument arguments[] = {Argument(input), dim.empty() ? Argument() : Argument(dim), Argument(correction),
       Argument(keepdim)};

@@ -71,9 +71,10 @@ Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, Float mar
       Argument(reduce.value), Argument(reduction)};
   return dispatch(hinge_embedding_loss_symbol, arguments, at);
 }
-Tensor huber_loss(const Tensor& input, const Tensor& target, std::string_view reduction, Float delta, SourceLocation at)
-    {
-  const Argument arguments[] = {Argument(input), Argument(target), Argument(reduction), Argument(delta)};
+Tensor huber_loss(const Tensor& input, const Tensor& target, std::string_view reduction, Float delta, const Tensor&
+    weight, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(target), Argument(reduction), Argument(delta),
+      Argument(weight)};
   return dispatch(huber_loss_symbol, arguments, at);
 }
 Tensor instance_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,

@@ -326,6 +326,11 @@ std::tuple<Tensor, Tensor, Tensor> scaled_dot_product_attention_backward(const T
   dispatch(prims_scaled_dot_product_attention_backward_symbol, arguments, at, results);
   return {results[0], results[1], results[2]};
 }
+Tensor scatter_with_reduce(const Tensor& input, Int dim, const Tensor& index, const Operand& src, std::string_view
+    reduce, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim), Argument(index), Argument(src), Argument(reduce)};
+  return dispatch(prims_scatter_with_reduce_symbol, arguments, at);
+}
 Tensor slice(const Tensor& input, Int dim, std::optional<Int> start, std::optional<Int> end, Int step, SourceLocation
     at) {
   const Argument arguments[] = {Argument(input), Argument(dim), Argument(start), Argument(end), Argument(step)};
@@ -370,9 +375,6 @@ Tensor TensorMethods::acosh_(SourceLocation at) const {
 }
 Tensor TensorMethods::adaptive_avg_pool1d(const Dims& output_size, SourceLocation at) const {
   return fulgurite::nn::adaptive_avg_pool1d(static_cast<const Tensor&>(*this), output_size, at);
-}
-Tensor TensorMethods::adaptive_avg_pool2d(const Dims& output_size, SourceLocation at) const {
-  return fulgurite::nn::adaptive_avg_pool2d(static_cast<const Tensor&>(*this), output_size, at);
 }
 
 }  // namespace fulgurite

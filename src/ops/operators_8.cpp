@@ -6,6 +6,9 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor TensorMethods::adaptive_avg_pool2d(const Dims& output_size, SourceLocation at) const {
+  return fulgurite::nn::adaptive_avg_pool2d(static_cast<const Tensor&>(*this), output_size, at);
+}
 Tensor TensorMethods::adaptive_avg_pool3d(const Dims& output_size, SourceLocation at) const {
   return fulgurite::nn::adaptive_avg_pool3d(static_cast<const Tensor&>(*this), output_size, at);
 }
@@ -373,9 +376,6 @@ Tensor TensorMethods::cross_entropy(const Tensor& target, const Tensor& weight, 
     ignore_index, detail::OlderArgument reduce, std::string_view reduction, Float label_smoothing, SourceLocation at)
     const {
   return fulgurite::nn::cross_entropy(static_cast<const Tensor&>(*this), target, weight, size_average, ignore_index, reduce, reduction, label_smoothing, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::cummax(Int dim, SourceLocation at) const {
-  return fulgurite::cummax(static_cast<const Tensor&>(*this), dim, at);
 }
 
 }  // namespace fulgurite

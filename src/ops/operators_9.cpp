@@ -6,6 +6,9 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+std::tuple<Tensor, Tensor> TensorMethods::cummax(Int dim, SourceLocation at) const {
+  return fulgurite::cummax(static_cast<const Tensor&>(*this), dim, at);
+}
 std::tuple<Tensor, Tensor> TensorMethods::cummin(Int dim, SourceLocation at) const {
   return fulgurite::cummin(static_cast<const Tensor&>(*this), dim, at);
 }
@@ -286,9 +289,9 @@ Tensor TensorMethods::hinge_embedding_loss(const Tensor& target, Float margin, d
     detail::OlderArgument reduce, std::string_view reduction, SourceLocation at) const {
   return fulgurite::nn::hinge_embedding_loss(static_cast<const Tensor&>(*this), target, margin, size_average, reduce, reduction, at);
 }
-Tensor TensorMethods::huber_loss(const Tensor& target, std::string_view reduction, Float delta, SourceLocation at) const
-    {
-  return fulgurite::nn::huber_loss(static_cast<const Tensor&>(*this), target, reduction, delta, at);
+Tensor TensorMethods::huber_loss(const Tensor& target, std::string_view reduction, Float delta, const Tensor& weight,
+    SourceLocation at) const {
+  return fulgurite::nn::huber_loss(static_cast<const Tensor&>(*this), target, reduction, delta, weight, at);
 }
 Tensor TensorMethods::hypot(const Tensor& other, SourceLocation at) const {
   return fulgurite::hypot(static_cast<const Tensor&>(*this), other, at);
@@ -373,10 +376,6 @@ std::tuple<Tensor, Tensor> TensorMethods::kthvalue(Int k, Int dim, bool keepdim,
 Tensor TensorMethods::l1_loss(const Tensor& target, detail::OlderArgument size_average, detail::OlderArgument reduce,
     std::string_view reduction, const Tensor& weight, SourceLocation at) const {
   return fulgurite::nn::l1_loss(static_cast<const Tensor&>(*this), target, size_average, reduce, reduction, weight, at);
-}
-Tensor TensorMethods::layer_norm(const Dims& normalized_shape, const Tensor& weight, const Tensor& bias, Float eps,
-    SourceLocation at) const {
-  return fulgurite::nn::layer_norm(static_cast<const Tensor&>(*this), normalized_shape, weight, bias, eps, at);
 }
 
 }  // namespace fulgurite

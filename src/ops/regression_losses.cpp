@@ -74,13 +74,15 @@ constinit const Symbol smooth_l1_loss_symbol{
       const Tensor target = wide(a[1].tensor(), at);
       const Tensor difference = sub(x, target, 1, at);
       const Tensor loss = beta == 0.0 ? abs(difference, at) : bent(difference, beta, 0.5 / beta, 1.0, false, at);
+      warn_of_broadcasting("smooth_l1_loss", a[0].tensor(), a[1].tensor(), at);
       const Tensor result = reduced(loss, reduction, at);
       out.push_back(as_dtype(result, result_of(a.first(2)), at));
     },
 };
 
 constinit const Symbol huber_loss_symbol{
-    .signature = "torch.nn.functional.huber_loss(Tensor input, Tensor target, str reduction='mean', float delta=1.0) -> Tensor",
+    .signature = "torch.nn.functional.huber_loss(Tensor input, Tensor target, str reduction='mean', float delta=1.0, "
+                 "Tensor? weight=None) -> Tensor",
     .documentation = "Half the squared difference up to delta, from there on a line.",
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       const std::string_view reduction = reduction_of(Argument(), Argument(), a[2]);
@@ -89,7 +91,12 @@ constinit const Symbol huber_loss_symbol{
       const Tensor x = wide(a[0].tensor(), at);
       const Tensor target = wide(a[1].tensor(), at);
       const Tensor difference = sub(x, target, 1, at);
-      const Tensor loss = bent(difference, delta, 0.5, delta, true, at);
+      Tensor loss = bent(difference, delta, 0.5, delta, true, at);
+      warn_of_broadcasting("huber_loss", a[0].tensor(), a[1].tensor(), at);
+      if (const Tensor& weight = a[4].tensor_or_none(); weight.defined()) {
+        require(weight.shape() == loss.shape(), "weight has shape ", weight.shape(), ", the loss ", loss.shape());
+        loss = mul(loss, weight, at);
+      }
       const Tensor result = reduced(loss, reduction, at);
       out.push_back(as_dtype(result, result_of(a.first(2)), at));
     },

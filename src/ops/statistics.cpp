@@ -24,7 +24,7 @@ void infer_variance_and_mean(Arguments a, InferredTypes& types) {
   types.push_back(types[0]);
 }
 
-Int correction_of(Arguments a) { return a[2].is_none() ? Int(1) : a[2].integer(); }
+Float correction_of(Arguments a) { return a[2].is_none() ? Float(1) : a[2].floating(); }
 
 /// The cotangent of x from that of its variance.
 Tensor variance_backward(const Tensor& cotangent, Arguments a, const Tensor& average) {
@@ -175,7 +175,7 @@ void decompose_logsumexp(Arguments a, Results& results, SourceLocation at) {
 }  // namespace
 
 constinit const Symbol var_symbol{
-    .signature = "torch.var(Tensor input, int[]? dim=None, *, int? correction=1, bool keepdim=False) -> Tensor",
+    .signature = "torch.var(Tensor input, int[]? dim=None, *, float? correction=1, bool keepdim=False) -> Tensor",
     .documentation = "The variance of all elements, or along dimensions, divided by the count less correction.",
     .infer = infer_variance,
     .gradient = [](Gradient& g) { g.set(0, variance_backward(g.cotangent(), g.arguments())); },
@@ -183,7 +183,7 @@ constinit const Symbol var_symbol{
 };
 
 constinit const Symbol std_symbol{
-    .signature = "torch.std(Tensor input, int[]? dim=None, *, int? correction=1, bool keepdim=False) -> Tensor",
+    .signature = "torch.std(Tensor input, int[]? dim=None, *, float? correction=1, bool keepdim=False) -> Tensor",
     .documentation = "The standard deviation: the square root of var.",
     .infer = infer_variance,
     .decompose = [](Arguments a, Results& results, SourceLocation at) {
@@ -198,7 +198,7 @@ constinit const Symbol std_symbol{
 };
 
 constinit const Symbol var_mean_symbol{
-    .signature = "torch.var_mean(Tensor input, int[]? dim=None, *, int? correction=1, bool keepdim=False) -> (Tensor, Tensor)",
+    .signature = "torch.var_mean(Tensor input, int[]? dim=None, *, float? correction=1, bool keepdim=False) -> (Tensor, Tensor)",
     .documentation = "The variance and the mean of all elements, or along dimensions.",
     .infer = infer_variance_and_mean,
     .decompose = [](Arguments a, Results& results, SourceLocation at) {
@@ -211,7 +211,7 @@ constinit const Symbol var_mean_symbol{
 };
 
 constinit const Symbol std_mean_symbol{
-    .signature = "torch.std_mean(Tensor input, int[]? dim=None, *, int? correction=1, bool keepdim=False) -> (Tensor, Tensor)",
+    .signature = "torch.std_mean(Tensor input, int[]? dim=None, *, float? correction=1, bool keepdim=False) -> (Tensor, Tensor)",
     .documentation = "The standard deviation and the mean of all elements, or along dimensions.",
     .infer = infer_variance_and_mean,
     .decompose = [](Arguments a, Results& results, SourceLocation at) {

@@ -266,6 +266,7 @@ extern const Symbol prims_random_state_symbol;
 extern const Symbol prims_return_symbol;
 extern const Symbol prims_scaled_dot_product_attention_backward_symbol;
 extern const Symbol prims_scaled_dot_product_attention_symbol;
+extern const Symbol prims_scatter_with_reduce_symbol;
 extern const Symbol prims_shape_symbol;
 extern const Symbol prims_slice_symbol;
 extern const Symbol prims_softmax_backward_symbol;

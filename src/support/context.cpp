@@ -84,4 +84,10 @@ Context& context() {
   return *one;
 }
 
+bool WarnedLines::add(SourceLocation at) {
+  constexpr size_t max_lines = 1000;
+  const std::lock_guard lock(mutex_);
+  return lines_.size() < max_lines && lines_.emplace(at.file, at.line).second;
+}
+
 }  // namespace fulgurite

@@ -3,9 +3,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <fulgurite/dtype.h>
+#include <fulgurite/source_location.h>
 
 namespace fulgurite {
 
@@ -49,6 +53,17 @@ class DrawScope {
   Draws* outer_;
 };
 
+/// The lines of the program that a warning was about, so that each is warned of once. Thread-safe.
+class WarnedLines {
+ public:
+  /// False if the line is known, or if there are too many to keep.
+  bool add(SourceLocation);
+
+ private:
+  std::mutex mutex_;
+  std::set<std::pair<std::string, int>> lines_;
+};
+
 class BackwardInterceptor;
 namespace examine {
 struct MachineLimits;
@@ -69,6 +84,8 @@ struct Context {
 
   std::mutex measuring;  // of what follows
   std::shared_ptr<const examine::MachineLimits> limits;  // of the machine, measured when they are first asked for
+
+  WarnedLines warned_lines;  // of losses of two shapes
 
   Context();
 };

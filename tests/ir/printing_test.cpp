@@ -136,8 +136,8 @@ std::tuple<Tensor, Tensor> computation(Tensor t_0) {
   auto [t0, t1] = unpack<2>(split(t_0, {3, 3}, 1));  // t0: "cpu f32[4, 3]", t1: "cpu f32[4, 3]"
     // t0 = prims::narrow(t_0, 1, 0, 3)  // t0: "cpu f32[4, 3]"
     // t1 = prims::narrow(t_0, 1, 3, 3)  // t1: "cpu f32[4, 3]"
-  auto [t2, t3] = var_mean(t0, {1}, 1);  // t2: "cpu f32[4]", t3: "cpu f32[4]"
-    // t2 = prims::var(t0, {1}, 1)  // t2: "cpu f32[4]"
+  auto [t2, t3] = var_mean(t0, {1}, 1.0);  // t2: "cpu f32[4]", t3: "cpu f32[4]"
+    // t2 = prims::var(t0, {1}, 1.0)  // t2: "cpu f32[4]"
     // t3 = prims::mean(t0, {1})  // t3: "cpu f32[4]"
   return {t2, t1};
 }
@@ -155,8 +155,8 @@ def computation(t_0):
   (t0, t1) = split(t_0, (3, 3), 1)  # t0: "cpu f32[4, 3]", t1: "cpu f32[4, 3]"
     # t0 = prims.narrow(t_0, 1, 0, 3)  # t0: "cpu f32[4, 3]"
     # t1 = prims.narrow(t_0, 1, 3, 3)  # t1: "cpu f32[4, 3]"
-  (t2, t3) = torch.var_mean(t0, (1,), correction=1)  # t2: "cpu f32[4]", t3: "cpu f32[4]"
-    # t2 = prims.var(t0, (1,), correction=1)  # t2: "cpu f32[4]"
+  (t2, t3) = torch.var_mean(t0, (1,), correction=1.0)  # t2: "cpu f32[4]", t3: "cpu f32[4]"
+    # t2 = prims.var(t0, (1,), correction=1.0)  # t2: "cpu f32[4]"
     # t3 = prims.mean(t0, (1,))  # t3: "cpu f32[4]"
   return (t2, t1)
 )");
@@ -240,8 +240,8 @@ TEST("a bound symbol prints as its line") {
   std::ostringstream out;
   out << two_results().bound_symbols[1];
   expect_text(out.str(), R"(
-auto [t2, t3] = var_mean(t0, {1}, 1);  // t2: "cpu f32[4]", t3: "cpu f32[4]"
-  // t2 = prims::var(t0, {1}, 1)  // t2: "cpu f32[4]"
+auto [t2, t3] = var_mean(t0, {1}, 1.0);  // t2: "cpu f32[4]", t3: "cpu f32[4]"
+  // t2 = prims::var(t0, {1}, 1.0)  // t2: "cpu f32[4]"
   // t3 = prims::mean(t0, {1})  // t3: "cpu f32[4]"
 )");
 }

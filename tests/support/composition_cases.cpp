@@ -99,6 +99,9 @@ void add_loss_cases(std::vector<OperatorCase>& out) {
   for (const Keywords& keywords : {Keywords{}, Keywords{{"reduction", "sum"}}, Keywords{{"reduction", "none"}}}) {
     out.push_back({"torch.nn.functional.smooth_l1_loss", {x(), x()}, keywords});
     out.push_back({"torch.nn.functional.huber_loss", {x(), x()}, keywords});
+    Keywords weighted = keywords;
+    weighted.emplace_back("weight", floats({3, 4}));
+    out.push_back({"torch.nn.functional.huber_loss", {x(), x()}, weighted});
     out.push_back({"torch.nn.functional.kl_div", {x(), floats({3, 4}, 0.1, 0.9)}, keywords});
     out.push_back({"torch.nn.functional.poisson_nll_loss", {x(), floats({3, 4}, 0, 3)}, keywords});
     out.push_back({"torch.nn.functional.gaussian_nll_loss", {x(), x(), floats({3, 1}, 0.5, 2)}, keywords});
@@ -140,6 +143,7 @@ void add_channel_cases(std::vector<OperatorCase>& out) {
       {"torch.nn.functional.batch_norm", {x(), constants({4}), constants({4}, 0.5, 2), floats({4}), floats({4})}});
   out.push_back({"torch.nn.functional.batch_norm", {x(), None, None, floats({4}), floats({4}), true}});
   out.push_back({"torch.nn.functional.batch_norm", {floats({3, 4}), None, None, None, None, true, 0.1, 0.3}});
+  out.push_back({"torch.nn.functional.batch_norm", {floats({0, 4}), None, None, floats({4}), floats({4}), true}});
   out.push_back({"torch.nn.functional.instance_norm", {x(), None, None, floats({4}), floats({4})}});
   out.push_back(
       {"torch.nn.functional.instance_norm", {x(), constants({4}), constants({4}, 0.5, 2), None, None, false}});

@@ -145,6 +145,9 @@ void add_neural_cases(std::vector<OperatorCase>& out) {
       OperatorCase("torch.nn.functional.embedding", {integers({3}, {0, 4, 1}), floats({5, 2})}, {{"padding_idx", 1}})
           .with_gradients({{1, 1, 0, 0, 0, 0, 0, 0, 1, 1}}));
   out.push_back({"torch.nn.functional.embedding", {integers({}, {2}), floats({5, 2})}});
+  out.push_back(OperatorCase("torch.nn.functional.embedding", {integers({2, 3}, {0, 4, 1, 1, 3, 0}), floats({5, 2})},
+                             {{"padding_idx", 4}, {"scale_grad_by_freq", true}})
+                    .with_gradients({{1, 1, 1, 1, 0, 0, 1, 1, 0, 0}}));
   out.push_back({"prims.embedding_backward", {floats({3, 2}), integers({3}, {0, 4, 0}), 5, -1}});
   out.push_back({"prims.embedding_backward", {floats({2, 2, 2}), integers({2, 2}, {0, 4, 1, 4}), 5, 1}});
   out.push_back({"torch.nn.functional.dropout", {floats({3, 5})}});

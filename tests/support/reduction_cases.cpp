@@ -51,6 +51,7 @@ void add_reduction_cases(std::vector<OperatorCase>& out) {
     out.push_back({op, {x()}});
     out.push_back({op, {x(), 1}, {{"correction", 0}}});
     out.push_back({op, {x(), {0, 1}}, {{"keepdim", true}}});
+    out.push_back({op, {x(), 2}, {{"correction", 0.5}}});
   }
   out.push_back({"torch.logsumexp", {x(), 1}});
   out.push_back({"torch.logsumexp", {x(), {0, 2}, true}});

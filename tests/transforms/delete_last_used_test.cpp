@@ -41,8 +41,8 @@ using namespace fulgurite;
 
 std::tuple<Tensor, Tensor> computation(Tensor t_0) {
   // t_0: "cpu f32[2, 3]"
-  auto [t0, t1] = var_mean(t_0, {1}, 1);  // t0: "cpu f32[2]", t1: "cpu f32[2]"
-    // t0 = prims::var(t_0, {1}, 1)  // t0: "cpu f32[2]"
+  auto [t0, t1] = var_mean(t_0, {1}, 1.0);  // t0: "cpu f32[2]", t1: "cpu f32[2]"
+    // t0 = prims::var(t_0, {1}, 1.0)  // t0: "cpu f32[2]"
     // t1 = prims::mean(t_0, {1})  // t1: "cpu f32[2]"
   del(t0);
   return {t1, t_0};
