@@ -47,6 +47,9 @@ struct CacheLimits {
   int64_t warn_after = 32;
   /// Compiles after which a call that needs another one is an error; 0: never.
   int64_t refuse_after = 0;
+  /// Bytes, about, that versions and programs take; beyond that those go that were not used for the longest time, but for the newest few.
+  /// None: FULGURITE_CACHE_BYTES, or 128 MiB.
+  std::optional<int64_t> bytes = {};
 };
 
 /// Members are given in this order.

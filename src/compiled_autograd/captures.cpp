@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "compiled_autograd/explain_miss.h"
+#include "ir/trace_bytes.h"
+#include "support/environment.h"
 
 namespace fulgurite {
 
@@ -40,15 +42,37 @@ std::shared_ptr<const CompiledBackward> Captures::find(const BackwardKey& key) {
 
 void Captures::add(std::shared_ptr<CompiledBackward> compiled) {
   const std::lock_guard lock(mutex_);
-  if (by_hash_.size() >= most_programs) evict();
+  measure_newest();
+  if (by_hash_.size() >= most_programs || bytes_ > cache_bytes()) evict();
   compiled->last_use = ++uses_;
   last_ = compiled;
+  newest_ = compiled;
   by_hash_.emplace(compiled->key.hash, std::move(compiled));
 }
 
 void Captures::evict() {
   const uint64_t middle = median_use(by_hash_, [](const auto& one) { return one.second->last_use; });
-  std::erase_if(by_hash_, [&](const auto& one) { return one.second->last_use < middle; });
+  std::erase_if(by_hash_, [&](const auto& one) {
+    const bool is_old = one.second->last_use < middle;
+    if (is_old) bytes_ -= one.second->bytes;
+    return is_old;
+  });
+}
+
+// Its program has run by now, or will not.
+void Captures::measure_newest() {
+  const std::shared_ptr<CompiledBackward> newest = newest_.lock();
+  if (!newest) return;
+  TraceBytes traces;
+  int64_t program = 0;
+  traces.add(newest->lines);
+  if (newest->program && newest->program->is_made()) {
+    const ProgramBytes bytes = newest->program->bytes();
+    program = bytes.plan + bytes.arenas;
+    traces.add(newest->program->trace());
+  }
+  newest->bytes = 2 * (program + traces.total());
+  bytes_ += newest->bytes;
 }
 
 void Captures::count_capture() {
@@ -73,6 +97,8 @@ void Captures::reset() {
   const std::scoped_lock lock(making_, mutex_);
   by_hash_.clear();
   last_.reset();
+  newest_.reset();
+  bytes_ = 0;
   structures_.clear();
   count_ = 0;
 }

@@ -31,7 +31,8 @@ struct CompiledBackward {
   std::vector<uint64_t> sizes;  // the values of the capture's symbols
   std::shared_ptr<Program> program;  // null where gradients are differentiated again
   Trace lines;                       // which run then, one by one
-  uint64_t last_use = 0;  // guarded by Captures
+  uint64_t last_use = 0;  // this and what follows: guarded by Captures
+  int64_t bytes = 0;      // about; measured when the next one is added
 };
 
 /// Backwards that differ in sizes alone.
@@ -66,9 +67,12 @@ class Captures {
 
  private:
   void evict();
+  void measure_newest();
   std::mutex making_, mutex_;
   std::unordered_multimap<uint64_t, std::shared_ptr<CompiledBackward>> by_hash_;  // this and what follows: guarded by mutex_
   std::shared_ptr<const CompiledBackward> last_;
+  std::weak_ptr<CompiledBackward> newest_;
+  int64_t bytes_ = 0;
   int64_t count_ = 0;
   uint64_t uses_ = 0;
   std::list<StructureOfBackward> structures_;  // guarded by making_

@@ -87,6 +87,7 @@ struct CompiledVersion {
   // VersionStore's.
   mutable uint64_t hash = 0;
   mutable int64_t number = 0;  // counts compiles, from 1
+  mutable int64_t bytes = 0;  // about; 0: not measured
   mutable std::atomic<uint64_t> last_use{0};
   mutable std::shared_ptr<const Stages> stages;
 };

@@ -29,6 +29,7 @@ void check_options(const JitOptions& options, SourceLocation at) {
   check("traces", limits.traces, 0);
   check("warn_after", limits.warn_after, 0);
   check("refuse_after", limits.refuse_after, 0);
+  check("bytes", limits.bytes.value_or(1), 1);
   if (options.skip_transforms)
     for (const std::string& name : *options.skip_transforms)
       if (std::ranges::find(skippable_transforms, name) == skippable_transforms.end())

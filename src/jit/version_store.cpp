@@ -31,6 +31,29 @@ size_t count_excess(size_t count, int64_t limit) {
   return count > most + most / 64 ? count - most : 0;
 }
 
+/// The same for bytes, if all take as much as the mean. A few stay in any case: a function of some kinds of calls must not be compiled at each.
+size_t count_excess_bytes(size_t count, int64_t bytes, int64_t limit) {
+  constexpr size_t always_kept = 8;
+  if (bytes <= limit || count <= always_kept) return 0;
+  const auto kept = static_cast<size_t>(static_cast<double>(count) * 0.9 * static_cast<double>(limit) / static_cast<double>(bytes));
+  return count - std::max(kept, always_kept);
+}
+
+int64_t bytes_of(const CompiledVersion& version) {
+  TraceBytes traces;
+  int64_t programs = 0;
+  for (const auto& program : {version.forward, version.backward}) {
+    if (!program || !program->is_made()) continue;
+    const ProgramBytes bytes = program->bytes();
+    programs += bytes.plan + bytes.arenas;
+    traces.add(program->trace());
+  }
+  if (const auto stages = version.symbolic ? nullptr : version.stages)
+    for (const std::vector<Trace>* of : {&stages->forward, &stages->backward, &stages->prologue})
+      for (const Trace& trace : *of) traces.add(trace);
+  return 2 * (programs + traces.total()) + static_cast<int64_t>(sizeof(CompiledVersion));  // the heap's share, and keys, are not counted
+}
+
 template <class Items, class LastUse>
 void bring_oldest_to_front(Items& items, size_t count, LastUse&& last_use_of) {
   std::nth_element(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(count), items.end(),
@@ -69,7 +92,7 @@ bool holds(const CompiledVersion& version, const Leaves& leaves) {
 }
 
 VersionStore::VersionStore(const CacheLimits& limits, bool caches)
-    : limits_(limits), most_versions_(most_versions(limits)), caches_(caches) {}
+    : limits_(limits), most_versions_(most_versions(limits)), most_bytes_(limits.bytes.value_or(cache_bytes())), caches_(caches) {}
 
 // Which of two uses at the same time counts as the later one does not matter.
 void VersionStore::use(const CompiledVersion& version) const {
@@ -150,6 +173,7 @@ void VersionStore::add(const Version& version, uint64_t hash) {
     last_.store(version.get(), std::memory_order_seq_cst);
   }
   make_room(gone);
+  limit_bytes(version, gone);
   free_retired(gone);
 }
 
@@ -160,6 +184,7 @@ void VersionStore::add_set_of_values(const Version& version, uint64_t hash) {
   version->hash = hash;
   by_values_.emplace(hash, version);
   make_room(by_values_, limits_.sets_of_values, gone);
+  limit_bytes(version, gone);
 }
 
 void VersionStore::add_piece(const Version& version, uint64_t hash) {
@@ -171,6 +196,7 @@ void VersionStore::add_piece(const Version& version, uint64_t hash) {
   pieces_.emplace(hash, version);
   keep_stages(version, gone);
   make_room(pieces_, most_versions_, gone);
+  limit_bytes(version, gone);
 }
 
 void VersionStore::keep_stages(const Version& version, Garbage& gone) {
@@ -183,11 +209,15 @@ void VersionStore::keep_stages(const Version& version, Garbage& gone) {
     for (std::vector<Trace>* stages : {&kept->forward, &kept->backward})
       if (stages->size() > 2) stages->erase(stages->begin() + 1, stages->end() - 1);
     gone.push_back(std::exchange(stages_of(*old), std::move(kept)));
+    not_measured_.push_back(old);
   }
 }
 
 void VersionStore::make_room(Garbage& gone) {
-  const size_t excess = count_excess(versions_.size(), most_versions_);
+  drop_oldest(count_excess(versions_.size(), most_versions_), gone);
+}
+
+void VersionStore::drop_oldest(size_t excess, Garbage& gone) {
   if (excess == 0) return;
   const CompiledVersion* const last = last_.load(std::memory_order_relaxed);
   std::vector<const Version*> by_use;
@@ -225,7 +255,10 @@ void VersionStore::drop(const Version& version, Garbage& gone) {
 }
 
 void VersionStore::make_room(Table& table, int64_t limit, Garbage& gone) {
-  const size_t excess = count_excess(table.size(), limit);
+  drop_oldest(table, count_excess(table.size(), limit), gone);
+}
+
+void VersionStore::drop_oldest(Table& table, size_t excess, Garbage& gone) {
   if (excess == 0) return;
   std::vector<Table::iterator> by_use;
   for (auto one = table.begin(); one != table.end(); ++one) by_use.push_back(one);
@@ -236,6 +269,23 @@ void VersionStore::make_room(Table& table, int64_t limit, Garbage& gone) {
     table.erase(by_use[i]);
   }
   count_evicted(excess);
+}
+
+// What was added before is measured now: its backward program may have been made since.
+void VersionStore::limit_bytes(const Version& added, Garbage& gone) {
+  for (const auto& one : not_measured_)
+    if (const Version version = one.lock()) version->bytes = bytes_of(*version);
+  not_measured_.assign(1, added);
+  constexpr size_t few = 64;  // of more, a look at all is worth it now and then
+  const size_t count = versions_.size() + by_values_.size() + pieces_.size();
+  if (count > few && ++adds_ % 16 != 0) return;
+  int64_t bytes = 0, of_values = 0, of_pieces = 0;
+  for (const Version& version : versions_) bytes += version->bytes;
+  for (const auto& [hash, version] : by_values_) of_values += version->bytes;
+  for (const auto& [hash, piece] : pieces_) of_pieces += piece->bytes;
+  drop_oldest(by_values_, count_excess_bytes(by_values_.size(), of_values, most_bytes_), gone);
+  drop_oldest(pieces_, count_excess_bytes(pieces_.size(), of_pieces, most_bytes_), gone);
+  drop_oldest(count_excess_bytes(versions_.size(), bytes, most_bytes_), gone);
 }
 
 void VersionStore::free_retired(Garbage& gone) {

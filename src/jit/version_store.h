@@ -73,12 +73,16 @@ class VersionStore {
   void keep_stages(const Version&, Garbage& gone);
   void make_room(Garbage& gone);
   void make_room(Table&, int64_t limit, Garbage& gone);
+  void drop_oldest(size_t count, Garbage& gone);
+  void drop_oldest(Table&, size_t count, Garbage& gone);
+  void limit_bytes(const Version& added, Garbage& gone);
   void drop(const Version&, Garbage& gone);
   void free_retired(Garbage& gone);
   void count_evicted(size_t);
 
   const CacheLimits limits_;
   const int64_t most_versions_;
+  const int64_t most_bytes_;
   const bool caches_;
   Readers readers_;
   std::atomic<const CompiledVersion*> last_{nullptr};  // one of versions_
@@ -94,6 +98,8 @@ class VersionStore {
   Version last_with_symbols_;  // null: the last call had none
   std::deque<std::weak_ptr<const CompiledVersion>> with_all_stages_;  // the newest ones, in order
   std::vector<Retired> retired_;  // evicted, perhaps still run by somebody
+  std::vector<std::weak_ptr<const CompiledVersion>> not_measured_;
+  uint64_t adds_ = 0;
   int64_t compiled_ = 0;
   int64_t evicted_ = 0;
 };

@@ -1,6 +1,7 @@
 #include "runtime/frame.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include <fulgurite/symbol.h>
 
@@ -16,8 +17,16 @@ namespace fulgurite {
 
 namespace {
 
-// To ask the allocator costs 0.1 µs.
-constexpr int64_t large_arena = int64_t{256} << 10;
+// To ask the allocator costs 0.1 µs, so small arenas stay with their frames, as long as those of all programs take little.
+constexpr int64_t large_arena = int64_t{256} << 10, most_bytes_of_arenas = int64_t{16} << 20;
+std::atomic<int64_t> bytes_of_arenas = 0;
+
+bool lends(int64_t bytes) {
+  if (bytes >= large_arena) return true;
+  if (bytes_of_arenas.fetch_add(bytes, std::memory_order_relaxed) + bytes <= most_bytes_of_arenas) return false;
+  bytes_of_arenas.fetch_sub(bytes, std::memory_order_relaxed);
+  return true;
+}
 
 // The fused line that reads an operand of its fusion, through views; the fusion itself if there is none.
 const BoundSymbol& reader_of(const BoundSymbol& fusion, size_t operand) {
@@ -43,7 +52,7 @@ std::string call_text_of_types(const BoundSymbol& line) {
 
 Frame::Frame(const ExecutionPlan& plan)
     : plan_(plan),
-      lends_arena_(plan.arena_bytes >= large_arena),
+      lends_arena_(lends(plan.arena_bytes)),
       arena_(lends_arena_ ? borrow_storage(nullptr, plan.arena_bytes) : allocate_storage(plan.arena_bytes)) {
   slots_.reserve(plan.slots.size());
   for (size_t i = 0; i < plan.slots.size(); ++i) {
@@ -73,6 +82,11 @@ Frame::Frame(const ExecutionPlan& plan)
     steps_.push_back({StepArguments(plan, step, slots_), view, fusion});
   }
   input_records_.resize(plan.inputs.size());
+}
+
+Frame::~Frame() {
+  lend_arena();
+  if (!lends_arena_) bytes_of_arenas.fetch_sub(arena_->bytes, std::memory_order_relaxed);
 }
 
 void Frame::run(std::span<const Tensor> inputs) {

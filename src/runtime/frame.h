@@ -16,7 +16,7 @@ namespace fulgurite {
 class Frame {
  public:
   explicit Frame(const ExecutionPlan&);
-  ~Frame() { lend_arena(); }
+  ~Frame();
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
 

@@ -16,6 +16,10 @@ namespace fulgurite {
 namespace {
 
 constexpr EnvironmentVariable variables[] = {
+    {"FULGURITE_CACHE_BYTES",
+     "Bytes, about, that each of these may take: what a jitted function keeps, where its options do not say; the backwards of eager operators; "
+     "captured backwards.",
+     "134217728"},
     {"FULGURITE_CACHE_VERSIONS", "How many compiled versions a jitted function keeps, where its options do not say.", "4096"},
     {"FULGURITE_COMPILE_SECONDS", "How long the compiler of generated kernels may take.", "60"},
     {"FULGURITE_CXX", "The compiler of generated kernels: g++ or clang++, as a name or a path.", "g++, else clang++"},
@@ -45,6 +49,11 @@ std::vector<std::string> find_unknown() {
 }  // namespace
 
 std::span<const EnvironmentVariable> environment_variables() { return variables; }
+
+int64_t cache_bytes() {
+  static const int64_t bytes = environment_number("FULGURITE_CACHE_BYTES").value_or(int64_t{128} << 20);
+  return bytes;
+}
 
 std::optional<std::string> environment_value(std::string_view name) {
   if (!is_known(name)) throw InternalError(text::cat(name, " is not in the table of environment variables"));

@@ -19,6 +19,9 @@ std::optional<std::string> environment_value(std::string_view name);
 /// The same as a positive whole number; an unreadable value is said on stderr and counts as unset.
 std::optional<int64_t> environment_number(std::string_view name);
 
+/// FULGURITE_CACHE_BYTES: what each cache of compiled functions may take, in bytes, where nothing else is said.
+int64_t cache_bytes();
+
 /// Names set in the environment that begin with FULGURITE_ and are not in the table.
 std::span<const std::string> unknown_environment_variables();
 /// Says on stderr, the first time it is called, which those are.

@@ -81,6 +81,33 @@ TEST("4096 versions are kept where nothing else is said") {
   expect(stats.versions >= 4096 && stats.versions <= 4160, "a few more may be kept, not many");
 }
 
+TEST("versions go when all take more bytes than they may") {
+  const auto make = [](int64_t bytes) {
+    return jit([](Tensor x, Tensor w) { return sum(relu(x) * w); }, {.executors = {"eager"}, .limits = {.warn_after = 0, .bytes = bytes}});
+  };
+  const Tensor w = ones({1}).requires_grad_();
+  const auto bytes_of = [](const auto& f) {
+    const CacheStats stats = cache_stats(f);
+    return stats.programs + stats.arenas + stats.traces;
+  };
+  const auto f = make(int64_t{1} << 20);
+  for (int64_t size = 1; size <= 300; ++size) {
+    w.set_grad({});
+    f(ones({size}), w).backward();
+    expect_near(w.grad().to_vector<float>(), {static_cast<float>(size)});
+  }
+  const CacheStats stats = cache_stats(f);
+  expect_equal(stats.versions + stats.evicted, 300);
+  expect(stats.versions >= 8 && stats.evicted > 0, "some go and some stay");
+  expect(bytes_of(f) < int64_t{2} << 20, "the bound holds, about");
+
+  const auto g = make(1);
+  for (int round = 0; round < 3; ++round)
+    for (int64_t size = 1; size <= 8; ++size) g(ones({size}), w);
+  expect_equal(cache_misses(g), 8);  // the newest few stay in any case
+  expect_error([&] { make(0); }, "jit: limits.bytes is 0, and must be at least 1");
+}
+
 TEST("sets of values, versions with symbols and pieces have limits too") {
   const NoGrad no_grad;
   const auto f = jit([](Tensor x) { return x + x.size(0); }, {.cache = Cache::symbolic_values, .limits = {.sets_of_values = 2}});
