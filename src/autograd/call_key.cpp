@@ -113,6 +113,40 @@ bool names_sizes(std::string_view parameter) {
   return parameter == "shape" || parameter == "size" || parameter == "sizes" || parameter == "output_size";
 }
 
+bool find_call_pattern(const Symbol& symbol, Arguments arguments, CallPattern& out) {
+  Words& words = out.key.words;
+  words.push_back(reinterpret_cast<uintptr_t>(&symbol));
+  words.push_back(static_cast<uint64_t>(default_dtype()));
+  words.push_back(executors_version());
+  const auto add_size = [&](int64_t size) {
+    words.push_back(may_vary(size) ? ~uint64_t{0} : static_cast<uint64_t>(size));
+    if (may_vary(size)) out.values.push_back(static_cast<uint64_t>(size));
+  };
+  for (const Tensor* tensor : tensors_of(arguments)) {
+    if (!tensor->defined()) return false;
+    for (const int64_t size : tensor->impl()->sizes) add_size(size);
+  }
+  const auto parameters = symbol.signature.params();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const Argument& argument = arguments[i];
+    const Parameter parameter = i < parameters.size() ? parameters[i] : Parameter();
+    if (names_sizes(parameter.name) && argument.kind() == Argument::Kind::integers) {
+      words.push_back(argument.integers().size());
+      for (const Int size : argument.integers()) add_size(size.hint());
+    } else if (argument.kind() == Argument::Kind::floating) {
+      words.push_back(static_cast<uint64_t>(argument.kind()));
+      out.values.push_back(std::bit_cast<uint64_t>(argument.floating().hint()));
+    } else if (argument.kind() == Argument::Kind::integer && parameter.type == Parameter::Type::operand) {
+      words.push_back(static_cast<uint64_t>(argument.kind()));
+      out.values.push_back(static_cast<uint64_t>(argument.integer().hint()));
+    } else {
+      add(words, argument, false);
+    }
+  }
+  out.key.hash = hash_of(words);
+  return true;
+}
+
 CallStructure call_structure(const Symbol& symbol, Arguments arguments) {
   CallStructure out;
   for (const Tensor* tensor : tensors_of(arguments))

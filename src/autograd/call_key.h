@@ -26,6 +26,16 @@ struct CallStructure {
   std::vector<int64_t> sizes;
 };
 CallStructure call_structure(const Symbol&, Arguments);
+/// A call's key without what may vary while its backward stays the same formula, and that: sizes other than zero and one, then such sizes and the numbers
+/// among its arguments. Numbers that are no operands (dimensions, flags) stay in the key.
+struct CallPattern {
+  CallKey key;
+  SmallVector<uint64_t, 24> values;
+};
+/// Returns false for calls with tensors that are not given.
+bool find_call_pattern(const Symbol&, Arguments, CallPattern&);
+/// True for a size that CallPattern has among its values.
+inline bool may_vary(int64_t size) { return size > 1; }
 /// Whether an argument of this name is a list of sizes.
 bool names_sizes(std::string_view parameter);
 

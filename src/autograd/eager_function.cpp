@@ -1,5 +1,6 @@
 #include "autograd/eager_function.h"
 
+#include <algorithm>
 #include <cctype>
 #include <unordered_map>
 
@@ -9,8 +10,10 @@
 
 #include "autograd/tensor_autograd.h"
 #include "executors/gradient_rules.h"
+#include "ir/trace_bytes.h"
 #include "ir/trace_values.h"
 #include "ops/symbols.h"
+#include "support/environment.h"
 #include "tracing/tracer.h"
 
 namespace fulgurite {
@@ -129,6 +132,13 @@ std::unique_ptr<EagerFunction::Backward> EagerFunction::make_backward(uint64_t o
   if (needed != differentiable_)
     options.transforms.push_back([&](const Trace& joint) { return only_needed_gradients(joint, needed, input_places_); });
   out->compiled = compile(trace, true, options);
+  if (is_for_pattern_) {
+    try {
+      out->formula = std::make_unique<EagerFormula>(out->compiled.backward_traces.back());
+    } catch (const InternalError&) {
+      // Calls get functions of their own then.
+    }
+  }
 
   const Trace& forward = out->compiled.forward_traces.back();
   const BoundSymbol& last = forward.bound_symbols.back();
@@ -182,34 +192,133 @@ const EagerFunction::Backward& EagerFunction::backward(uint64_t outputs_with_cot
   return *slot;
 }
 
+int64_t EagerFunction::bytes() const {
+  TraceBytes traces;
+  traces.add(recorded_);
+  for (const auto& [choice, backward] : backwards_)
+    for (const std::vector<Trace>* stages : {&backward->compiled.forward_traces, &backward->compiled.backward_traces})
+      for (const Trace& trace : *stages) traces.add(trace);
+  // Programs are made later, and take about as much.
+  return 2 * traces.total() + static_cast<int64_t>(sizeof(EagerFunction));
+}
+
 namespace {
 
 struct Hash {
   size_t operator()(const CallKey& key) const { return key.hash; }
 };
 
-// Sharded, so that threads rarely wait for each other. A full shard starts over: programs whose shapes never repeat
-// must not grow.
+/// Calls that differ in sizes and numbers alone.
+struct Family {
+  int calls = 0;  // that had no function
+  bool needs_values = false;
+  std::vector<std::shared_ptr<EagerFunction>> functions;  // for patterns; a few, because numbers may decide what is computed
+};
+constexpr int first_calls = 3;
+constexpr size_t most_functions_of_family = 4, most_families_in_shard = 1024;
+
+struct Known {
+  std::shared_ptr<EagerFunction> function;
+  int64_t bytes = 0;
+  uint64_t last_use = 0;
+};
+
+// Sharded, so that threads rarely wait for each other.
 struct Shard {
   std::mutex mutex;
-  std::unordered_map<CallKey, std::shared_ptr<EagerFunction>, Hash> functions;
+  std::unordered_map<CallKey, Known, Hash> functions;
+  std::unordered_map<CallKey, Family, Hash> families;
+  uint64_t uses = 0;
+  int64_t bytes = 0;
+
+  std::shared_ptr<EagerFunction> find(const CallKey& key) {
+    const auto found = functions.find(key);
+    if (found == functions.end()) return nullptr;
+    found->second.last_use = ++uses;
+    return found->second.function;
+  }
+  std::shared_ptr<EagerFunction> add(CallKey key, std::shared_ptr<EagerFunction> function);
+  void make_room();
 };
-constexpr size_t shard_count = 16, most_functions_in_shard = 1024;
+constexpr size_t shard_count = 16;
+
+Shard& shard_of(const CallKey& key) {
+  static Shard* shards = new Shard[shard_count];  // never destroyed: static destructors may still run operators
+  return shards[key.hash >> 32 & (shard_count - 1)];
+}
+
+std::shared_ptr<EagerFunction> Shard::add(CallKey key, std::shared_ptr<EagerFunction> function) {
+  static const int64_t most_bytes = cache_bytes() / static_cast<int64_t>(shard_count);
+  const int64_t more = function->bytes() + static_cast<int64_t>(sizeof(CallKey) + sizeof(Known));
+  const auto [known, is_new] = functions.emplace(std::move(key), Known{std::move(function), more, ++uses});
+  const std::shared_ptr<EagerFunction> result = known->second.function;
+  if (is_new && (bytes += more) > most_bytes) make_room();
+  return result;
+}
+
+// The half that was not used for longer goes.
+void Shard::make_room() {
+  std::vector<uint64_t> last_uses;
+  for (const auto& [key, known] : functions) last_uses.push_back(known.last_use);
+  const auto middle = last_uses.begin() + static_cast<std::ptrdiff_t>(last_uses.size() / 2);
+  std::nth_element(last_uses.begin(), middle, last_uses.end());
+  std::erase_if(functions, [&](const auto& one) {
+    const bool is_old = one.second.last_use < *middle;
+    if (is_old) bytes -= one.second.bytes;
+    return is_old;
+  });
+}
+
+// The family's function that holds for these values, or null; `makes_one`: one should be made.
+std::shared_ptr<EagerFunction> find_in_family(const CallPattern& pattern, bool& makes_one) {
+  Shard& shard = shard_of(pattern.key);
+  const std::lock_guard lock(shard.mutex);
+  if (shard.families.size() >= most_families_in_shard && !shard.families.contains(pattern.key)) shard.families.clear();
+  Family& family = shard.families[pattern.key];
+  if (++family.calls <= first_calls) return nullptr;
+  for (const auto& function : family.functions)
+    if (function->holds({pattern.values.data(), pattern.values.size()})) return function;
+  makes_one = !family.needs_values && family.functions.size() < most_functions_of_family;
+  return nullptr;
+}
+
+void add_to_family(const CallPattern& pattern, std::shared_ptr<EagerFunction> function) {
+  Shard& shard = shard_of(pattern.key);
+  const std::lock_guard lock(shard.mutex);
+  Family& family = shard.families[pattern.key];
+  if (!function) family.needs_values = true;
+  else family.functions.push_back(std::move(function));
+}
 
 }  // namespace
 
-std::shared_ptr<EagerFunction> eager_function(const Symbol& symbol, Arguments arguments, SourceLocation at) {
-  static Shard* shards = new Shard[shard_count];  // never destroyed: static destructors may still run operators
+std::shared_ptr<EagerFunction> exact_eager_function(const Symbol& symbol, Arguments arguments, SourceLocation at) {
   CallKey key = call_key(symbol, arguments);
-  Shard& shard = shards[key.hash >> 32 & (shard_count - 1)];
+  Shard& shard = shard_of(key);
   {
     const std::lock_guard lock(shard.mutex);
-    if (const auto found = shard.functions.find(key); found != shard.functions.end()) return found->second;
+    if (std::shared_ptr<EagerFunction> found = shard.find(key)) return found;
   }
   auto made = std::make_shared<EagerFunction>(symbol, arguments, at);
   const std::lock_guard lock(shard.mutex);
-  if (shard.functions.size() >= most_functions_in_shard) shard.functions.clear();
-  return shard.functions.emplace(std::move(key), std::move(made)).first->second;
+  return shard.add(std::move(key), std::move(made));
+}
+
+EagerCall eager_function(const Symbol& symbol, Arguments arguments, SourceLocation at) {
+  CallKey key = call_key(symbol, arguments);
+  Shard& shard = shard_of(key);
+  {
+    const std::lock_guard lock(shard.mutex);
+    if (std::shared_ptr<EagerFunction> found = shard.find(key)) return {std::move(found), {}};
+  }
+  CallPattern pattern;
+  bool makes_one = false;
+  if (find_call_pattern(symbol, arguments, pattern) && !pattern.values.empty())
+    if (std::shared_ptr<EagerFunction> found = find_in_family(pattern, makes_one)) return {std::move(found), std::move(pattern.values)};
+  auto made = std::make_shared<EagerFunction>(symbol, arguments, at);
+  if (makes_one) add_to_family(pattern, made->for_pattern(pattern));
+  const std::lock_guard lock(shard.mutex);
+  return {shard.add(std::move(key), std::move(made)), {}};
 }
 
 }  // namespace fulgurite

@@ -10,6 +10,7 @@
 #include <fulgurite/trace.h>
 
 #include "autograd/call_key.h"
+#include "autograd/eager_formula.h"
 #include "autograd/saved_tensor.h"
 #include "pipeline/pipeline.h"
 
@@ -32,6 +33,7 @@ class EagerFunction {
     std::vector<int> saved;     // the program's first inputs, as places in saves()
     std::vector<char> reads;    // for each cotangent given: whether it is an input of the program
     bool saves_inside = false;  // it saves values made inside the call: the forward program must make them
+    std::unique_ptr<EagerFormula> formula = {};  // of a function for many sizes and numbers, in the program's place; null where it needs one
     const Trace& trace() const { return compiled.backward_traces.front(); }
   };
 
@@ -58,11 +60,20 @@ class EagerFunction {
   /// The same call recorded with symbols for sizes: `sizes` stand for structure().sizes, one symbol for all that are one there. Null where
   /// it cannot be recorded so.
   EagerFunction* with_symbols(std::span<const Int> sizes);
+  /// The same call recorded for any sizes and numbers in the place of the pattern's values. Null where it needs the values themselves.
+  std::shared_ptr<EagerFunction> for_pattern(const CallPattern&) const;
+  /// Of a function that for_pattern() made: true if it is right for these values.
+  bool holds(std::span<const uint64_t> values) const;
+  /// Of a function that for_pattern() made: the one for these values alone.
+  std::shared_ptr<EagerFunction> exact(std::span<const uint64_t> values) const;
+  /// What it takes in memory, about.
+  int64_t bytes() const;
   /// The symbols that stand for a function's own, by NumberProxy::input.
   static std::vector<Int> symbols_of(std::span<const Int> sizes);
 
  private:
   EagerFunction(const EagerFunction& concrete, std::span<const Int> sizes);
+  EagerFunction(const EagerFunction& concrete, const CallPattern&);
   void choose_saved(bool is_rule_an_executors);
   std::unique_ptr<Backward> make_backward(uint64_t outputs_with_cotangent, uint64_t needed);
   bool runs_alone(const Backward&) const;
@@ -78,6 +89,8 @@ class EagerFunction {
   bool gives_last_first_ = false;
   const Backward* forward_program_ = nullptr;
   CallStructure structure_;
+  bool is_for_pattern_ = false;
+  const Backward* first_ = nullptr;  // of one for a pattern: the backward that was made with it
   struct Symbolic {
     std::vector<int> pattern;                 // for each size, which of the symbols it is; -1: none
     std::unique_ptr<EagerFunction> function;  // null: it cannot be recorded so
@@ -88,7 +101,15 @@ class EagerFunction {
   std::map<std::pair<uint64_t, uint64_t>, std::unique_ptr<Backward>> backwards_;  // guarded by mutex_; entries never change
 };
 
-/// The function for a call, from a table shared by all threads.
-std::shared_ptr<EagerFunction> eager_function(const Symbol&, Arguments, SourceLocation);
+/// A call's function, and where that holds for many sizes and numbers, those of the call.
+struct EagerCall {
+  std::shared_ptr<EagerFunction> function;
+  SmallVector<uint64_t, 24> values;  // empty: the function is for this call's alone
+};
+/// The function for a call, from a table shared by all threads. Calls that differ in sizes and numbers alone get functions of their own at first; from the
+/// fourth on, one for all of them. Functions that were not used for the longest time are dropped when all take more than cache_bytes().
+EagerCall eager_function(const Symbol&, Arguments, SourceLocation);
+/// The function for this call alone.
+std::shared_ptr<EagerFunction> exact_eager_function(const Symbol&, Arguments, SourceLocation);
 
 }  // namespace fulgurite

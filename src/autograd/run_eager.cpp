@@ -99,7 +99,8 @@ void make_inference_tensors(Arguments arguments, Results& results) {
 }
 
 void run_recorded(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
-  const std::shared_ptr<EagerFunction> function = eager_function(symbol, arguments, at);
+  EagerCall call = eager_function(symbol, arguments, at);
+  const std::shared_ptr<EagerFunction> function = call.function;
   const auto inputs = tensors_of(arguments);
   const std::span<const Tensor* const> input_span(inputs.data(), inputs.size());
   if (function->forward_program()) return run_forward_program(*function, input_span, results);
@@ -108,8 +109,9 @@ void run_recorded(const Symbol& symbol, Arguments arguments, SourceLocation at, 
     execute(symbol, arguments, at, results);
   }
   separate_from_arguments(input_span, results);
-  const auto node =
-      std::make_shared<EagerNode>(function, input_span, std::span<const Tensor>(results.data(), results.size()), at);
+  const uint64_t structure_hash = call.values.empty() ? function->structure_hash() : call_structure_hash(symbol, arguments);
+  const auto node = std::make_shared<EagerNode>(std::move(call), structure_hash, input_span,
+                                                std::span<const Tensor>(results.data(), results.size()), at);
   for (size_t i = 0; i < results.size(); ++i)
     if (is_floating(results[i].dtype())) set_history(results[i], node, static_cast<int>(i));
 }
