@@ -20,7 +20,7 @@ std::string_view lane_text(Lanes lanes) {
 
 class KernelPrinter {
  public:
-  KernelPrinter(const Kernel& kernel, const Schedule& schedule, bool plain_names) : kernel_(kernel), schedule_(schedule) {
+  KernelPrinter(const Kernel& kernel, const Schedule& schedule, bool plain_names) : kernel_(kernel), schedule_(schedule), is_inside_bfloat16_(is_inside_bfloat16(kernel)) {
     for (size_t i = 0; i < kernel.values.size(); ++i)
       names_.push_back(plain_names ? text::cat("v", i) : free_name(identifier(kernel.values[i].name)));
   }
@@ -102,11 +102,22 @@ class KernelPrinter {
   }
 
   std::string expression(const KernelValue& v) const {
-    return expression_text(v, [this](int operand) -> const std::string& { return name(operand); });
+    std::string text = expression_text(v, [this](int operand) -> const std::string& { return name(operand); });
+    constexpr std::string_view rounding = "round_to_bfloat16(", inside = "round_inside_bfloat16(";
+    for (size_t at = 0; is_inside_bfloat16_ && (at = text.find(rounding, at)) != std::string::npos;) text.replace(at, rounding.size(), inside);
+    return text;
   }
 
   // What is a number of bf16 already is not rounded once more.
-  std::string stored(int i) const { return value(i).is_rounded && value(i).dtype == Dtype::bf16 ? text::cat("exact_bfloat16(", name(i), ")") : name(i); }
+  std::string stored(int i) const {
+    if (value(i).dtype != Dtype::bf16) return name(i);
+    if (value(i).is_rounded) return text::cat("exact_bfloat16(", name(i), ")");
+    return is_inside_bfloat16_ ? text::cat("inside_bfloat16(", name(i), ")") : name(i);
+  }
+  // No other floating numbers are read: rounding need not look for those that are none.
+  static bool is_inside_bfloat16(const Kernel& kernel) {
+    return std::ranges::all_of(kernel.inputs, [](const KernelOperand& input) { return input.dtype == Dtype::bf16 || !is_floating(input.dtype); });
+  }
 
   void define(int i, std::string_view is) { line("const ", lanes_text(value(i).lanes), " ", name(i), " = ", is, ";"); }
 
@@ -147,6 +158,7 @@ class KernelPrinter {
 
   const Kernel& kernel_;
   const Schedule& schedule_;
+  const bool is_inside_bfloat16_;
   std::vector<std::string> names_;
   std::string out_;
   int depth_ = 0;

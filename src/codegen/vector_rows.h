@@ -35,24 +35,25 @@ FULGURITE_INLINE Ints to_numbers(const Ints& mask) { return mask & Ints(1); }
 FULGURITE_INLINE Ints wrap_16(const Ints& a) { return shift_right_signed(shift_left(a, 16), 16); }
 FULGURITE_INLINE Ints wrap_8(const Ints& a) { return shift_right_signed(shift_left(a, 24), 24); }
 FULGURITE_INLINE Ints wrap_unsigned_8(const Ints& a) { return a & Ints(255); }
-/// The upper halves are bfloat16_bits: what is not a number becomes quiet, and half a unit is added to the others.
-FULGURITE_INLINE Ints with_bfloat16_above(const Floats& x) {
+// Rounded as a store into bf16 or f16 would: half a unit is added, and an odd number's last bit. The upper halves are the result.
+FULGURITE_INLINE Ints with_half_a_bfloat16(const Floats& x) {
   const Ints bits = bits_of(x);
+  return bits + Ints(0x7fff) + (shift_right(bits, 16) & Ints(1));
+}
+/// The same, and what is not a number becomes quiet instead.
+FULGURITE_INLINE Ints with_bfloat16_above(const Floats& x) {
 #if defined(__AVX512F__)
-  const Ints half(0x7fff), last(0x10000), one(1);
-  unsigned short is_number, is_odd;
-  Ints rounded = bits | Ints(0x400000);
-  asm("vcmpordps %1, %1, %0" : "=Yk"(is_number) : "v"(x.part[0]));
-  asm("vptestmd %2, %1, %0%{%3%}" : "=Yk"(is_odd) : "v"(bits.part[0]), "v"(last.part[0]), "Yk"(is_number));
-  asm("vpaddd %2, %1, %0%{%3%}" : "+v"(rounded.part[0]) : "v"(bits.part[0]), "v"(half.part[0]), "Yk"(is_number));
-  asm("vpaddd %1, %0, %0%{%2%}" : "+v"(rounded.part[0]) : "v"(one.part[0]), "Yk"(is_odd));
+  Ints rounded = with_half_a_bfloat16(x);
+  const Ints quiet_for_both_kinds(0x22);
+  asm("vfixupimmps $0, %2, %1, %0" : "+v"(rounded.part[0]) : "v"(x.part[0]), "v"(quiet_for_both_kinds.part[0]));
   return rounded;
 #else
-  return select(x != x, bits | Ints(0x400000), bits + Ints(0x7fff) + (shift_right(bits, 16) & Ints(1)));
+  return select(x != x, bits_of(x) | Ints(0x400000), with_half_a_bfloat16(x));
 #endif
 }
-// Rounded as a store into bf16 or f16 would.
 FULGURITE_INLINE Floats round_to_bfloat16(const Floats& x) { return from_bits(with_bfloat16_above(x) & Ints((int)0xffff0000u)); }
+/// Of what is computed from bf16 alone: what is not a number has no bits below those of bf16, and adding half a unit changes none above.
+FULGURITE_INLINE Floats round_inside_bfloat16(const Floats& x) { return from_bits(with_half_a_bfloat16(x) & Ints((int)0xffff0000u)); }
 FULGURITE_INLINE Floats round_to_float16(const Floats& x) {
   Floats result;
 #if defined(__F16C__)
@@ -69,6 +70,7 @@ struct ExactBFloat16 {
 };
 FULGURITE_INLINE ExactBFloat16 exact_bfloat16(const Floats& x) { return {shift_right(bits_of(x), 16)}; }
 FULGURITE_INLINE ExactBFloat16 to_exact_bfloat16(const Floats& x) { return {shift_right(with_bfloat16_above(x), 16)}; }
+FULGURITE_INLINE ExactBFloat16 inside_bfloat16(const Floats& x) { return {shift_right(with_half_a_bfloat16(x), 16)}; }
 FULGURITE_INLINE void stream(BFloat16* to, const ExactBFloat16& value) { stream_halves(to, value.halves); }
 
 inline constexpr float infinity = __builtin_inff(), not_a_number = __builtin_nanf("");
