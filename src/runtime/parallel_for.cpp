@@ -12,9 +12,9 @@ namespace fulgurite {
 
 /// One call, shared by the threads that run it: a share of pieces for each of them. CPUs of a shared machine are not equally fast, so a
 /// thread that is done with its share helps with the others'.
-class Region {
+class ParallelJob {
  public:
-  Region(int64_t count, void (*body)(void*, Ranges&), void* context, int threads, int64_t most_pieces)
+  ParallelJob(int64_t count, void (*body)(void*, Ranges&), void* context, int threads, int64_t most_pieces)
       : count_(count), body_(body), context_(context), share_count_(std::min(threads, most_shares)) {
     pieces_ = std::min<int64_t>(most_pieces, int64_t{pieces_of_share} * share_count_);
     for (int i = 0; i < share_count_; ++i) {
@@ -64,7 +64,7 @@ class Region {
   std::exception_ptr error_;
 };
 
-bool Ranges::next_of_region(int64_t& begin, int64_t& end) { return region_->next(*this, begin, end); }
+bool Ranges::next_of_job(int64_t& begin, int64_t& end) { return job_->next(*this, begin, end); }
 
 namespace {
 
@@ -72,10 +72,10 @@ namespace {
 [[gnu::noinline]] bool run_on_team(int64_t count, int threads, int64_t most_pieces, void (*body)(void*, Ranges&), void* context) {
   ThreadTeam& team = ThreadTeam::of_process();
   if (team.is_in_use()) return false;
-  Region region(count, body, context, threads, most_pieces);
-  const auto run = [](void* data, int thread) { static_cast<Region*>(data)->run(thread); };
-  if (!team.run(threads, run, &region)) return false;
-  if (region.error()) std::rethrow_exception(region.error());
+  ParallelJob job(count, body, context, threads, most_pieces);
+  const auto run = [](void* data, int thread) { static_cast<ParallelJob*>(data)->run(thread); };
+  if (!team.run(threads, run, &job)) return false;
+  if (job.error()) std::rethrow_exception(job.error());
   return true;
 }
 

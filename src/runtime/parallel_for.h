@@ -8,10 +8,10 @@ namespace fulgurite {
 class Ranges {
  public:
   explicit Ranges(int64_t count) : count_(count) {}  // all of it, at once
-  Ranges(class Region* region, int thread) : region_(region), thread_(thread) {}
+  Ranges(class ParallelJob* job, int thread) : job_(job), thread_(thread) {}
   /// False when nothing is left.
   bool next(int64_t& begin, int64_t& end) {
-    if (region_ != nullptr) return next_of_region(begin, end);
+    if (job_ != nullptr) return next_of_job(begin, end);
     begin = 0;
     end = count_;
     count_ = 0;
@@ -19,10 +19,10 @@ class Ranges {
   }
 
  private:
-  friend class Region;
-  bool next_of_region(int64_t& begin, int64_t& end);
+  friend class ParallelJob;
+  bool next_of_job(int64_t& begin, int64_t& end);
   int64_t count_ = 0;
-  class Region* region_ = nullptr;
+  class ParallelJob* job_ = nullptr;
   int thread_ = 0, passed_ = 0;  // passed_: shares that nothing is left of
 };
 

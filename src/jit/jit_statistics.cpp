@@ -1,0 +1,49 @@
+#include <algorithm>
+
+#include "jit/jit_state.h"
+
+namespace fulgurite::detail {
+
+void JitState::finish_times(CompiledVersion& version, std::chrono::steady_clock::time_point start) {
+  const std::shared_ptr<const Stages>& all = stages_of(version);
+  for (const std::vector<Trace>* stages : {&all->forward, &all->backward})
+    for (const Trace& stage : *stages) version.transforms += stage.milliseconds;
+  version.total = milliseconds_since(start);
+  version.planning = std::max(0.0, version.total - version.tracing - version.transforms);
+}
+
+void JitState::add_times(const CompiledVersion& version) {
+  const std::lock_guard lock(mutex_);
+  compiles_.tracing += version.tracing;
+  compiles_.transforms += version.transforms;
+  compiles_.planning += version.planning;
+  compiles_.total += version.total;
+}
+
+void JitState::keep_last(const Pieces& pieces) {
+  const std::lock_guard lock(mutex_);
+  last_pieces_ = pieces;
+}
+
+Pieces JitState::last_pieces() const {
+  const std::lock_guard lock(mutex_);
+  return last_pieces_;
+}
+
+CompileStats JitState::stats() const {
+  CompileStats stats;
+  {
+    const std::lock_guard lock(mutex_);
+    stats = compiles_;
+  }
+  stats.calls = store_.readers().visits();
+  stats.misses = misses_.load(std::memory_order_relaxed);
+  stats.hits = stats.calls - stats.misses;
+  stats.last_call = static_cast<double>(last_nanoseconds_.load(std::memory_order_relaxed)) / 1e3;
+  stats.mean_call = stats.calls == 0 ? 0.0
+                                     : static_cast<double>(total_nanoseconds_.load(std::memory_order_relaxed)) / 1e3 /
+                                           static_cast<double>(stats.calls);
+  return stats;
+}
+
+}  // namespace fulgurite::detail
