@@ -316,7 +316,7 @@ def with_aliases(operators):
 def tensor_members():
     text = (ROOT / "include/fulgurite/tensor.h").read_text(encoding="utf-8")
     body = re.search(r"^class Tensor : .*?^\};", text, re.M | re.S)[0]
-    return set(re.findall(r"\b(\w+)\(", body))
+    return set(re.findall(r"(?<!:)\b(\w+)\(", body))  # not Limits::max() in a body
 
 
 def wrap(prefix, text, indent, width=120):

@@ -420,6 +420,7 @@ struct TensorMethods {
   Tensor masked_fill(const Tensor& mask, const Operand& value, SourceLocation at = SourceLocation::here()) const;
   Tensor masked_fill_(const Tensor& mask, const Operand& value, SourceLocation at = SourceLocation::here()) const;
   Tensor matmul(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor max(SourceLocation at = SourceLocation::here()) const;
   Tensor max_pool1d(const Dims& kernel_size, const Dims& stride = {}, const Dims& padding = {0}, const Dims& dilation =
       {1}, bool ceil_mode = false, SourceLocation at = SourceLocation::here()) const;
   std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Dims& kernel_size, const Dims& stride = {}, const Dims&
@@ -440,6 +441,7 @@ struct TensorMethods {
   Tensor mean(const Dims& dim = {}, bool keepdim = false, std::optional<Dtype> dtype = {}, SourceLocation at =
       SourceLocation::here()) const;
   Tensor median(SourceLocation at = SourceLocation::here()) const;
+  Tensor min(SourceLocation at = SourceLocation::here()) const;
   Tensor minimum(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor minimum_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor mish(bool inplace = false, SourceLocation at = SourceLocation::here()) const;

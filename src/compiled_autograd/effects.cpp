@@ -238,15 +238,12 @@ bool CompiledRun::is_last_of_list(size_t number) const {
 }
 
 template <class F>
-std::span<const F> CompiledRun::take_hooks(Called<F>& called, size_t number, std::vector<F> (*list)(const Node&, size_t)) {
+std::span<const F> CompiledRun::take_hooks(std::vector<F>& list, size_t number, std::vector<F> (*find)(const Node&, size_t)) {
   const Effect& effect = effects_[number];
   const bool is_first = number == 0 || is_last_of_list(number - 1);
-  if (is_first) called = {list(*graph_.calls[static_cast<size_t>(effect.call)].node, effect.output), effect.hook};
-  const std::span<const F> left = std::span<const F>(called.hooks).subspan(std::min(called.next, called.hooks.size()));
-  if (is_last_of_list(number) && effect.hook == called.next) return left;
-  called.next = effect.hook + 1;
-  const size_t skipped = std::min(effect.hook, called.hooks.size());
-  return std::span<const F>(called.hooks).subspan(skipped, std::min<size_t>(1, called.hooks.size() - skipped));
+  if (is_first) list = find(*graph_.calls[static_cast<size_t>(effect.call)].node, effect.output);
+  const std::span<const F> left = std::span<const F>(list).subspan(std::min(effect.hook, list.size()));
+  return is_last_of_list(number) ? left : left.first(std::min<size_t>(1, left.size()));
 }
 
 // A gradient that was captured without hooks has no line to call one from.
@@ -288,8 +285,10 @@ std::vector<Tensor> CompiledRun::call(size_t number, std::vector<Tensor> argumen
   switch (effect.kind) {
     case Effect::Kind::tensor_hook: {
       std::vector<Tensor> gradient = spread.next(effect.of_outputs);
-      for (const Hook& hook : take_hooks(tensor_hooks_, number, hooks_of_output))
-        if (gradient[0].defined()) run_hook(hook, gradient[0]);
+      const std::span<const Hook> hooks = take_hooks(tensor_hooks_, number, hooks_of_output);
+      // Traceable hooks behind the line's own have operations in the captured program.
+      for (size_t i = 0; i < hooks.size() && gradient[0].defined(); ++i)
+        if (i == 0 || !hooks[i].recorded_as()) run_hook(hooks[i], gradient[0]);
       return chosen(std::move(gradient), effect);
     }
     case Effect::Kind::retain_grad:

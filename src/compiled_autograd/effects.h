@@ -79,19 +79,14 @@ class CompiledRun {
   const BackwardCall& call_;
   const BackwardGraph& graph_;
   const std::vector<Effect>& effects_;
-  /// Hooks of one list that the capture has lines for, as the list was when the first of the lines ran: a hook may have changed it before.
+  /// Returns the hooks that a line calls: one, and for the last line of a list those that were added to it as well. `list` holds the hooks as they
+  /// were when the first line of their list ran, because a hook may have changed them before.
   template <class F>
-  struct Called {
-    std::vector<F> hooks;
-    size_t next = 0;
-  };
-  /// The hooks that a line calls: one, and the last line of a list those that were added to it.
-  template <class F>
-  std::span<const F> take_hooks(Called<F>& called, size_t effect, std::vector<F> (*list)(const Node&, size_t output));
+  std::span<const F> take_hooks(std::vector<F>& list, size_t effect, std::vector<F> (*find)(const Node&, size_t output));
   bool is_last_of_list(size_t effect) const;
   void check_added_hooks(int first_call);
-  Called<Hook> tensor_hooks_;
-  Called<std::function<void(Tensor)>> post_accumulate_hooks_;
+  std::vector<Hook> tensor_hooks_;
+  std::vector<std::function<void(Tensor)>> post_accumulate_hooks_;
   uint64_t hook_changes_;  // when the lists were last looked at
   std::vector<char> came_;  // by source
   int turn_ = 0;

@@ -147,6 +147,9 @@ Tensor TensorMethods::masked_fill_(const Tensor& mask, const Operand& value, Sou
 Tensor TensorMethods::matmul(const Tensor& other, SourceLocation at) const {
   return fulgurite::matmul(static_cast<const Tensor&>(*this), other, at);
 }
+Tensor TensorMethods::max(SourceLocation at) const {
+  return fulgurite::max(static_cast<const Tensor&>(*this), at);
+}
 Tensor TensorMethods::max_pool1d(const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims& dilation,
     bool ceil_mode, SourceLocation at) const {
   return fulgurite::nn::max_pool1d(static_cast<const Tensor&>(*this), kernel_size, stride, padding, dilation, ceil_mode, at);
@@ -182,6 +185,9 @@ Tensor TensorMethods::mean(const Dims& dim, bool keepdim, std::optional<Dtype> d
 }
 Tensor TensorMethods::median(SourceLocation at) const {
   return fulgurite::median(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::min(SourceLocation at) const {
+  return fulgurite::min(static_cast<const Tensor&>(*this), at);
 }
 Tensor TensorMethods::minimum(const Tensor& other, SourceLocation at) const {
   return fulgurite::minimum(static_cast<const Tensor&>(*this), other, at);
@@ -369,13 +375,6 @@ Tensor TensorMethods::repeat(Int size0, Int size1, Int size2, SourceLocation at)
 }
 Tensor TensorMethods::repeat(Int size0, Int size1, Int size2, Int size3, SourceLocation at) const {
   return fulgurite::repeat(static_cast<const Tensor&>(*this), {size0, size1, size2, size3}, at);
-}
-Tensor TensorMethods::repeat(Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at) const {
-  return fulgurite::repeat(static_cast<const Tensor&>(*this), {size0, size1, size2, size3, size4}, at);
-}
-Tensor TensorMethods::repeat(Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at) const
-    {
-  return fulgurite::repeat(static_cast<const Tensor&>(*this), {size0, size1, size2, size3, size4, size5}, at);
 }
 
 }  // namespace fulgurite

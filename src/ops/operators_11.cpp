@@ -6,6 +6,13 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+Tensor TensorMethods::repeat(Int size0, Int size1, Int size2, Int size3, Int size4, SourceLocation at) const {
+  return fulgurite::repeat(static_cast<const Tensor&>(*this), {size0, size1, size2, size3, size4}, at);
+}
+Tensor TensorMethods::repeat(Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at) const
+    {
+  return fulgurite::repeat(static_cast<const Tensor&>(*this), {size0, size1, size2, size3, size4, size5}, at);
+}
 Tensor TensorMethods::repeat_interleave(const Operand& repeats, std::optional<Int> dim, std::optional<Int> output_size,
     SourceLocation at) const {
   return fulgurite::repeat_interleave(static_cast<const Tensor&>(*this), repeats, dim, output_size, at);
@@ -370,12 +377,6 @@ Tensor max(const Tensor& input, const Tensor& other, SourceLocation at) {
 }
 Tensor TensorMethods::max(const Tensor& other, SourceLocation at) const {
   return fulgurite::maximum(static_cast<const Tensor&>(*this), other, at);
-}
-std::tuple<Tensor, Tensor> min(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
-  return fulgurite::prims::min_with_indices(input, dim, keepdim, at);
-}
-std::tuple<Tensor, Tensor> TensorMethods::min(Int dim, bool keepdim, SourceLocation at) const {
-  return fulgurite::prims::min_with_indices(static_cast<const Tensor&>(*this), dim, keepdim, at);
 }
 
 }  // namespace fulgurite

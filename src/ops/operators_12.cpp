@@ -6,6 +6,12 @@
 #include "ops/symbols.h"
 
 namespace fulgurite {
+std::tuple<Tensor, Tensor> min(const Tensor& input, Int dim, bool keepdim, SourceLocation at) {
+  return fulgurite::prims::min_with_indices(input, dim, keepdim, at);
+}
+std::tuple<Tensor, Tensor> TensorMethods::min(Int dim, bool keepdim, SourceLocation at) const {
+  return fulgurite::prims::min_with_indices(static_cast<const Tensor&>(*this), dim, keepdim, at);
+}
 Tensor min(const Tensor& input, const Tensor& other, SourceLocation at) {
   return fulgurite::minimum(input, other, at);
 }

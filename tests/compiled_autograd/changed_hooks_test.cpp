@@ -81,3 +81,15 @@ TEST("a hook that is added where the captured backward has none is an error that
       "compiled autograd: a hook added a hook to MulBackward0 (NodeCall 3), which has not run yet and was captured without one; add "
       "it before backward(), or run this backward outside of compiled autograd's scope");
 }
+
+TEST("a traceable hook behind one that is called runs once") {
+  expect_both(
+      [] {
+        const Tensor x = tensor({1.0, 2.0}).requires_grad_();
+        x.register_hook([](Tensor g) { return g + 1.0; });
+        x.register_hook(autograd::traceable([](Tensor g) { return g * 10.0; }));
+        sum(x * 2.0).backward();
+        return x.grad().to_vector<float>();
+      },
+      {30, 30});
+}

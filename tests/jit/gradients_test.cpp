@@ -90,7 +90,7 @@ TEST("vjp pulls a cotangent of the result's type back") {
 
 TEST("grad needs a scalar") {
   expect_error([] { grad([](Tensor x) { return x * 2; })(ones({2})); }, "must return a scalar floating tensor");
-  expect_error([] { grad([](Tensor x) { return sum(x); })(arange(3)); }, "must return a scalar floating tensor");
+  expect_error([] { grad([](Tensor x) { return sum(x); })(arange(3)); }, "what is differentiated has no floating tensor, only cpu i64[3]");
   expect_error([] { grad([](Tensor x) { return sum(x.add_(1)); })(ones({2})); }, "a leaf tensor that requires grad is written in place: t_0");
   expect_error([] {
     const auto pulled = vjp([](Tensor x) { return x * 2; }, ones({2}));
