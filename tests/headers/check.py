@@ -128,12 +128,23 @@ VALUES = """  const Tensor x = arange(12).reshape({3, 4}), image = zeros({1, 1, 
 """
 
 
+def standard_headers(folders):
+    """Returns the standard headers that the library's headers include, sorted."""
+    found = set()
+    for folder in folders:
+        for path in pathlib.Path(folder).rglob("*.h"):
+            found.update(re.findall(r"^#include <(\w+)>", path.read_text(), re.M))
+    return sorted(found)
+
+
 class Checks:
     def __init__(self, options):
         self.include = [flag for folder in options.include for flag in ("-I", folder)]
         self.library = options.library
         self.compilers = [compiler for compiler in options.compilers if shutil.which(compiler)]
         self.passed, self.failed = 0, []
+        # The standard library's own headers do not survive windows.h's min and max: they come first.
+        self.standard = "".join(f"#include <{name}>\n" for name in standard_headers(options.include))
 
     def expect(self, condition, message):
         if condition:
@@ -156,7 +167,7 @@ class Checks:
 
     def macros(self, compiler, headers):
         def one(header):
-            text = f'#include "{HERE}/macros.h"\n#include <{header}>\n#include "{HERE}/after.h"\n'
+            text = f'{self.standard}#include "{HERE}/macros.h"\n#include <{header}>\n#include "{HERE}/after.h"\n'
             status, first = self.compile(compiler, text, "-std=c++20", "-Wall", "-Wextra", "-Werror")
             self.expect(status == 0, f"{compiler}: <{header}> behind other projects' macros: {first}")
         self.each(one, headers)
