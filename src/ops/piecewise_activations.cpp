@@ -164,8 +164,8 @@ constinit const Symbol hardswish_symbol{
       const Tensor is_high = ge(x, 3);
       g.set(0, where(is_high, cotangent, cut));
     },
-    .samples = {.low = -4, .high = 4},
     .traits = {.pointwise = true},
+    .samples = {.low = -3.5, .high = 3.5},
 };
 
 constinit const Symbol hardshrink_symbol{

@@ -95,7 +95,27 @@ class Program:
     def fresh_inputs(self):
         return [t.clone() for t in self.inputs]
 
-    def run_forward(self, text, what):
+    def compare_made(self, actual, what):
+        """Compares the results that a program makes, in order. Results that are views of an argument or of another result are made after it; the
+        recorded stage, which has all results, is compared whole."""
+        if len(actual) == len(self.outputs):
+            return self.compare(actual, self.outputs, what)
+        place = 0
+        for i, result in enumerate(actual):
+            while not self.agrees(result, place):
+                place += 1
+                if place >= len(self.outputs):
+                    raise Wrong(f"{what} {i}: PyTorch gives\n{result}\nwhich is none of the library's results that are left")
+            place += 1
+
+    def agrees(self, result, place):
+        try:
+            self.compare([result], self.outputs[place:place + 1], "")
+        except Wrong:
+            return False
+        return True
+
+    def run_forward(self, text, what, is_recorded):
         """Gives what was saved for the backward, where this stage saves anything."""
         inputs = self.fresh_inputs()
         result, saved = load_function(text)(*inputs), None
@@ -105,7 +125,10 @@ class Program:
             results = result.get("flat_output", result.get("fw_flat_out"))
         else:
             results = result
-        self.compare(flat(results), self.outputs, f"{what}, result")
+        if is_recorded:
+            self.compare(flat(results), self.outputs, f"{what}, result")
+        else:
+            self.compare_made(flat(results), f"{what}, result")
         self.compare(inputs, self.after, f"{what}, input afterwards")
         return saved
 
@@ -135,7 +158,7 @@ class Program:
     def run(self):
         saved = None
         for i, text in enumerate(self.record["forward"]):
-            saved = self.run_forward(text, f"forward stage {i}") or saved
+            saved = self.run_forward(text, f"forward stage {i}", i == 0) or saved
         for i, text in enumerate(self.record["backward"]):
             self.run_backward(text, saved, f"backward stage {i}")
         if self.record["backward"]:
@@ -159,7 +182,8 @@ def check_printed_model(build, model):
     """The printed forward and backward against PyTorch's autograd."""
     command = [build / "fulgurite", "trace", model, "--python", "--backward"]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    forward, backward = ["# Constructed" + text for text in printed.split("# Constructed")[1:]]
+    # Without the check that the printed program makes of itself.
+    forward, backward = ["# Constructed" + text.split("# Inputs of small elements")[0] for text in printed.split("# Constructed")[1:]]
     torch.manual_seed(1)
     inputs = [make_argument(type_text) for type_text in argument_types(forward)]
     result, saved = load_function(forward)(*inputs)

@@ -24,7 +24,7 @@ void add_composition_kink_cases(std::vector<OperatorCase>& out) {
   at("torch.nn.functional.hardtanh", {leaf({-2, -1, 0, 1, 2})}, {{0, 0, 1, 0, 0}});
   at("torch.nn.functional.relu6", {leaf({-1, 0, 3, 6, 7})}, {{0, 0, 1, 0, 0}});
   at("torch.nn.functional.hardsigmoid", {leaf({-4, -3, 0, 3, 4})}, {{0, 0, 1.0 / 6, 0, 0}});
-  at("torch.nn.functional.hardswish", {leaf({-4, -3, 0, 3, 4})}, {{0, 0, 0.5, 1, 1}});
+  at("torch.nn.functional.hardswish", {leaf({-4, -3, -2.25, 0, 2.25, 3, 4})}, {{0, 0, -0.25, 0.5, 1.25, 1, 1}});
   at("torch.nn.functional.hardshrink", {leaf({-1, -0.5, 0, 0.5, 1})}, {{1, 0, 0, 0, 1}});
   at("torch.nn.functional.softshrink", {leaf({-1, -0.5, 0, 0.5, 1})}, {{1, 0, 0, 0, 1}});
   at("torch.nn.functional.threshold", {leaf({0, 0.5, 1}), 0.5, 2.0}, {{0, 0, 1}});
