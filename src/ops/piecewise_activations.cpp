@@ -156,8 +156,7 @@ constinit const Symbol hardswish_symbol{
     .gradient = [](Gradient& g) {
       const Tensor x = as_dtype(g.tensor(0), compute_dtype(g.tensor(0).dtype()), {});
       const Tensor cotangent = as_dtype(g.cotangent(), x.dtype(), {});
-      const Tensor third = div(x, 3);
-      const Tensor slope = add(third, 0.5);
+      const Tensor slope = add(div(x, 3), 0.5);
       const Tensor bent = mul(cotangent, slope);
       const Tensor is_low = le(x, -3);
       const Tensor cut = where(is_low, 0, bent);
