@@ -117,7 +117,7 @@ class EagerFormula::Run final : public ArgumentPack::Resolver {
     return make_tensor(sizes, proxy.dtype, proxy.device);
   }
 
-  // Where strides allow no view, one of a contiguous copy.
+  // If the strides allow no view, a contiguous copy is viewed.
   bool run_view(const BoundSymbol& bound, Arguments arguments) {
     Tensor viewed = arguments[0].tensor();
     ViewGeometry geometry;
