@@ -67,7 +67,8 @@ def check(record, tensors):
     function = load_function(record["text"].replace("@torch.no_grad()\n", ""))
     with sdpa_kernel(SDPBackend.MATH):
         results, first, second = torch_gradients(function, inputs, weights, slope_weights)
-    compare(outputs, [r.detach() for r in results], scale_of(outputs), "result")
+    # Results behind the function's own are memory that several results share.
+    compare(outputs, [r.detach() for r in results[: len(outputs)]], scale_of(outputs), "result")
     for way in WAYS:
         compare(of(way + " 1"), [g if g is None else g.detach() for g in first], scale_of(first), way + ", gradient")
         compare(of(way + " 2"), second, scale_of(first + second), way + ", gradient of the gradients")

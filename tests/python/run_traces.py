@@ -126,7 +126,8 @@ class Program:
         else:
             results = result
         if is_recorded:
-            self.compare(flat(results), self.outputs, f"{what}, result")
+            # Results behind the function's own are memory that several results share.
+            self.compare(flat(results)[: len(self.outputs)], self.outputs, f"{what}, result")
         else:
             self.compare_made(flat(results), f"{what}, result")
         self.compare(inputs, self.after, f"{what}, input afterwards")
