@@ -1,0 +1,141 @@
+// Which operators run in which dtype inside an autocast scope, as in PyTorch on CPU.
+#include "ops/core/autocast.h"
+
+#include <algorithm>
+
+#include <fulgurite/error.h>
+#include <fulgurite/operators.h>
+
+#include "ops/generated/symbols.h"
+#include "support/text/text.h"
+
+namespace fulgurite {
+
+namespace {
+
+thread_local constinit uint64_t conversions = 0;
+
+// Their time is that of reading and multiplying, and they add up in f32.
+constexpr const Symbol* narrow[] = {
+    &addbmm_symbol,           &addmm_symbol,  &baddbmm_symbol,          &bmm_symbol,
+    &conv1d_symbol,           &conv2d_symbol, &conv3d_symbol,           &conv_transpose1d_symbol,
+    &conv_transpose2d_symbol, &conv_transpose3d_symbol, &linear_symbol, &matmul_symbol,
+    &mm_symbol,               &prelu_symbol,  &scaled_dot_product_attention_symbol,
+};
+// They lose too much in 16 bits.
+constexpr const Symbol* wide[] = {
+    &adaptive_avg_pool3d_symbol,
+    &adaptive_max_pool3d_symbol,
+    &avg_pool3d_symbol,
+    &binary_cross_entropy_symbol,
+    &binary_cross_entropy_with_logits_symbol,
+    &cross_entropy_symbol,
+    &grid_sample_symbol,
+    &hinge_embedding_loss_symbol,
+    &huber_loss_symbol,
+    &kl_div_symbol,
+    &l1_loss_symbol,
+    &margin_ranking_loss_symbol,
+    &max_pool3d_symbol,
+    &mse_loss_symbol,
+    &nll_loss_symbol,
+    &poisson_nll_loss_symbol,
+    &prod_symbol,
+    &smooth_l1_loss_symbol,
+    &trace_symbol,
+    &triplet_margin_loss_symbol,
+};
+// All their operands are to have one dtype.
+constexpr const Symbol* widest[] = {&cat_symbol, &index_copy_symbol, &stack_symbol};
+
+// They stand for products, and run as they are given.
+constexpr const Symbol* unchanged[] = {&bilinear_symbol};
+
+template <size_t count>
+bool is_one_of(const Symbol* const (&list)[count], const Symbol& symbol) {
+  return std::find(std::begin(list), std::end(list), &symbol) != std::end(list);
+}
+
+bool can_convert(const Tensor& tensor) { return tensor.defined() && is_floating(tensor.dtype()) && tensor.dtype() != Dtype::f64; }
+
+template <class Visit>
+void for_each_tensor(Arguments arguments, Visit&& visit) {
+  for (const Argument& argument : arguments) {
+    if (argument.is_tensor()) visit(argument.tensor());
+    else if (argument.kind() == Argument::Kind::tensors)
+      for (const Tensor& tensor : argument.tensors()) visit(tensor);
+  }
+}
+
+// Padding with values from the image is done in f32; with numbers, or around, in the image's dtype.
+bool pads_wide(const Symbol& symbol, Arguments arguments) {
+  return &symbol == &pad_symbol && (arguments[2].string() == "reflect" || arguments[2].string() == "replicate");
+}
+
+/// The dtype that the operator's operands are converted to, if any.
+std::optional<Dtype> operand_dtype(const Symbol& symbol, Arguments arguments, Dtype dtype) {
+  if (is_one_of(narrow, symbol)) return dtype;
+  if (is_one_of(wide, symbol) || pads_wide(symbol, arguments)) return Dtype::f32;
+  if (!is_one_of(widest, symbol)) return std::nullopt;
+  Dtype common = dtype;
+  for_each_tensor(arguments, [&](const Tensor& tensor) {
+    if (can_convert(tensor) && tensor.dtype() != dtype) common = Dtype::f32;
+  });
+  return common;
+}
+
+/// A call's arguments with their tensors in another dtype.
+class ConvertedArguments {
+ public:
+  ConvertedArguments(Arguments arguments, Dtype dtype, SourceLocation at) {
+    size_t count = 0;
+    for_each_tensor(arguments, [&](const Tensor&) { ++count; });
+    tensors_.reserve(count);  // arguments point into it
+    for (const Argument& argument : arguments) {
+      const size_t first = tensors_.size();
+      if (argument.is_tensor()) {
+        arguments_.push_back(add(argument.tensor(), dtype, at));
+      } else if (argument.kind() == Argument::Kind::tensors) {
+        for (const Tensor& tensor : argument.tensors()) add(tensor, dtype, at);
+        arguments_.push_back(std::span<const Tensor>(tensors_.data() + first, tensors_.size() - first));
+      } else {
+        arguments_.push_back(argument);
+      }
+    }
+  }
+  Arguments arguments() const { return {arguments_.data(), arguments_.size()}; }
+
+ private:
+  const Tensor& add(const Tensor& tensor, Dtype dtype, SourceLocation at) {
+    if (!can_convert(tensor) || tensor.dtype() == dtype) return tensors_.push_back(tensor), tensors_.back();
+    ++conversions;
+    return tensors_.push_back(prims::convert_element_type(tensor, dtype, at)), tensors_.back();
+  }
+
+  std::vector<Tensor> tensors_;
+  SmallVector<Argument, 10> arguments_;
+};
+
+}  // namespace
+
+uint64_t autocast_conversions() { return conversions; }
+
+void dispatch_autocast(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results, Dtype dtype) {
+  if (const std::optional<Dtype> wanted = operand_dtype(symbol, arguments, dtype)) {
+    const ConvertedArguments converted(arguments, *wanted, at);
+    const AutocastScope off(std::nullopt);
+    return dispatch_plainly(symbol, converted.arguments(), at, results);
+  }
+  // An operator with rules of its own is what they say; one that only stands for others is what becomes of these.
+  const bool stands_for_others = symbol.decompose && !symbol.infer && !symbol.gradient && !is_one_of(unchanged, symbol);
+  const AutocastScope inside(stands_for_others ? std::optional(dtype) : std::nullopt);
+  dispatch_plainly(symbol, arguments, at, results);
+}
+
+AutocastScope autocast(std::optional<Dtype> dtype, SourceLocation at) {
+  if (dtype && *dtype != Dtype::bf16 && *dtype != Dtype::f16)
+    throw UserError(text::cat("autocast: it converts to bf16 or f16, not to ", *dtype), at);
+  return AutocastScope(dtype);
+}
+
+}  // namespace fulgurite

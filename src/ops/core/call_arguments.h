@@ -1,0 +1,39 @@
+#pragma once
+#include <deque>
+#include <map>
+
+#include "ops/core/dispatch.h"
+
+namespace fulgurite {
+
+/// The arguments of a call by name: values matched with a signature's parameters, checked, defaults filled in. Owns
+/// what the arguments refer to.
+class CallArguments {
+ public:
+  /// False with a message in error() where the values do not fit the signature.
+  bool bind(const Symbol&, const std::vector<Value>& args, const std::map<std::string, Value>& kwargs);
+  const std::string& error() const { return error_; }
+  Arguments arguments() const { return {arguments_.data(), arguments_.size()}; }
+
+ private:
+  bool convert(const Parameter&, const Value&, Argument&);
+  Argument index_item(const Value&);
+  Argument default_of(const Parameter&);
+  bool fail(std::string message) {
+    error_ = std::move(message);
+    return false;
+  }
+
+  // Deques: what is in them does not move.
+  std::deque<Tensor> tensors_;
+  std::deque<std::vector<Tensor>> tensor_lists_;
+  std::deque<std::vector<Int>> integer_lists_;
+  std::deque<std::vector<Float>> floating_lists_;
+  std::deque<std::vector<Argument>> lists_;
+  std::deque<std::string> strings_;
+  std::deque<Slice> slices_;
+  std::vector<Argument> arguments_;
+  std::string error_;
+};
+
+}  // namespace fulgurite

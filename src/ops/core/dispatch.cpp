@@ -1,0 +1,118 @@
+#include "ops/core/dispatch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fulgurite/operators.h>
+
+#include "ops/core/autocast.h"
+#include "ops/core/call_error.h"
+
+namespace fulgurite {
+
+namespace {
+
+// The interpreter and the mode that belongs to it.
+struct Innermost {
+  Interpreter* interpreter = nullptr;
+  std::optional<Dtype> autocast;
+  void (*before_next_call)() = nullptr;
+};
+thread_local constinit Innermost innermost;
+
+void call_before_next() {
+  if (innermost.before_next_call) [[unlikely]] std::exchange(innermost.before_next_call, nullptr)();
+}
+
+bool has_undefined(const Argument& list) {
+  return std::ranges::any_of(list.tensors(), [](const Tensor& tensor) { return !tensor.defined(); });
+}
+
+[[noreturn, gnu::cold]] void refuse_none(const Parameter& parameter) {
+  const bool is_tensor = parameter.type == Parameter::Type::tensor || parameter.type == Parameter::Type::operand;
+  throw RuleError{is_tensor ? text::cat(parameter.name, " is an undefined tensor: default-constructed, moved from, or a grad() before backward()")
+                            : text::cat(parameter.name, " is missing")};
+}
+
+[[noreturn, gnu::cold]] void refuse_none_in_list(const Parameter& parameter) {
+  throw RuleError{text::cat(parameter.name, " holds an undefined tensor: default-constructed, moved from, or a grad() before backward()")};
+}
+
+/// The C++ functions accept any handle, an undefined one too: only optional parameters may be none.
+void check_required(const Symbol& symbol, Arguments arguments) {
+  const size_t count = std::min(arguments.size(), static_cast<size_t>(symbol.signature.parameter_count));  // a fusion lists none
+  for (size_t i = 0; i < count; ++i) {
+    const Argument& argument = arguments[i];
+    if (argument.is_none()) [[unlikely]] {
+      if (!symbol.signature.parameters[i].optional) refuse_none(symbol.signature.parameters[i]);
+    } else if (argument.kind() == Argument::Kind::tensors) [[unlikely]] {
+      if (!symbol.signature.parameters[i].optional_elements && has_undefined(argument)) refuse_none_in_list(symbol.signature.parameters[i]);
+    }
+  }
+}
+
+}  // namespace
+
+Interpreter* innermost_interpreter() { return innermost.interpreter; }
+
+void before_next_call(void (*run)()) { innermost.before_next_call = run; }
+
+InterpreterScope::InterpreterScope(Interpreter* interpreter) : previous_(innermost.interpreter), autocast_(innermost.autocast) {
+  call_before_next();
+  innermost.interpreter = interpreter;
+  innermost.autocast = std::nullopt;
+}
+InterpreterScope::~InterpreterScope() {
+  call_before_next();
+  innermost.interpreter = previous_;
+  innermost.autocast = autocast_;
+}
+
+std::optional<Dtype> autocast_dtype() { return innermost.autocast; }
+
+AutocastScope::AutocastScope(std::optional<Dtype> dtype) : previous_(innermost.autocast) { innermost.autocast = dtype; }
+AutocastScope::~AutocastScope() { innermost.autocast = previous_; }
+
+void dispatch(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
+  call_before_next();
+  if (innermost.autocast) [[unlikely]] return dispatch_autocast(symbol, arguments, at, results, *innermost.autocast);
+  dispatch_plainly(symbol, arguments, at, results);
+}
+
+void dispatch_plainly(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
+  try {
+    check_required(symbol, arguments);
+    if (innermost.interpreter) innermost.interpreter->run(symbol, arguments, at, results);
+    else run_eager(symbol, arguments, at, results);
+  } catch (const RuleError& error) {
+    throw CallError(call_text(symbol, arguments), error.message, at);
+  } catch (const UnplacedError& error) {
+    throw CallError(call_text(symbol, arguments), error.what(), at);
+  } catch (const CallError& error) {
+    // A decomposition's calls have the line of the call that it stands for. Others are the user's own.
+    if (!(error.at() == at)) throw;
+    throw CallError(call_text(symbol, arguments), error, at);
+  }
+}
+
+Tensor dispatch(const Symbol& symbol, Arguments arguments, SourceLocation at) {
+  Results results;
+  dispatch(symbol, arguments, at, results);
+  return std::move(results[0]);
+}
+
+Tensor Gradient::cotangent_or_zeros(size_t i) const {
+  if (cotangents_[i].defined()) return cotangents_[i];
+  const Tensor& result = results_[i];
+  return zeros(result.shape(), {.dtype = result.dtype(), .device = result.device()});
+}
+
+bool Gradient::needs(size_t i, size_t element) const {
+  const Argument& argument = arguments_[i];
+  const Tensor* tensor = nullptr;
+  if (argument.is_tensor()) tensor = &argument.tensor();
+  else if (argument.kind() == Argument::Kind::tensors) tensor = &argument.tensors()[element];
+  return tensor && tensor->defined() && is_floating(tensor->dtype()) && tensor->requires_grad();
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,130 @@
+#include "ops/tensor/indexed_elements.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fulgurite/error.h>
+#include <fulgurite/operators.h>
+
+#include "ops/core/call_error.h"
+#include "ops/generated/symbols.h"
+#include "ops/indexing/indexing_rules.h"
+#include "ops/tensor/in_place.h"
+
+namespace fulgurite {
+
+namespace {
+
+thread_local constinit bool is_at_end = false;  // of the thread: static destructors may still run operators
+
+/// What is noted, and an object without tensors to note the next ones in: an index allocates nothing.
+struct Memory {
+  std::shared_ptr<IndexedElements> noted, spare;
+  ~Memory() {
+    is_at_end = true;
+    before_next_call(nullptr);
+  }
+};
+thread_local Memory memory;
+
+// The value in the dtype of what is written.
+Tensor converted(const Operand& value, const Tensor& x, SourceLocation at) {
+  if (!value.is_tensor()) return full({}, value, {.dtype = x.dtype(), .device = x.device()}, at);
+  return value.tensor().to(x.dtype(), at);
+}
+
+}  // namespace
+
+Argument argument_of(const Index& index) {
+  switch (index.kind()) {
+    case Index::Kind::integer: return index.integer();
+    case Index::Kind::slice: return index.slice();
+    case Index::Kind::ellipsis: return Ellipsis;
+    case Index::Kind::none: return {};
+    case Index::Kind::tensor:
+      if (!index.tensor().defined())
+        throw UserError("x(…): an index is an undefined tensor; None makes a new dimension", index.at());
+      return index.tensor();
+    case Index::Kind::integers: return index.integers();
+  }
+  return {};
+}
+
+void IndexedElements::note(const Tensor& x, std::span<const Index* const> indices, const Tensor& result,
+                           std::shared_ptr<const IndexedElements> outer) {
+  if (is_at_end) return;
+  forget();
+  const auto elements = memory.spare ? std::exchange(memory.spare, nullptr) : std::make_shared<IndexedElements>();
+  elements->x_ = x;
+  elements->result_ = result;
+  elements->outer_ = std::move(outer);
+  for (const Index* index : indices) {
+    Kept kept{index->kind(), {}, {}, {}, {}};
+    if (kept.kind == Index::Kind::integer) kept.integer = index->integer();
+    if (kept.kind == Index::Kind::slice) kept.slice = index->slice();
+    if (kept.kind == Index::Kind::tensor) kept.tensor = index->tensor();
+    if (kept.kind == Index::Kind::integers) kept.integers = index->integers();
+    elements->indices_.push_back(std::move(kept));
+  }
+  memory.noted = elements;
+  before_next_call(forget);
+}
+
+std::shared_ptr<const IndexedElements> IndexedElements::take(const Tensor& result) {
+  if (is_at_end || !memory.noted || !memory.noted->result_.is_same(result)) return nullptr;
+  before_next_call(nullptr);
+  return std::exchange(memory.noted, nullptr);
+}
+
+void IndexedElements::forget() {
+  if (is_at_end || !memory.noted) return;
+  IndexedElements& elements = *memory.noted;
+  elements.x_ = elements.result_ = Tensor();
+  elements.indices_.clear();
+  elements.outer_ = nullptr;
+  memory.spare = std::exchange(memory.noted, nullptr);
+}
+
+Argument IndexedElements::argument(const Kept& kept) const {
+  switch (kept.kind) {
+    case Index::Kind::integer: return kept.integer;
+    case Index::Kind::slice: return kept.slice;
+    case Index::Kind::ellipsis: return Ellipsis;
+    case Index::Kind::none: return {};
+    case Index::Kind::tensor: return kept.tensor;
+    case Index::Kind::integers: return kept.integers;
+  }
+  return {};
+}
+
+// Else it is a view of x, and what was written into it is in x.
+bool IndexedElements::is_copy() const {
+  return std::ranges::any_of(indices_, [](const Kept& kept) {
+    return kept.kind == Index::Kind::tensor || kept.kind == Index::Kind::integers;
+  });
+}
+
+void IndexedElements::assign(const Operand& value, SourceLocation at) const {
+  if (!is_copy()) {
+    copy_(result_, value, at);
+  } else {
+    SmallVector<Argument, 6> list;
+    for (const Kept& kept : indices_) list.push_back(argument(kept));
+    const Argument indices{std::span<const Argument>(list.data(), list.size())};
+    const Argument call[] = {x_, indices};
+    try {
+      const IndexedView indexed = indexed_view(x_, indices.list(), at);
+      index_put_(indexed.view, indexed.indices, converted(value, x_, at), false, at);
+    } catch (const RuleError& error) {
+      throw CallError(call_text(getitem_symbol, call), error.message, at);
+    }
+  }
+  if (outer_) outer_->write_back(at);
+}
+
+void IndexedElements::write_back(SourceLocation at) const {
+  if (is_copy()) assign(result_, at);
+  else if (outer_) outer_->write_back(at);
+}
+
+}  // namespace fulgurite

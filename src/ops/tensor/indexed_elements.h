@@ -1,0 +1,46 @@
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "ops/core/dispatch.h"
+
+namespace fulgurite {
+
+/// The elements that an index of a tensor listed, kept until this thread's next operator call: x(mask) is a copy, and
+/// an assignment to it writes back into x.
+class IndexedElements {
+ public:
+  /// Notes that x(indices…) gave `result`. `outer` is what take() gave for x itself: x(mask)(0) = value writes back
+  /// twice.
+  static void note(const Tensor& x, std::span<const Index* const> indices, const Tensor& result,
+                   std::shared_ptr<const IndexedElements> outer);
+  /// What was noted for this result, and is forgotten with that; null for other tensors.
+  static std::shared_ptr<const IndexedElements> take(const Tensor& result);
+  /// Forgets what was noted.
+  static void forget();
+
+  /// Writes a value into the elements: a number, or a tensor that is broadcast and converted.
+  void assign(const Operand& value, SourceLocation at) const;
+  /// The same for a result that was changed in place.
+  void write_back(SourceLocation at) const;
+
+ private:
+  struct Kept {
+    Index::Kind kind;
+    Int integer;
+    Slice slice;
+    Tensor tensor;
+    Shape integers;
+  };
+  Argument argument(const Kept&) const;
+  bool is_copy() const;
+
+  Tensor x_, result_;
+  std::vector<Kept> indices_;
+  std::shared_ptr<const IndexedElements> outer_;
+};
+
+/// The argument of an index in a call of Tensor.__getitem__.
+Argument argument_of(const Index&);
+
+}  // namespace fulgurite
