@@ -4,8 +4,8 @@
 
 #include <fulgurite/error.h>
 
-#include "ops/argument.h"
-#include "support/text.h"
+#include "ops/core/argument.h"
+#include "support/text/text.h"
 
 namespace fulgurite {
 

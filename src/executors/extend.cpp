@@ -7,9 +7,9 @@
 #include <mutex>
 
 #include "executors/check_function.h"
-#include "executors/eager/copy.h"
 #include "executors/user_executor.h"
-#include "support/text.h"
+#include "runtime/copy_elements.h"
+#include "support/text/text.h"
 
 namespace fulgurite {
 

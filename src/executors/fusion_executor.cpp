@@ -11,14 +11,14 @@
 #include <fulgurite/operators.h>
 #include <fulgurite/symbol.h>
 
-#include "codegen/region_lowering.h"
+#include "codegen/lowering/group_lowering.h"
 #include "executors/check_function.h"
-#include "executors/eager/copy.h"
-#include "executors/fuser/put_in_fusions.h"
+#include "executors/fusion/outline_fusions.h"
 #include "executors/user_executor.h"
-#include "ops/symbols.h"
+#include "ops/generated/symbols.h"
+#include "runtime/copy_elements.h"
 #include "support/log.h"
-#include "support/text.h"
+#include "support/text/text.h"
 #include "tracing/tracer.h"
 
 namespace fulgurite {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "ops/user_operator.h"
-#include "support/text.h"
+#include "ops/core/user_operator.h"
+#include "support/text/text.h"
 #include "tracing/argument_pack.h"
 #include "tracing/tracer.h"
 

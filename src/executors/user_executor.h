@@ -2,8 +2,8 @@
 #include <shared_mutex>
 #include <unordered_map>
 
-#include "executors/executor.h"
-#include "ops/user_operator.h"
+#include "executors/registry.h"
+#include "ops/core/user_operator.h"
 
 namespace fulgurite::detail {
 

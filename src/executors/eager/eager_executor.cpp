@@ -2,8 +2,8 @@
 
 #include <fulgurite/error.h>
 
-#include "executors/eager/copy.h"
 #include "executors/eager/kernels.h"
+#include "runtime/copy_elements.h"
 #include "tensor/pending.h"
 
 namespace fulgurite {

@@ -2,7 +2,7 @@
 #include <memory>
 #include <span>
 
-#include "executors/executor.h"
+#include "executors/registry.h"
 
 namespace fulgurite {
 

@@ -8,17 +8,17 @@
 
 #include <fulgurite/symbol.h>
 
-#include "codegen/kernel_header.h"
-#include "executors/fuser/eager_calls.h"
-#include "executors/fuser/merge_repeats.h"
-#include "executors/fuser/open_class_losses.h"
-#include "executors/fuser/open_creations.h"
-#include "executors/fuser/put_in_fusions.h"
-#include "executors/fuser/region_kernel.h"
-#include "executors/fuser/what_pays.h"
-#include "ir/trace_values.h"
+#include "codegen/host_compiler/kernel_header.h"
+#include "executors/fuser/cost_model.h"
+#include "executors/fuser/decompose_nll_loss.h"
+#include "executors/fuser/fusion_kernel.h"
+#include "executors/fuser/inline_creation_ops.h"
+#include "executors/fusion/eager_calls.h"
+#include "executors/fusion/local_cse.h"
+#include "executors/fusion/outline_fusions.h"
+#include "ir/analysis/trace_values.h"
 #include "support/log.h"
-#include "support/text.h"
+#include "support/text/text.h"
 
 namespace fulgurite::fuser {
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "executors/executor.h"
+#include "executors/registry.h"
 
 namespace fulgurite::fuser {
 

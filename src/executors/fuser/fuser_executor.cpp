@@ -1,8 +1,8 @@
-#include "codegen/lower_region.h"
-#include "executors/executor.h"
+#include "codegen/lowering/lower_group.h"
+#include "executors/fuser/cost_model.h"
+#include "executors/fuser/decompose_nll_loss.h"
 #include "executors/fuser/fuse.h"
-#include "executors/fuser/open_class_losses.h"
-#include "executors/fuser/what_pays.h"
+#include "executors/registry.h"
 
 namespace fulgurite {
 

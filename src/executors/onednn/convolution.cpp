@@ -1,6 +1,6 @@
 #include "executors/onednn/convolution.h"
 
-#include "ops/symbols.h"
+#include "ops/generated/symbols.h"
 
 #ifdef FULGURITE_ONEDNN
 #include "executors/onednn/library_convolution.h"

@@ -2,7 +2,7 @@
 #include <atomic>
 
 #include "executors/onednn/library_convolution.h"
-#include "runtime/parallel_for.h"
+#include "runtime/threads/parallel_for.h"
 
 // Convolutions and the gradients of their inputs: pieces of some samples and some channels, each computed serially, so
 // that results do not depend on the threads.

@@ -2,7 +2,7 @@
 #include <atomic>
 
 #include "executors/onednn/library_convolution.h"
-#include "runtime/parallel_for.h"
+#include "runtime/threads/parallel_for.h"
 
 // The gradients of convolutions' weights. Each task sums over fixed samples for some channels, serially; the sums of
 // tasks are then added in order, so that results do not depend on the threads.

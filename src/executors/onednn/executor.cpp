@@ -1,7 +1,7 @@
-#include "executors/executor.h"
 #include "executors/onednn/convolution.h"
-#include "executors/onednn/products.h"
-#include "ops/symbols.h"
+#include "executors/onednn/matmul.h"
+#include "executors/registry.h"
+#include "ops/generated/symbols.h"
 
 namespace fulgurite {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "executors/eager/block_product.h"
+#include "executors/eager/gemm_block.h"
 #include "executors/eager/kernels.h"
 #include "executors/onednn/library.h"
-#include "runtime/parallel_for.h"
-#include "tensor/scratch_memory.h"
+#include "runtime/threads/parallel_for.h"
+#include "tensor/memory/scratch_memory.h"
 
 namespace fulgurite {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-#include "executors/eager/block_product.h"
+#include "executors/eager/gemm_block.h"
 
 namespace fulgurite {
 

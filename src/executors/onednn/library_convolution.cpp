@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "executors/eager/copy.h"
+#include "runtime/copy_elements.h"
 
 namespace fulgurite {
 

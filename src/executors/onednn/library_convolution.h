@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "executors/onednn/library_operation.h"
-#include "ops/argument.h"
+#include "ops/core/argument.h"
 #include "tensor/tensor_impl.h"
 
 namespace fulgurite {

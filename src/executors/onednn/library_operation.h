@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "executors/onednn/library_objects.h"
-#include "tensor/allocator.h"
+#include "tensor/memory/allocator.h"
 
 namespace fulgurite {
 

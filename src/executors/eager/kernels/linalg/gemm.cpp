@@ -1,0 +1,135 @@
+#include <algorithm>
+
+#include "executors/eager/gemm_block.h"
+#include "executors/eager/kernels/linalg/long_dot.h"
+#include "executors/eager/kernels/linalg/pack.h"
+
+// One block of a matrix product for every dtype, and products with vectors. What the library does not do runs here.
+namespace fulgurite::FULGURITE_KERNELS {
+namespace {
+
+template <class Element>
+struct Typed {
+  const Element* a;
+  const Element* b;
+  Element* c;
+  const Element* bias;
+};
+template <class Element>
+Typed<Element> typed(const BlockProduct& p) {
+  return {static_cast<const Element*>(p.a), static_cast<const Element*>(p.b), static_cast<Element*>(p.c),
+          static_cast<const Element*>(p.bias)};
+}
+
+// What becomes of a finished sum.
+template <class Element>
+FULGURITE_INLINE void finish(const BlockProduct& p, const Typed<Element>& t, int64_t row, int64_t column,
+                             Compute<Element> sum) {
+  using T = Compute<Element>;
+  Element& c = t.c[row * p.c_row + column];
+  T value = p.alpha == 1 ? sum : static_cast<T>(p.alpha) * sum;
+  if (p.beta != 0) value += static_cast<T>(p.beta) * widen(c);
+  if (t.bias != nullptr) value += widen(t.bias[column * p.bias_stride]);
+  c = narrow<Element>(value);
+}
+
+template <class Element>
+void multiply_floating(const BlockProduct& p) {
+  using T = Compute<Element>;
+  constexpr int64_t most_rows = 192, most_columns = 128, most_depth = 384;
+  const Typed<Element> t = typed<Element>(p);
+  const int64_t rows = std::min(p.m, most_rows), depth = std::min(p.k, most_depth);
+  const int64_t columns = panel_padded<T>(std::min(p.n, most_columns));
+  const Scratch<T> a(rows * depth), b(depth * columns), c(rows * columns);
+  // A's own rows serve where they lie consecutively in the type computed in.
+  const bool is_direct = std::is_same_v<T, Element> && (p.a_column == 1 || p.a_row == 1);
+  const bool is_transposed = is_direct && p.a_column != 1;
+  for (int64_t i = 0; i < p.m; i += rows) {
+    const int64_t row_count = std::min(rows, p.m - i);
+    for (int64_t j = 0; j < p.n; j += most_columns) {
+      const int64_t column_count = std::min(most_columns, p.n - j);
+      if (p.k == 0) std::fill_n(c.data(), rows * columns, T(0));
+      for (int64_t k = 0; k < p.k; k += depth) {
+        const int64_t count = std::min(depth, p.k - k);
+        pack_panels(t.b + k * p.b_row + j * p.b_column, p.b_row, p.b_column, count, column_count, b.data());
+        const Element* a_block = t.a + i * p.a_row + k * p.a_column;
+        const PanelOperand<T> panels{b.data(), panel_columns<T>, panel_columns<T> * count};
+        if constexpr (std::is_same_v<T, Element>) {
+          if (is_transposed)
+            multiply_rows<T, true>(row_count, column_count, count, a_block, p.a_column, panels, c.data(), columns,
+                                   k > 0);
+          else if (is_direct)
+            multiply_rows<T, false>(row_count, column_count, count, a_block, p.a_row, panels, c.data(), columns, k > 0);
+        }
+        if (!is_direct) {
+          for (int64_t r = 0; r < row_count; ++r)
+            widen_row(a_block + r * p.a_row, p.a_column, count, a.data() + r * depth, count);
+          multiply_rows<T, false>(row_count, column_count, count, a.data(), depth, panels, c.data(), columns, k > 0);
+        }
+      }
+      for (int64_t r = 0; r < row_count; ++r)
+        for (int64_t s = 0; s < column_count; ++s) finish(p, t, i + r, j + s, c[r * columns + s]);
+    }
+  }
+}
+
+// A product whose result is a row (m == 1); a column is the row of the transposed product.
+template <class Element>
+void multiply_row(const BlockProduct& p, bool is_column) {
+  const Typed<Element> t = typed<Element>(p);
+  const Element* x = is_column ? t.b : t.a;
+  const Element* matrix = is_column ? t.a : t.b;
+  const int64_t x_stride = is_column ? p.b_row : p.a_column, count = is_column ? p.m : p.n;
+  const int64_t depth_stride = is_column ? p.a_column : p.b_row, stride = is_column ? p.a_row : p.b_column;
+  const auto put = [&](int64_t i, Compute<Element> sum) { finish(p, t, is_column ? i : 0, is_column ? 0 : i, sum); };
+  if (stride == 1 && depth_stride != 1) {
+    constexpr int64_t block = 1024;
+    Compute<Element> sums[block];
+    for (int64_t i = 0; i < count; i += block) {
+      const int64_t some = std::min(block, count - i);
+      add_many_rows<block>(x, x_stride, matrix + i, depth_stride, p.k, some, sums);
+      for (int64_t j = 0; j < some; ++j) put(i + j, sums[j]);
+    }
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) put(i, long_dot(x, x_stride, matrix + i * stride, depth_stride, p.k));
+}
+
+// Integers wrap around, as PyTorch's do; booleans are "any of both".
+template <class Element>
+void multiply_integers(const BlockProduct& p) {
+  const Typed<Element> t = typed<Element>(p);
+  const Scratch<uint64_t> sums(p.n);
+  const auto value = [](Element e) { return static_cast<uint64_t>(static_cast<int64_t>(widen(e))); };
+  for (int64_t i = 0; i < p.m; ++i) {
+    for (int64_t j = 0; j < p.n; ++j) sums[j] = 0;
+    for (int64_t k = 0; k < p.k; ++k) {
+      const uint64_t factor = value(t.a[i * p.a_row + k * p.a_column]);
+      const Element* row = t.b + k * p.b_row;
+      if (factor == 0) continue;
+      if (p.b_column == 1)
+        for (int64_t j = 0; j < p.n; ++j) sums[j] += factor * value(row[j]);
+      else
+        for (int64_t j = 0; j < p.n; ++j) sums[j] += factor * value(row[j * p.b_column]);
+    }
+    for (int64_t j = 0; j < p.n; ++j) {
+      Element& c = t.c[i * p.c_row + j];
+      uint64_t result = sums[j] * static_cast<uint64_t>(static_cast<int64_t>(p.alpha));
+      if (p.beta != 0) result += static_cast<uint64_t>(static_cast<int64_t>(p.beta)) * value(c);
+      if (t.bias != nullptr) result += value(t.bias[j * p.bias_stride]);
+      c = element_of<Element>(static_cast<int64_t>(result));
+    }
+  }
+}
+
+}  // namespace
+
+void multiply_block(const BlockProduct& p) {
+  visit_dtype(p.dtype, [&]<class Element>() {
+    if constexpr (std::is_integral_v<Compute<Element>>) multiply_integers<Element>(p);
+    else if (p.m == 1 || p.n == 1) multiply_row<Element>(p, p.m != 1);
+    else multiply_floating<Element>(p);
+  });
+}
+
+}  // namespace fulgurite::FULGURITE_KERNELS

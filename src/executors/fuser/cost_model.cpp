@@ -1,0 +1,75 @@
+#include "executors/fuser/cost_model.h"
+
+#include <functional>
+#include <queue>
+#include <vector>
+
+#include <fulgurite/symbol.h>
+
+#include "executors/registry.h"
+#include "ir/analysis/trace_values.h"
+#include "ir/symbolic/specialize_symbols.h"
+#include "support/text/text.h"
+
+namespace fulgurite::fuser {
+
+namespace {
+
+// A kernel is compiled in about 0.1 s, once for each machine. What moves less than this when it runs line by line takes a few microseconds
+// either way, and mostly belongs to a test or to a number that is printed.
+constexpr int64_t least_moved = int64_t{64} << 10;  // bytes
+
+int64_t bytes_of(const Value& value) {
+  if (!value.is_tensor()) return 0;
+  int64_t count = size_of(value.tensor().dtype);
+  for (const Int size : value.tensor().shape) count *= size.hint();
+  return count;
+}
+
+// What a line moves where it runs alone. Views and what they are made of are read by others; what is returned is only named.
+int64_t moved_by(const BoundSymbol& bound) {
+  if (bound.symbol->traits.view || bound.symbol->traits.structural) return 0;
+  int64_t bytes = 0;
+  if (!bound.subsymbols.empty() && find_eager_implementation(*bound.symbol) == nullptr) {
+    for (const BoundSymbol& subsymbol : bound.subsymbols) bytes += moved_by(subsymbol);
+    return bytes;
+  }
+  for_each_argument(bound, [&](const Value& value) { bytes += bytes_of(value); });
+  for_each_output(bound, [&](const Value& value) { bytes += bytes_of(value); });
+  return bytes;
+}
+
+bool pays(const Trace& trace, const GrownRegion& region) {
+  int64_t line_by_line = 0, as_one = 0;
+  for (const int line : region.lines) line_by_line += moved_by(trace.bound_symbols[line]);
+  for (const Value& input : region.inputs) as_one += bytes_of(input);
+  for (const Value& result : region.results) as_one += bytes_of(result);
+  return line_by_line >= least_moved && line_by_line > as_one;
+}
+
+}  // namespace
+
+bool may_pay(const Trace& trace) {
+  // What symbols stand for may grow, and whether kernels are used is decided only once.
+  const int64_t least = has_numbers(trace) ? least_moved / 4 : least_moved;
+  // No region moves more than as many lines as it may have, were they those that move most.
+  std::priority_queue<int64_t, std::vector<int64_t>, std::greater<>> most;
+  int64_t bytes = 0;
+  for (const BoundSymbol& bound : trace.bound_symbols) {
+    const int64_t moved = moved_by(bound);
+    bytes += moved;
+    most.push(moved);
+    if (most.size() > most_lines) {
+      bytes -= most.top();
+      most.pop();
+    }
+    if (bytes >= least) return true;
+  }
+  return false;
+}
+
+void keep_what_pays(const Trace& trace, GrownRegions& grown) {
+  grown.keep_if([&](const GrownRegion& region) { return pays(trace, region); });
+}
+
+}  // namespace fulgurite::fuser

@@ -1,0 +1,51 @@
+#include "executors/fuser/decompose_nll_loss.h"
+
+#include <algorithm>
+
+#include <fulgurite/symbol.h>
+
+#include "codegen/lowering/lower_group.h"
+#include "ir/analysis/trace_values.h"
+#include "ops/generated/symbols.h"
+
+namespace fulgurite::fuser {
+
+namespace {
+
+void open(const BoundSymbol& bound, const BoundSymbol& parent, const Implementation& candidate, SharedVector<BoundSymbol>& out) {
+  const bool is_taken = codegen::has_expression(bound) || codegen::is_part_of_class_loss(bound);
+  if (!is_taken && !bound.subsymbols.empty()) {
+    for (const BoundSymbol& subsymbol : bound.subsymbols) open(subsymbol, parent, candidate, out);
+    return;
+  }
+  BoundSymbol line = bound;
+  if (line.source.line == 0) line.source = parent.source;
+  if (line.forward.empty()) line.forward = parent.forward;
+  line.tags.add(parent.tags);
+  if (is_taken && !line.symbol->traits.view) line.implementation = &candidate;
+  out.push_back(std::move(line));
+}
+
+}  // namespace
+
+bool is_class_loss(const BoundSymbol& bound) {
+  if (bound.symbol != &nll_loss_symbol && bound.symbol != &prims_nll_loss_backward_symbol) return false;
+  const bool is_plain = bound.args.size() < 3 || bound.args.read()[2].is_none();
+  return is_plain && bound.args.at(1).tensor().shape.size() == 1 && bound.outputs.at(0).tensor().dtype != Dtype::boolean;
+}
+
+Trace open_class_losses(const Trace& trace, const Implementation& candidate) {
+  const auto is_opened = [&](const BoundSymbol& bound) { return bound.implementation == &candidate && is_class_loss(bound); };
+  if (std::ranges::none_of(trace.bound_symbols, is_opened)) return trace;
+  Trace out = without_symbols(trace);
+  for (const BoundSymbol& bound : trace.bound_symbols) {
+    if (!is_opened(bound)) {
+      out.bound_symbols.push_back(bound);
+      continue;
+    }
+    for (const BoundSymbol& subsymbol : bound.subsymbols) open(subsymbol, bound, candidate, out.bound_symbols);
+  }
+  return out;
+}
+
+}  // namespace fulgurite::fuser

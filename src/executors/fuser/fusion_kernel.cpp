@@ -1,0 +1,326 @@
+#include "executors/fuser/fusion_kernel.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "executors/eager/index_error.h"
+#include "runtime/copy_elements.h"
+#include "runtime/threads/parallel_for.h"
+#include "runtime/threads/store_fence.h"
+#include "support/base/unplaced_error.h"
+#include "tensor/memory/scratch_memory.h"
+#include "tensor/tensor_impl.h"
+
+namespace fulgurite::fuser {
+
+using codegen::Extent;
+using kernels::Launch;
+using kernels::most_row_dimensions;
+using kernels::Operand;
+
+namespace {
+
+constexpr size_t most_operands = 48;
+constexpr int64_t block_columns = 8192;   // what long rows are divided into among threads
+constexpr int64_t few_rows = 16;
+constexpr int64_t worth_a_thread = 16384; // elements
+// Rows with several sweeps ask for the next row, or for a part of this one. Layer norm of rows of 4 KB takes a quarter less than with one KB, a
+// training step of a GPT of six layers 3 % more where its pointwise kernels do so too; of those, only large ones gain by it.
+constexpr long most_ahead = 4096;
+
+int64_t rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+template <class T>
+void add_numbers(char* to, const char* from, int64_t count) {
+  T* const a = reinterpret_cast<T*>(to);
+  const T* const b = reinterpret_cast<const T*>(from);
+  for (int64_t i = 0; i < count; ++i) a[i] = static_cast<T>(a[i] + b[i]);
+}
+
+Dtype dtype_of_lanes(Dtype dtype) {
+  if (dtype == Dtype::f64) return dtype;
+  return is_floating(dtype) ? Dtype::f32 : Dtype::i64;
+}
+
+}  // namespace
+
+/// One call: where everything lies.
+class RegionKernel::Call {
+ public:
+  Call(const RegionKernel& kernel, Arguments arguments, std::span<const Tensor> results) : kernel_(kernel), results_(results) {
+    const size_t inputs = kernel.inputs_.size();
+    for (size_t i = 0; i < inputs; ++i) add(kernel.inputs_[i], arguments[i].tensor());
+    for (size_t i = 0; i < results.size(); ++i) add(kernel.outputs_[i], results[i]);
+    for (size_t k = 0; k < count_; ++k) find_strides(k);
+    find_columns();
+    find_rows();
+    for (size_t k = 0; k < inputs; ++k)
+      if (places_[k]->is_place) check_places(k);
+  }
+
+  void run() {
+    if (kernel_.has_column_sums_) return run_with_column_sums();
+    if (rows_ == 0) return;
+    // Rows that are reduced stay whole, and those that have a number of their own, which is to be written once.
+    const auto is_of_rows = [](const Place& place) { return place.extent == Extent::row; };
+    const bool is_divisible = !kernel_.has_row_sums_ && std::ranges::none_of(kernel_.outputs_, is_of_rows);
+    const bool divides_rows = is_divisible && rows_ < few_rows && launch_.columns >= 2 * block_columns;
+    const int64_t in_row = divides_rows ? (launch_.columns + block_columns - 1) / block_columns : 1;
+    const int64_t work = divides_rows ? block_columns : std::max<int64_t>(launch_.columns, 1);
+    parallel_ranges(rows_ * in_row, std::max<int64_t>(1, worth_a_thread / work), [&](Ranges& ranges) {
+      const ScratchMemory kept(kept_bytes());
+      for (int64_t begin, end; ranges.next(begin, end);) {
+        if (in_row == 1) call(begin, end, 0, launch_.columns, kept, operands_);
+        else call_on_parts(begin, end, in_row, kept);
+      }
+    });
+  }
+
+ private:
+  using Strides = int64_t[most_row_dimensions];
+
+  void add(const Place& place, const Tensor& tensor) {
+    for (size_t d = 0; d < place.dimensions.size(); ++d)
+      if (const int bits = place.dimensions[d]; bits != 0 && (bits & (bits - 1)) == 0)
+        sizes_[std::countr_zero(static_cast<unsigned>(bits))] = tensor.impl()->sizes[d];
+    places_[count_] = &place;
+    tensors_[count_] = &tensor;
+    ++count_;
+  }
+
+  void check_places(size_t operand) const {
+    const Tensor& tensor = *tensors_[operand];
+    const Tensor numbers = make_tensor(tensor.impl()->sizes, Dtype::i64);
+    copy_elements(tensor, numbers);
+    int64_t count = 1;
+    for (const int64_t size : tensor.impl()->sizes) count *= size;
+    const auto* const first = reinterpret_cast<const int64_t*>(numbers.impl()->data());
+    const auto* const wrong = std::find_if(first, first + count, [&](int64_t place) { return place < 0 || place >= columns_; });
+    if (wrong == first + count) return;
+    try {
+      throw_place_error(*wrong, columns_);
+    } catch (const UnplacedError& error) {
+      throw OperandError(error.what(), operand);
+    }
+  }
+
+  // In the region's dimensions; 0 along those that the operand does not have.
+  void find_strides(size_t k) {
+    const TensorImpl& impl = *tensors_[k]->impl();
+    std::fill_n(strides_[k], most_row_dimensions, 0);
+    for (size_t d = 0; d < places_[k]->dimensions.size(); ++d) {
+      int64_t stride = impl.strides[d];
+      for (int dimension = kernel_.dimensions_; dimension-- > 0;) {
+        if ((places_[k]->dimensions[d] >> dimension & 1) == 0) continue;
+        strides_[k][dimension] = stride;
+        stride *= sizes_[dimension];
+      }
+    }
+  }
+
+  // The first dimension from which on an operand lies without gaps; one past the last where neighbours do not touch.
+  int first_dense(const Strides& strides) const {
+    int first = kernel_.dimensions_;
+    for (int64_t next = 1; first > 0 && (strides[first - 1] == next || sizes_[first - 1] == 1); --first) next *= std::max<int64_t>(sizes_[first - 1], 1);
+    return first;
+  }
+
+  void find_columns() {
+    const bool is_fixed = kernel_.has_row_sums_ || kernel_.has_column_sums_;
+    const int last = kernel_.dimensions_ - 1;
+    int first = kernel_.first_column_dimension_;
+    for (size_t k = 0; k < count_; ++k) {
+      if (places_[k]->extent != Extent::full || places_[k]->is_column_sum) continue;
+      int dense = first_dense(strides_[k]);
+      if (dense > (is_fixed ? first : last)) {
+        make_dense(k);
+        dense = first_dense(strides_[k]);
+      }
+      if (!is_fixed) first = std::max(first, dense);
+    }
+    first_column_ = first;
+    for (int d = first; d <= last; ++d) columns_ *= sizes_[d];
+  }
+
+  // Columns that do not lie side by side are read from a copy.
+  void make_dense(size_t k) {
+    const TensorImpl& impl = *tensors_[k]->impl();
+    copies_[k] = make_tensor(impl.sizes, impl.dtype);
+    copy_elements(*tensors_[k], copies_[k]);
+    tensors_[k] = &copies_[k];
+    find_strides(k);
+  }
+
+  // Dimensions of rows that lie one after another in every operand are one.
+  void find_rows() {
+    launch_ = {};
+    launch_.columns = columns_;
+    int64_t row_strides[most_operands][most_row_dimensions];
+    int merged = 0;
+    for (int d = first_column_; d-- > 0;) {
+      bool fits = merged > 0;
+      for (size_t k = 0; fits && k < count_; ++k)
+        fits = strides_[k][d] == row_strides[k][merged - 1] * launch_.row_sizes[merged - 1];
+      if (fits) {
+        launch_.row_sizes[merged - 1] *= sizes_[d];
+        continue;
+      }
+      launch_.row_sizes[merged] = sizes_[d];
+      for (size_t k = 0; k < count_; ++k) row_strides[k][merged] = strides_[k][d];
+      ++merged;
+    }
+    launch_.row_dimensions = merged;
+    std::reverse(launch_.row_sizes, launch_.row_sizes + merged);
+    for (int d = 0; d < merged; ++d) rows_ *= launch_.row_sizes[d];
+    for (size_t k = 0; k < count_; ++k) {
+      operands_[k].data = tensors_[k]->impl()->data();
+      const int64_t item = size_of(places_[k]->dtype);
+      for (int d = 0; d < merged; ++d) operands_[k].strides[d] = row_strides[k][merged - 1 - d] * item;
+      operands_[k].is_streamed = is_streamed(k);
+      streams_ = streams_ || operands_[k].is_streamed;
+    }
+    launch_.numbers = kernel_.numbers_.data();
+    launch_.kept_stride = rounded(columns_ * 8);
+    if (kernel_.has_row_sums_) launch_.ahead = std::clamp(columns_ * 4, launch_.ahead, most_ahead);
+    else if (streams_) launch_.ahead = most_ahead;
+  }
+
+  // What is written over an input has been read a moment before, and is in the cache anyhow.
+  bool is_streamed(size_t k) const {
+    if (k < kernel_.inputs_.size() || places_[k]->extent != Extent::full || places_[k]->is_column_sum) return false;
+    if (rows_ * columns_ * size_of(places_[k]->dtype) < streamed_bytes) return false;
+    return std::none_of(tensors_, tensors_ + kernel_.inputs_.size(), [&](const Tensor* input) { return input->impl()->data() == tensors_[k]->impl()->data(); });
+  }
+
+  int64_t kept_bytes() const { return kernel_.kept_rows_ * launch_.kept_stride; }
+
+  /// The rows are cut into `in_row` parts each, which are numbered through.
+  void call_on_parts(int64_t begin, int64_t end, int64_t in_row, const ScratchMemory& kept) {
+    while (begin < end) {
+      const int64_t row = begin / in_row, first = begin % in_row, count = std::min(in_row - first, end - begin), at = first * block_columns;
+      call(row, row + 1, at, std::min(count * block_columns, launch_.columns - at), kept, operands_);
+      begin += count;
+    }
+  }
+  void call(int64_t first, int64_t last, int64_t column, int64_t columns, const ScratchMemory& kept, const Operand* operands) const {
+    Launch launch = launch_;
+    launch.columns = columns;
+    launch.operands = operands;
+    launch.kept = kept.data();
+    Operand moved[most_operands];
+    if (column > 0) {
+      for (size_t k = 0; k < count_; ++k) {
+        moved[k] = operands[k];
+        if (places_[k]->extent == Extent::full) moved[k].data += column * size_of(places_[k]->dtype);
+      }
+      launch.operands = moved;
+    }
+    kernel_.function_(launch, first, last);
+    if (streams_) finish_streamed_stores();
+  }
+
+  // Rows are added up in blocks that depend on their number alone, in each as ColumnSums does, and the blocks pairwise. Of n sums of a block as many
+  // wait to be joined as n has bits, beside the one that is added to.
+  void run_with_column_sums() {
+    const int64_t per_block = std::max<int64_t>(16, (rows_ + 63) / 64), blocks = std::max<int64_t>(1, (rows_ + per_block - 1) / per_block);
+    const int64_t waiting = std::bit_width(static_cast<uint64_t>(per_block / kernels::summed_rows)) + 1;
+    int64_t offsets[most_operands], bytes = 0, sums = 0;
+    for (size_t k = 0; k < count_; ++k) {
+      offsets[k] = bytes;
+      if (!places_[k]->is_column_sum) continue;
+      bytes += rounded(columns_ * places_[k]->lane_bytes);
+      ++sums;
+    }
+    const ScratchMemory of_blocks(blocks * std::max<int64_t>(bytes, 64));
+    parallel_ranges(blocks, std::max<int64_t>(1, worth_a_thread / std::max<int64_t>(per_block * columns_, 1)), [&](Ranges& ranges) {
+      const int64_t row_bytes = sums * waiting * launch_.kept_stride;
+      const ScratchMemory kept(kept_bytes()), of_rows(std::max<int64_t>(row_bytes, 64));
+      Operand operands[most_operands];
+      char* next = of_rows.data();
+      for (size_t k = 0; k < count_; ++k) {
+        operands[k] = operands_[k];
+        if (!places_[k]->is_column_sum) continue;
+        operands[k] = {next, {}};
+        next += waiting * launch_.kept_stride;
+      }
+      for (int64_t begin, end; ranges.next(begin, end);)
+        for (int64_t block = begin; block < end; ++block) {
+          std::memset(of_rows.data(), 0, static_cast<size_t>(row_bytes));
+          if (rows_ > 0) call(block * per_block, std::min(rows_, (block + 1) * per_block), 0, columns_, kept, operands);
+          for (size_t k = 0; k < count_; ++k)
+            if (places_[k]->is_column_sum) std::memcpy(of_blocks.data() + block * bytes + offsets[k], operands[k].data, static_cast<size_t>(columns_ * places_[k]->lane_bytes));
+        }
+    });
+    for (size_t k = kernel_.inputs_.size(); k < count_; ++k)
+      if (places_[k]->is_column_sum) finish(k, of_blocks.data() + offsets[k], bytes, blocks);
+  }
+
+  void add_rows(size_t k, char* to, const char* from) const {
+    const Dtype lanes = dtype_of_lanes(places_[k]->dtype);
+    if (lanes == Dtype::f32) add_numbers<float>(to, from, columns_);
+    else if (lanes == Dtype::f64) add_numbers<double>(to, from, columns_);
+    else add_numbers<uint64_t>(to, from, columns_);
+  }
+
+  void finish(size_t k, char* sums, int64_t stride, int64_t blocks) {
+    for (int64_t step = 1; step < blocks; step *= 2)
+      for (int64_t block = 0; block + step < blocks; block += 2 * step) add_rows(k, sums + block * stride, sums + (block + step) * stride);
+    const Tensor& result = results_[k - kernel_.inputs_.size()];
+    if (columns_ > 0) copy_elements(borrow_tensor(sums, result.impl()->sizes, dtype_of_lanes(places_[k]->dtype)), result);
+  }
+
+  const RegionKernel& kernel_;
+  std::span<const Tensor> results_;
+  size_t count_ = 0;
+  int first_column_ = 0;
+  bool streams_ = false;
+  int64_t columns_ = 1, rows_ = 1;
+  int64_t sizes_[most_row_dimensions] = {};
+  Strides strides_[most_operands];
+  const Place* places_[most_operands];
+  const Tensor* tensors_[most_operands];
+  Tensor copies_[most_operands];
+  Operand operands_[most_operands];
+  Launch launch_;
+};
+
+RegionKernel::RegionKernel(const codegen::Kernel& kernel, int kept_rows, std::string text, kernels::KernelFunction function)
+    : numbers_(kernel.numbers),
+      dimensions_(kernel.dimensions),
+      first_column_dimension_(kernel.first_column_dimension),
+      kept_rows_(kept_rows),
+      has_row_sums_(kernel.has_row_sums),
+      has_column_sums_(kernel.has_column_sums),
+      text_(std::move(text)),
+      function_(function) {
+  const auto place = [](const codegen::KernelOperand& operand) {
+    return Place{operand.dtype, operand.extent, operand.is_column_sum, operand.is_place, operand.dimensions, size_of(dtype_of_lanes(operand.dtype)), operand.sweep};
+  };
+  for (const codegen::KernelOperand& operand : kernel.inputs) inputs_.push_back(place(operand));
+  for (const codegen::KernelOperand& operand : kernel.outputs) outputs_.push_back(place(operand));
+}
+
+codegen::Kernel RegionKernel::loop() const {
+  codegen::Kernel kernel;
+  kernel.numbers = numbers_;
+  kernel.dimensions = dimensions_;
+  kernel.first_column_dimension = first_column_dimension_;
+  kernel.has_row_sums = has_row_sums_;
+  kernel.has_column_sums = has_column_sums_;
+  const auto operand = [](const Place& place) { return codegen::KernelOperand{-1, place.dtype, place.extent, place.is_column_sum, place.dimensions, place.is_place}; };
+  for (const Place& place : inputs_) kernel.inputs.push_back(operand(place));
+  for (const Place& place : outputs_) kernel.outputs.push_back(operand(place));
+  return kernel;
+}
+
+// A sweep reads a row's elements at one place, then writes there.
+bool RegionKernel::may_overwrite(size_t result, size_t argument) const {
+  const Place &to = outputs_.at(result), &from = inputs_.at(argument);
+  if (to.extent != Extent::full || from.extent != Extent::full || to.is_column_sum || from.is_place) return false;
+  return from.sweep >= 0 && from.sweep <= to.sweep;
+}
+
+void RegionKernel::run(Arguments arguments, std::span<const Tensor> results) const { Call(*this, arguments, results).run(); }
+
+}  // namespace fulgurite::fuser

@@ -1,0 +1,91 @@
+#include "executors/fusion/dependency_graph.h"
+
+#include <algorithm>
+
+#include <fulgurite/symbol.h>
+
+#include "codegen/lowering/lower_group.h"
+#include "ir/analysis/view_roots.h"
+#include "ops/generated/symbols.h"
+
+namespace fulgurite::fuser {
+
+namespace {
+
+void add_once(std::vector<int>& lines, int line) {
+  if (std::ranges::find(lines, line) == lines.end()) lines.push_back(line);
+}
+
+// An effect of which nothing is known, such as a hook. Traces write into inputs themselves when all else has run.
+bool may_write_inputs(const BoundSymbol& bound) {
+  return bound.symbol->traits.side_effect && !bound.symbol->traits.structural && bound.symbol != &prims_copy__symbol;
+}
+
+// Lines that read what the trace is given, by themselves or through views; of a trace in which nothing may write it none.
+std::vector<char> readers_of_inputs(const Trace& trace) {
+  const std::span<const BoundSymbol> lines = trace.bound_symbols.read();
+  std::vector<char> reads(lines.size());
+  if (std::ranges::none_of(lines, may_write_inputs)) return reads;
+  const std::vector<int> roots = view_roots(lines, trace.next_id);
+  std::vector<char> is_input(static_cast<size_t>(trace.next_id));
+  for (const Value& input : input_values(trace))
+    if (input.is_tensor()) is_input[static_cast<size_t>(input.proxy_id())] = true;
+  for (size_t i = 0; i < lines.size(); ++i)
+    for_each_use(lines[i], [&](int id) { reads[i] = reads[i] || is_input[static_cast<size_t>(roots[static_cast<size_t>(id)])] != 0; });
+  return reads;
+}
+
+}  // namespace
+
+LineGraph::LineGraph(const Trace& trace, bool looks_through_views)
+    : trace_(trace), uses_(trace), before_(trace.bound_symbols.size()), after_(trace.bound_symbols.size()), is_transparent_(trace.bound_symbols.size()) {
+  for (size_t i = 0; i < before_.size(); ++i) is_transparent_[i] = looks_through_views && codegen::is_transparent_view(trace.bound_symbols[i]);
+  const std::vector<char> reads_inputs = readers_of_inputs(trace);
+  std::vector<int> reads;  // of inputs, since an effect that may write these
+  int last_effect = -1;
+  const auto wait = [&](int line, int for_line) {
+    if (for_line < 0 || for_line == line) return;
+    add_once(before_[line], for_line);
+    add_once(after_[for_line], line);
+  };
+  for (int i = 0; i < size(); ++i) {
+    const BoundSymbol& bound = trace.bound_symbols[i];
+    const auto wait_for = [&](int id) {
+      const int made = uses_.producer(id);
+      // Of a view, for what it is a view of.
+      const Value* from = nullptr;
+      if (made >= 0 && is_transparent_[made]) from = &base(trace.bound_symbols[made].args[0]);
+      wait(i, from ? uses_.producer(proxy_id(*from)) : made);
+    };
+    for_each_use(bound, wait_for);
+    if (!has_effect(bound)) {
+      if (reads_inputs[static_cast<size_t>(i)]) reads.push_back(i);
+      continue;
+    }
+    wait(i, last_effect);
+    last_effect = i;
+    if (!may_write_inputs(bound)) continue;
+    for (const int read : reads) wait(i, read);
+    reads.clear();
+  }
+}
+
+const Value& LineGraph::base(const Value& value, std::vector<int>* views) const {
+  const Value* at = &value;
+  while (true) {
+    const int made = at->is_tensor() ? uses_.producer(at->tensor().id) : -1;
+    if (made < 0 || !is_transparent_[made]) break;
+    if (views) views->insert(views->begin(), made);
+    at = &trace_.bound_symbols[made].args[0];
+  }
+  return *at;
+}
+
+void LineGraph::readers(int id, std::vector<int>& lines) const {
+  for (const int line : uses_.consumers(id)) {
+    if (!is_transparent_[line]) add_once(lines, line);
+    else for_each_output(trace_.bound_symbols[line], [&](const Value& view) { readers(view.tensor().id, lines); });
+  }
+}
+
+}  // namespace fulgurite::fuser

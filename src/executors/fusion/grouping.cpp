@@ -1,0 +1,285 @@
+#include "executors/fusion/grouping.h"
+
+#include <algorithm>
+
+#include <fulgurite/symbol.h>
+
+#include "ir/analysis/trace_values.h"
+#include "support/text/text.h"
+
+namespace fulgurite::fuser {
+
+namespace {
+
+constexpr int not_plain = -1;
+constexpr int most_apart = 16;  // lines between readers of one value that are brought together: their results live as much longer
+
+class Growing {
+ public:
+  Growing(const Trace& trace, const LineGraph& graph, const std::vector<char>& is_candidate, const GrowingRules& rules, bool explains)
+      : trace_(trace), graph_(graph), is_candidate_(is_candidate), rules_(rules), explains_(explains), group_of_(static_cast<size_t>(graph.size())),
+        seen_(static_cast<size_t>(graph.size()), 0), last_before_(static_cast<size_t>(graph.size()) + 1, -1) {
+    for (int i = 0; i < graph.size(); ++i) {
+      group_of_[i] = i;
+      members_.push_back({i});
+      shapes_.push_back(is_candidate[i] && rules.is_plain(trace.bound_symbols[i]) ? number_of_shape(trace.bound_symbols[i]) : not_plain);
+      waits_.push_back(is_candidate[i] && rules.joins_last(trace.bound_symbols[i]));
+      note_last(i, i);
+    }
+  }
+
+  GrownRegions run() {
+    grow();
+    if (std::ranges::find(waits_, true) != waits_.end()) {
+      waits_.assign(waits_.size(), false);
+      grow();
+    }
+    return finish();
+  }
+
+ private:
+  bool may_join(int line) const { return is_candidate_[line] && !waits_[line]; }
+  void grow() {
+    for (int line = 0; line < graph_.size(); ++line) {
+      if (!may_join(line)) continue;
+      std::vector<int> makers = graph_.before(line);
+      std::sort(makers.rbegin(), makers.rend());
+      for (const int maker : makers)
+        if (may_join(maker)) merge(group_of_[maker], group_of_[line]);
+    }
+    for (int line = 0; line < graph_.size(); ++line) merge_readers(line);
+    merge_readers_of_inputs();
+  }
+  // Those that read what a line makes.
+  void merge_readers(int line) {
+    for_each_output(trace_.bound_symbols[line], [&](const Value& value) {
+      if (value.is_tensor()) merge_readers_of(value.tensor().id);
+    });
+  }
+  void merge_readers_of_inputs() {
+    for (const Value& input : input_values(trace_))
+      if (input.is_tensor()) merge_readers_of(input.tensor().id);
+  }
+  void merge_readers_of(int id) {
+    std::vector<int> readers;
+    graph_.readers(id, readers);
+    if (readers.size() > 32) return;  // a number that everything reads
+    for (size_t i = 0; i < readers.size(); ++i)
+      for (size_t j = i + 1; j < readers.size(); ++j)
+        if (may_join(readers[i]) && may_join(readers[j]) && are_near(group_of_[readers[i]], group_of_[readers[j]]))
+          merge(group_of_[readers[i]], group_of_[readers[j]]);
+  }
+
+  bool are_near(int a, int b) const {
+    return std::max(members_[a].front(), members_[b].front()) - std::min(members_[a].back(), members_[b].back()) <= most_apart;
+  }
+
+  // What the backward makes again was given up before on purpose: together with lines long before it, it would be kept all the same.
+  bool undoes_recomputation(int a, int b) const {
+    const auto is_recomputed = [&](int line) { return trace_.bound_symbols[line].tags.has(Tag::recomputed); };
+    const bool differ = std::ranges::any_of(members_[a], is_recomputed) != std::ranges::all_of(members_[b], is_recomputed) ||
+                        std::ranges::all_of(members_[a], is_recomputed) != std::ranges::any_of(members_[b], is_recomputed);
+    return differ && !are_near(a, b);
+  }
+
+  void merge(int a, int b) {
+    if (a == b || members_[a].size() + members_[b].size() > most_lines) return;
+    if (undoes_recomputation(a, b)) return refuse(a, b, "one is made again so that the other need not be kept");
+    if (has_path_between(a, b) || has_path_between(b, a)) return refuse(a, b, "a line in between belongs to neither");
+    std::vector<int> both(members_[a].size() + members_[b].size());
+    std::merge(members_[a].begin(), members_[a].end(), members_[b].begin(), members_[b].end(), both.begin());
+    const int into = std::min(a, b), from = std::max(a, b);
+    for (const int line : members_[from]) group_of_[line] = into;
+    const GrownRegion region = region_of(both, into);
+    const int shape = shapes_[a] == shapes_[b] ? shapes_[a] : not_plain;
+    const std::string refusal = refusal_of(region, shape);
+    if (refusal.empty()) {
+      members_[into] = std::move(both);
+      members_[from].clear();
+      shapes_[into] = shape;
+      note_last(into, members_[into].back());
+      return;
+    }
+    for (const int line : members_[from]) group_of_[line] = from;
+    refuse(a, b, refusal);
+  }
+
+  int number_of_shape(const BoundSymbol& bound) {
+    const Shape& shape = bound.outputs.read()[0].tensor().shape;
+    const auto is_same = [&](const Shape* other) {
+      return std::ranges::equal(shape, *other, [](const Int& x, const Int& y) { return x.hint() == y.hint(); });
+    };
+    const auto known = std::ranges::find_if(known_shapes_, is_same);
+    if (known != known_shapes_.end()) return static_cast<int>(known - known_shapes_.begin());
+    known_shapes_.push_back(&shape);
+    return static_cast<int>(known_shapes_.size()) - 1;
+  }
+
+  // Of lines that are plain each: whether they are together, so that nothing has to be lowered to know.
+  bool is_plain(const GrownRegion& region) {
+    if (!region.views.empty() || region.results.empty()) return false;
+    read_.clear();
+    for (const int line : region.lines)
+      for_each_argument(trace_.bound_symbols[line], [&](const Value& value) {
+        if (value.is_tensor() && !std::ranges::binary_search(region.lines, graph_.producer(value.tensor().id))) read_.push_back(value.tensor().id);
+      });
+    std::sort(read_.begin(), read_.end());
+    read_.erase(std::unique(read_.begin(), read_.end()), read_.end());
+    return read_.size() + region.results.size() <= codegen::most_plain_operands;
+  }
+
+  std::string refusal_of(const GrownRegion& region, int shape) {
+    return shape != not_plain && is_plain(region) ? std::string() : rules_.refusal(region_lines(trace_, region));
+  }
+
+  void refuse(int a, int b, std::string_view why) {
+    if (!explains_) return;
+    const auto name = [&](int group) {
+      const BoundSymbol& bound = trace_.bound_symbols[members_[group].back()];
+      return text::cat(bound.symbol->name(), " (", proxy_name(bound.outputs.read()[0]), ")");
+    };
+    std::string refusal = text::cat(name(std::min(a, b)), " and ", name(std::max(a, b)), " stay apart: ", why);
+    if (std::ranges::find(out_.refusals, refusal) == out_.refusals.end()) out_.refusals.push_back(std::move(refusal));
+  }
+
+  // The last line from which a line can be reached: groups are run as one, so a path may enter one past the line and leave it before.
+  int reach_of(int line) const {
+    for (int last = last_of_groups(line); last > line; last = last_of_groups(line)) line = last;
+    return line;
+  }
+
+  // The last line of a group grows only, and what joined another is no later than that one's: a tree of greatest values over the groups
+  // (a Fenwick tree) need forget nothing.
+  void note_last(int group, int line) {
+    for (size_t i = static_cast<size_t>(group) + 1; i < last_before_.size(); i += i & (~i + 1)) last_before_[i] = std::max(last_before_[i], line);
+  }
+  int last_of_groups(int up_to) const {
+    int last = -1;
+    for (size_t i = static_cast<size_t>(up_to) + 1; i > 0; i -= i & (~i + 1)) last = std::max(last, last_before_[i]);
+    return last;
+  }
+
+  // From one group to another by way of others.
+  bool has_path_between(int from, int to) {
+    ++search_;
+    const int end = reach_of(members_[to].back());
+    pending_.clear();
+    const auto visit = [&](int line) {
+      const int group = group_of_[line];
+      if (group == from || group == to || seen_[group] == search_ || members_[group].front() > end) return;
+      seen_[group] = search_;
+      pending_.push_back(group);
+    };
+    for (const int line : members_[from])
+      for (const int next : graph_.after(line)) visit(next);
+    while (!pending_.empty()) {
+      const int group = pending_.back();
+      pending_.pop_back();
+      for (const int line : members_[group])
+        for (const int next : graph_.after(line)) {
+          if (group_of_[next] == to) return true;
+          visit(next);
+        }
+    }
+    return false;
+  }
+
+  GrownRegion region_of(const std::vector<int>& lines, int group) const {
+    GrownRegion region;
+    region.lines = lines;
+    for (const int line : lines)
+      for_each_argument(trace_.bound_symbols[line], [&](const Value& value) {
+        if (value.is_tensor()) graph_.base(value, &region.views);
+      });
+    std::sort(region.views.begin(), region.views.end());
+    region.views.erase(std::unique(region.views.begin(), region.views.end()), region.views.end());
+    std::vector<int> readers;
+    for (const int line : lines)
+      for_each_output(trace_.bound_symbols[line], [&](const Value& value) {
+        if (!value.is_tensor() || graph_.producer(value.tensor().id) != line) return;
+        readers.clear();
+        graph_.readers(value.tensor().id, readers);
+        if (std::ranges::any_of(readers, [&](int reader) { return group_of_[reader] != group; })) region.results.push_back(value);
+      });
+    return region;
+  }
+
+  // Tensors that the lines read and do not make.
+  void find_inputs(GrownRegion& region) const {
+    const auto is_inside = [&](int line) {
+      return std::ranges::binary_search(region.lines, line) || std::ranges::binary_search(region.views, line);
+    };
+    const auto add_inputs_of = [&](int line) {
+      for_each_argument(trace_.bound_symbols[line], [&](const Value& value) {
+        if (!value.is_tensor() || is_inside(graph_.producer(value.tensor().id))) return;
+        const auto is_same = [&](const Value& input) { return input.tensor().id == value.tensor().id; };
+        if (std::ranges::none_of(region.inputs, is_same)) region.inputs.push_back(value);
+      });
+    };
+    for (const int line : region.views) add_inputs_of(line);
+    for (const int line : region.lines) add_inputs_of(line);
+  }
+
+  GrownRegions finish() {
+    out_.region_of.assign(group_of_.size(), -1);
+    for (size_t group = 0; group < members_.size(); ++group) {
+      const std::vector<int>& lines = members_[group];
+      if (lines.empty() || !is_candidate_[lines[0]]) continue;
+      if (lines.size() == 1 && !rules_.is_worth_alone(trace_.bound_symbols[lines[0]])) continue;
+      GrownRegion grown = region_of(lines, static_cast<int>(group));
+      if (grown.results.empty()) continue;
+      if (!refusal_of(grown, shapes_[group]).empty()) continue;
+      find_inputs(grown);
+      for (const int line : lines) out_.region_of[line] = static_cast<int>(out_.regions.size());
+      out_.regions.push_back(std::move(grown));
+    }
+    return std::move(out_);
+  }
+
+  const Trace& trace_;
+  const LineGraph& graph_;
+  const std::vector<char>& is_candidate_;
+  const GrowingRules& rules_;
+  const bool explains_;
+  std::vector<int> group_of_;              // by line
+  std::vector<std::vector<int>> members_;  // by group, which is its first line's number; in order
+  std::vector<int> shapes_;                // by group: of plain lines, which of known_shapes_ their results have
+  std::vector<const Shape*> known_shapes_;
+  std::vector<char> waits_;                // by line: it joins last, and others do not yet stand
+  std::vector<int> seen_;                  // by group: the last search that met it
+  std::vector<int> last_before_;           // the last lines of groups, as a tree
+  int search_ = 0;
+  std::vector<int> pending_, read_;
+  GrownRegions out_;
+};
+
+}  // namespace
+
+codegen::Region region_lines(const Trace& trace, const GrownRegion& grown) {
+  std::vector<int> all(grown.lines.size() + grown.views.size());
+  std::merge(grown.lines.begin(), grown.lines.end(), grown.views.begin(), grown.views.end(), all.begin());
+  codegen::Region region;
+  for (const int line : all) region.lines.push_back(&trace.bound_symbols[line]);
+  region.results = grown.results;
+  return region;
+}
+
+void GrownRegions::keep_if(const std::function<bool(const GrownRegion&)>& keep) {
+  std::vector<int> number(regions.size(), -1);
+  std::vector<GrownRegion> kept;
+  for (size_t i = 0; i < regions.size(); ++i) {
+    if (!keep(regions[i])) continue;
+    number[i] = static_cast<int>(kept.size());
+    kept.push_back(std::move(regions[i]));
+  }
+  regions = std::move(kept);
+  for (int& region : region_of)
+    if (region >= 0) region = number[region];
+}
+
+GrownRegions grow_regions(const Trace& trace, const LineGraph& graph, const std::vector<char>& is_candidate, const GrowingRules& rules,
+                          bool explains) {
+  return Growing(trace, graph, is_candidate, rules, explains).run();
+}
+
+}  // namespace fulgurite::fuser

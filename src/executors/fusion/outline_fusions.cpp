@@ -1,0 +1,141 @@
+#include "executors/fusion/outline_fusions.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include <fulgurite/symbol.h>
+
+#include "ir/analysis/trace_values.h"
+#include "ir/substitution.h"
+#include "support/text/text.h"
+
+namespace fulgurite::fuser {
+
+namespace {
+
+/// The symbols of fusions, for as long as the process lives: traces do not own what they refer to. There are as many as there are names.
+class FusionSymbols {
+ public:
+  const Symbol* get(const std::string& name, bool is_pointwise) {
+    const std::lock_guard lock(mutex_);
+    std::unique_ptr<NamedSymbol>& made = symbols_[{name, is_pointwise}];
+    if (!made) made = std::make_unique<NamedSymbol>(name, is_pointwise);
+    return &made->symbol;
+  }
+
+ private:
+  struct NamedSymbol {
+    NamedSymbol(const std::string& name, bool is_pointwise)
+        : spelling(name + "() -> Tensor"),
+          symbol{.signature = Signature(std::string_view(spelling)), .traits = {.pointwise = is_pointwise}} {}
+    const std::string spelling;
+    const Symbol symbol;
+  };
+  std::mutex mutex_;  // guards what follows
+  std::map<std::pair<std::string, bool>, std::unique_ptr<NamedSymbol>> symbols_;
+};
+
+FusionSymbols& fusion_symbols() {
+  static FusionSymbols* const one = new FusionSymbols;
+  return *one;
+}
+
+class Writing {
+ public:
+  Writing(const Trace& trace, const LineGraph& graph, const GrownRegions& grown, const std::vector<RegionFusion>& fusions,
+          const Implementation& candidate)
+      : trace_(trace), graph_(graph), grown_(grown), fusions_(fusions), candidate_(candidate), is_written_(trace.bound_symbols.size(), false),
+        is_region_written_(grown.regions.size(), false), out_(without_symbols(trace)) {}
+
+  Trace run() {
+    for (int line = 0; line < graph_.size(); ++line) {
+      const int region = grown_.region_of[line];
+      // Views are written for who reads them: fusions may have looked through them.
+      if (!graph_.is_transparent(line) && (region < 0 || grown_.regions[region].lines.back() == line)) write(line);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  // A line, or the region it belongs to, after all that it waits for.
+  void write(int line) {
+    const int region = grown_.region_of[line];
+    if (region >= 0 ? is_region_written_[region] : is_written_[line]) return;
+    if (region >= 0) return write_region(region);
+    is_written_[line] = true;
+    write_before(line);
+    BoundSymbol bound = trace_.bound_symbols[line];
+    if (bound.implementation == &candidate_) bound.implementation = nullptr;
+    out_.bound_symbols.push_back(std::move(bound));
+  }
+  void write_before(int line) {
+    for (const int before : graph_.before(line)) write(before);
+    // Views too: the graph looks through them.
+    for_each_argument(trace_.bound_symbols[line], [&](const Value& value) {
+      if (!value.is_tensor()) return;
+      const int made_by = graph_.producer(value.tensor().id);
+      if (made_by >= 0 && graph_.is_transparent(made_by)) write(made_by);
+    });
+  }
+
+  void write_region(int index) {
+    is_region_written_[index] = true;
+    const GrownRegion& region = grown_.regions[index];
+    std::vector<int> before;
+    for (const int line : region.lines)
+      for (const int earlier : graph_.before(line))
+        if (grown_.region_of[earlier] != index) before.push_back(earlier);
+    std::sort(before.begin(), before.end());
+    for (const int line : before) write(line);
+    BoundSymbol fusion;
+    fusion.symbol = fusion_symbols().get(fusions_[index].name, fusions_[index].is_pointwise);
+    fusion.implementation = fusions_[index].implementation;
+    for (const Value& input : fusions_[index].inputs) fusion.args.push_back(input);
+    for (const Value& output : fusions_[index].outputs) fusion.outputs.push_back(output);
+    const BoundSymbol& first = trace_.bound_symbols[region.lines[0]];
+    fusion.source = first.forward.empty() ? first.source : SourceLocation{};
+    fusion.subsymbols = inner_lines(trace_, graph_, region, out_.next_id, out_.next_name);
+    out_.bound_symbols.push_back(std::move(fusion));
+  }
+
+  const Trace& trace_;
+  const LineGraph& graph_;
+  const GrownRegions& grown_;
+  const std::vector<RegionFusion>& fusions_;
+  const Implementation& candidate_;
+  std::vector<char> is_written_, is_region_written_;
+  Trace out_;
+};
+
+}  // namespace
+
+SharedVector<BoundSymbol> inner_lines(const Trace& trace, const LineGraph& graph, const GrownRegion& region, int& next_id, int& next_name) {
+  Substitution renamed(next_id);
+  std::vector<int> lines(region.lines.size() + region.views.size());
+  std::merge(region.lines.begin(), region.lines.end(), region.views.begin(), region.views.end(), lines.begin());
+  SharedVector<BoundSymbol> inner;
+  for (const int line : lines) {
+    BoundSymbol bound = trace.bound_symbols[line];
+    bound.implementation = nullptr;
+    if (!renamed.is_empty()) renamed.apply(bound);
+    if (graph.is_transparent(line)) {
+      auto* proxy = new TensorProxy(bound.outputs.read()[0].tensor());
+      proxy->id = next_id++;
+      proxy->name = text::cat("t", next_name++);
+      const Value fresh{detail::Ref<TensorProxy>(proxy)};
+      renamed.set(trace.bound_symbols[line].outputs.read()[0].tensor().id, fresh);
+      bound.outputs = {fresh};
+    }
+    inner.push_back(std::move(bound));
+  }
+  return inner;
+}
+
+Trace put_in_fusions(const Trace& trace, const LineGraph& graph, const GrownRegions& grown, const std::vector<RegionFusion>& fusions,
+                     const Implementation& candidate) {
+  return Writing(trace, graph, grown, fusions, candidate).run();
+}
+
+}  // namespace fulgurite::fuser

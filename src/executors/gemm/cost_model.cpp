@@ -1,0 +1,59 @@
+#include "executors/gemm/cost_model.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fulgurite/symbol.h>
+
+#include "codegen/gemm/gemm_kernel.h"
+#include "ops/generated/symbols.h"
+
+namespace fulgurite::products {
+
+namespace {
+
+/// Sizes for which a generated product was measured to be faster than oneDNN's.
+struct Sizes {
+  int64_t rows, columns, depth;  // at least
+  int64_t most_depth = std::numeric_limits<int64_t>::max();
+
+  bool hold(int64_t m, int64_t n, int64_t k) const { return m >= rows && n >= columns && k >= depth && k <= most_depth; }
+};
+// With benchmarks/gemm.cpp: with fewer rows the right operand's packing is too much of the work, and with a short depth or few columns what is
+// done for each tile.
+constexpr Sizes pairs{1024, 128, 256};         // bf16 with AVX-512 BF16
+constexpr Sizes widened{64, 64, 64};           // 16 bits with AVX2, for which oneDNN has nothing
+constexpr Sizes singles{256, 128, 256, 4096};  // f32 with AVX2: level where both operands lie along the depth, else up to twice as fast
+// bf16 with a matrix unit: on a virtual Xeon mostly 1.0 to 1.5 times oneDNN 2.6, deeper ones 0.63 to 1.0, because their sums go through the second
+// cache with every slice.
+constexpr Sizes matrix_unit{256, 128, 128, 2800};
+
+// Null where nothing was measured to pay.
+const Sizes* sizes_that_pay(Dtype dtype) {
+  static const codegen::Instructions has = codegen::product_instructions();
+  if (has.has_matrix_unit) return dtype == Dtype::bf16 ? &matrix_unit : nullptr;
+  if (has.set == codegen::InstructionSet::avx512_bf16) return dtype == Dtype::bf16 ? &pairs : nullptr;
+  if (has.set != codegen::InstructionSet::avx2) return nullptr;
+  return dtype == Dtype::f32 ? &singles : dtype == Dtype::bf16 || dtype == Dtype::f16 ? &widened : nullptr;
+}
+
+}  // namespace
+
+bool pays_on_this_cpu(Dtype dtype) { return sizes_that_pay(dtype) != nullptr; }
+
+bool takes_product(const BoundSymbol& bound) {
+  const bool is_linear = bound.symbol == &linear_symbol;
+  if (!is_linear && bound.symbol != &matmul_symbol) return false;
+  const Sizes* const sizes = sizes_that_pay(bound.outputs.at(0).tensor().dtype);
+  if (sizes == nullptr) return false;
+  const Shape &left = bound.args.at(0).tensor().shape, &right = bound.args.at(1).tensor().shape;
+  if (left.size() < 2 || right.size() != 2) return false;
+  if (is_linear && bound.args.size() > 2 && bound.args.at(2).is_tensor() && bound.args.at(2).tensor().shape.size() != 1) return false;
+  int64_t rows = 1;
+  for (size_t d = 0; d + 1 < left.size(); ++d) rows *= left[d].hint();
+  return sizes->hold(rows, right[is_linear ? 0 : 1].hint(), left.back().hint());
+}
+
+bool has_product(const Trace& trace) { return std::ranges::any_of(trace.bound_symbols, takes_product); }
+
+}  // namespace fulgurite::products

@@ -1,0 +1,66 @@
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codegen/gemm/gemm_epilogue.h"
+#include "executors/fusion/eager_calls.h"
+#include "executors/fusion/grouping.h"
+
+namespace fulgurite::products {
+
+/// The lines that a product computes where its sums are complete.
+struct Epilogue {
+  std::vector<int> lines;
+  codegen::LoweredEpilogue lowered;
+};
+
+/// Finds, of the lines that the fuser claimed and that no region has yet, those near a product that are computed element by element of what it
+/// gives (gelu, a residual, an activation's gradient), with what such lines read and nobody else does. They are taken where that spares more
+/// bytes than it costs:
+///
+///     t2 = linear(t0, t_w, t_b)             t2, t3 = fusion0(t0, t_w, t_b)
+///     t3 = gelu(t2)                  →        # t2 = linear(t0, t_w, t_b)
+///                                             # t3 = gelu(t2)
+class EpilogueGrowth {
+ public:
+  EpilogueGrowth(const Trace& trace, const Uses& uses, const fuser::LineGraph& graph, const fuser::GrownRegions& grown,
+                 bool allow_excess_precision)
+      : trace_(trace), uses_(uses), graph_(graph), grown_(grown), allow_excess_precision_(allow_excess_precision),
+        expressions_({allow_excess_precision, fuser::is_one_eager_call}) {}
+
+  /// For the product at a line, whose region has a number. Null where nothing follows that pays.
+  std::optional<Epilogue> grow(int product, int region, std::optional<Dtype> bias);
+  /// Why lines that seemed to pay were not taken.
+  const std::vector<std::string>& refusals() const { return refusals_; }
+
+ private:
+  bool is_inside(int line) const;
+  bool may_follow(int line) const;
+  bool has_sizes(const Value&) const;
+  bool is_operand(const Value&) const;
+  bool is_near(int line) const;
+  bool is_torn();
+  bool take(int line);
+  bool take_readers(const Value&);
+  bool take_makers();
+  bool take_neighbours();
+  void find_readers(const Value&, std::vector<int>& lines) const;
+  bool is_fusable(int line) const;
+  int64_t bytes_spared() const;
+  std::optional<Epilogue> lowered(std::optional<Dtype> bias);
+
+  const Trace& trace_;
+  const Uses& uses_;
+  const fuser::LineGraph& graph_;
+  const fuser::GrownRegions& grown_;
+  const bool allow_excess_precision_;
+  int product_ = -1, region_ = -1;
+  std::vector<int> lines_;  // chosen, in order
+  std::vector<char> seen_;
+  codegen::LineExpressions expressions_;
+  std::vector<std::string> refusals_;
+};
+
+}  // namespace fulgurite::products

@@ -1,0 +1,201 @@
+#include "executors/gemm/fuse_epilogues.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include <fulgurite/symbol.h>
+
+#include "codegen/lowering/scalar_ops.h"
+#include "executors/fusion/local_cse.h"
+#include "executors/fusion/outline_fusions.h"
+#include "executors/gemm/epilogue_growth.h"
+#include "executors/gemm/gemm_kernel.h"
+#include "ir/analysis/trace_values.h"
+#include "ir/analysis/uses.h"
+#include "ops/generated/symbols.h"
+#include "support/log.h"
+#include "support/text/text.h"
+
+namespace fulgurite::products {
+
+namespace {
+
+using codegen::is_half;
+bool is_conversion(const BoundSymbol& bound) { return bound.symbol == &prims_convert_element_type_symbol; }
+bool is_rounding(const BoundSymbol& bound) {
+  return is_conversion(bound) && bound.args.at(0).tensor().dtype == Dtype::f32 && is_half(bound.outputs.at(0).tensor().dtype);
+}
+bool is_widening(const BoundSymbol& bound) {
+  return is_conversion(bound) && is_half(bound.args.at(0).tensor().dtype) && bound.outputs.at(0).tensor().dtype == Dtype::f32;
+}
+
+/// Whether a value comes from outside: no line computes it.
+bool is_given(const Trace& trace, const Uses& uses, const Value& value) {
+  const int made = uses.producer(value.tensor().id);
+  return made < 0 || trace.bound_symbols[made].symbol->traits.structural;
+}
+
+/// A conversion stands in front of each product that reads it, under a name of its own, so that each can take it in.
+class Conversions {
+ public:
+  Conversions(const Trace& trace, const Implementation& candidate)
+      : trace_(trace), candidate_(candidate), uses_(trace), out_(without_symbols(trace)) {}
+
+  Trace run() {
+    for (int line = 0; line < static_cast<int>(trace_.bound_symbols.size()); ++line) {
+      BoundSymbol bound = trace_.bound_symbols[line];
+      if (is_for_products(line)) continue;
+      if (bound.implementation == &candidate_)
+        for (size_t i = 0; i < bound.args.size(); ++i) {
+          const Value operand = bound.args.read()[i];
+          const int made = operand.is_tensor() ? uses_.producer(operand.tensor().id) : -1;
+          if (made >= 0 && is_for_products(made)) bound.args[i] = repeated(trace_.bound_symbols[made]);
+        }
+      out_.bound_symbols.push_back(std::move(bound));
+    }
+    return std::move(out_);
+  }
+
+ private:
+  // Of a value that no fusion makes, and for products alone.
+  bool is_for_products(int line) const {
+    const BoundSymbol& bound = trace_.bound_symbols[line];
+    if (!is_rounding(bound) || !is_given(trace_, uses_, bound.args.read()[0])) return false;
+    return std::ranges::all_of(uses_.consumers(bound.outputs.read()[0].tensor().id),
+                               [&](int consumer) { return trace_.bound_symbols[consumer].implementation == &candidate_; });
+  }
+
+  Value repeated(BoundSymbol conversion) {
+    auto* proxy = new TensorProxy(conversion.outputs.read()[0].tensor());
+    proxy->id = out_.next_id++;
+    proxy->name = text::cat("t", out_.next_name++);
+    const Value fresh{detail::Ref<TensorProxy>(proxy)};
+    conversion.outputs = {fresh};
+    out_.bound_symbols.push_back(std::move(conversion));
+    return fresh;
+  }
+
+  const Trace& trace_;
+  const Implementation& candidate_;
+  const Uses uses_;
+  Trace out_;
+};
+
+class ProductFusions {
+ public:
+  ProductFusions(const Trace& trace, const Implementation& candidate, FusionNames& names, bool allow_excess_precision)
+      : trace_(Conversions(trace, candidate).run()), candidate_(candidate), names_(names), allow_excess_precision_(allow_excess_precision), uses_(trace_),
+        graph_(trace_, false) {}
+
+  Trace run() {
+    grown_.region_of.assign(trace_.bound_symbols.size(), -1);
+    for (int line = 0; line < graph_.size(); ++line)
+      if (trace_.bound_symbols[line].implementation == &candidate_) add(line);
+    EpilogueGrowth growth(trace_, uses_, graph_, grown_, allow_excess_precision_);
+    for (size_t i = 0; i < grown_.regions.size(); ++i) add_epilogue(growth, static_cast<int>(i));
+    if (const std::optional<Trace> merged = fuser::merge_repeats(trace_, grown_)) return ProductFusions(*merged, candidate_, names_, allow_excess_precision_).run();
+    const std::vector<const Implementation*> implementations = product_implementations(products_);
+    if (implementations.empty()) grown_.clear();
+    for (size_t i = 0; i < grown_.regions.size(); ++i)
+      fusions_.push_back({names_.next(), grown_.regions[i].inputs, grown_.regions[i].results, false, implementations[i]});
+    if (logs(LogChannel::fusions)) explain(growth.refusals());
+    return fuser::put_in_fusions(trace_, graph_, grown_, fusions_, candidate_);
+  }
+
+ private:
+  void add(int line) {
+    const BoundSymbol& bound = trace_.bound_symbols[line];
+    fuser::GrownRegion region;
+    Product product;
+    product.is_linear = bound.symbol == &linear_symbol;
+    product.form.number = bound.outputs.read()[0].tensor().dtype;
+    product.form.left = take_operand(bound.args.read()[0], region);
+    product.form.right = take_operand(bound.args.read()[1], region);
+    std::optional<Dtype> bias;
+    if (bound.args.size() > 2 && bound.args.read()[2].is_tensor()) bias = take_operand(bound.args.read()[2], region);
+    region.lines.push_back(line);
+    const Value& result = bound.outputs.read()[0];
+    const int conversion = conversion_of_result(result);
+    if (conversion >= 0) region.lines.push_back(conversion);
+    region.results = {conversion >= 0 ? trace_.bound_symbols[conversion].outputs.read()[0] : result};
+    product.form.epilogue = codegen::plain_epilogue(region.results[0].tensor().dtype, bias, allow_excess_precision_ ? std::nullopt : std::optional(product.form.number));
+    for (const int inside : region.lines) grown_.region_of[inside] = static_cast<int>(grown_.regions.size());
+    std::ranges::sort(region.lines);
+    grown_.regions.push_back(std::move(region));
+    products_.push_back(product);
+    lines_.push_back(conversion >= 0 ? -1 : line);
+    biases_.push_back(bias);
+  }
+
+  void add_epilogue(EpilogueGrowth& growth, int index) {
+    if (lines_[index] < 0) return;
+    std::optional<Epilogue> epilogue = growth.grow(lines_[index], index, biases_[index]);
+    if (!epilogue) return;
+    fuser::GrownRegion& region = grown_.regions[index];
+    std::unordered_map<int, Value> values;
+    const auto collect = [&](const Value& value) {
+      if (value.is_tensor()) values.emplace(value.tensor().id, value);
+    };
+    collect(region.results[0]);
+    for (const int line : epilogue->lines) {
+      for_each_argument(trace_.bound_symbols[line], collect);
+      for_each_output(trace_.bound_symbols[line], collect);
+      region.lines.push_back(line);
+      grown_.region_of[line] = index;
+    }
+    std::ranges::sort(region.lines);
+    region.results.clear();
+    for (const int id : epilogue->lowered.operands) region.inputs.push_back(values.at(id));
+    for (const int id : epilogue->lowered.results) region.results.push_back(values.at(id));
+    products_[index].form.epilogue = std::move(epilogue->lowered.epilogue);
+  }
+
+  // Its dtype as it is read.
+  Dtype take_operand(const Value& operand, fuser::GrownRegion& region) const {
+    const int made = uses_.producer(operand.tensor().id);
+    const bool is_converted = made >= 0 && is_rounding(trace_.bound_symbols[made]) &&
+                              is_given(trace_, uses_, trace_.bound_symbols[made].args.read()[0]) &&
+                              uses_.consumers(operand.tensor().id).size() == 1;
+    if (is_converted) region.lines.push_back(made);
+    region.inputs.push_back(is_converted ? trace_.bound_symbols[made].args.read()[0] : operand);
+    return region.inputs.back().tensor().dtype;
+  }
+
+  // Of a result that is only returned, as f32: who computes with it converts it on the way, from fewer bytes.
+  int conversion_of_result(const Value& result) const {
+    const auto consumers = uses_.consumers(result.tensor().id);
+    if (consumers.size() != 1 || !is_widening(trace_.bound_symbols[consumers[0]])) return -1;
+    const auto is_structural = [&](int line) { return trace_.bound_symbols[line].symbol->traits.structural; };
+    const auto readers = uses_.consumers(trace_.bound_symbols[consumers[0]].outputs.read()[0].tensor().id);
+    return std::ranges::all_of(readers, is_structural) ? consumers[0] : -1;
+  }
+
+  void explain(const std::vector<std::string>& refusals) const {
+    std::string text;
+    for (const fuser::RegionFusion& fusion : fusions_)
+      text += text::cat(fusion.name, " of ", trace_.name, ", a product:\n", fusion.implementation->fusion->text());
+    for (const std::string& refusal : refusals) text += text::cat(refusal, "\n");
+    if (!text.empty()) log(LogChannel::fusions, text);
+  }
+
+  const Trace trace_;
+  const Implementation& candidate_;
+  FusionNames& names_;
+  const bool allow_excess_precision_;
+  const Uses uses_;
+  const fuser::LineGraph graph_;
+  fuser::GrownRegions grown_;
+  std::vector<Product> products_;            // by region
+  std::vector<int> lines_;                   // by region: the product's; -1: nothing more is taken in
+  std::vector<std::optional<Dtype>> biases_; // by region
+  std::vector<fuser::RegionFusion> fusions_; // by region
+};
+
+}  // namespace
+
+Trace fuse_products(const Trace& trace, const Implementation& candidate, FusionNames& names, bool allow_excess_precision) {
+  return ProductFusions(trace, candidate, names, allow_excess_precision).run();
+}
+
+}  // namespace fulgurite::products

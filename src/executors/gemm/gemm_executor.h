@@ -1,0 +1,9 @@
+#pragma once
+#include "executors/registry.h"
+
+namespace fulgurite {
+
+/// products: generated kernels for large products of matrices, with what follows them element by element.
+const Executor& products_executor();
+
+}  // namespace fulgurite

@@ -1,0 +1,137 @@
+#include "executors/gemm/gemm_kernel.h"
+
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "executors/gemm/run_gemm.h"
+#include "runtime/copy_elements.h"
+#include "tensor/tensor_impl.h"
+
+namespace fulgurite::products {
+
+namespace {
+
+Tensor copied(const Tensor& tensor) {
+  const Tensor copy = make_tensor(tensor.impl()->sizes, tensor.impl()->dtype);
+  copy_elements(tensor, copy);
+  return copy;
+}
+
+// Whether all dimensions but the last are steps of one size through the memory.
+bool has_rows(const TensorImpl& tensor) {
+  const size_t last = tensor.sizes.size() - 1;
+  int64_t next = 0;
+  for (size_t d = last; d-- > 0;) {
+    if (tensor.sizes[d] == 1) continue;
+    if (next != 0 && tensor.strides[d] != next) return false;
+    next = tensor.strides[d] * tensor.sizes[d];
+  }
+  return true;
+}
+
+// All dimensions but the last as rows.
+DepthMatrix rows_of(const TensorImpl& tensor) {
+  const size_t last = tensor.sizes.size() - 1;
+  DepthMatrix rows{tensor.data(), 1, 0, tensor.strides[last]};
+  for (size_t d = last; d-- > 0;) {
+    if (rows.rows == 1) rows.row_stride = tensor.strides[d];
+    rows.rows *= tensor.sizes[d];
+  }
+  return rows;
+}
+
+// Columns side by side, of a row that has them elsewhere or one number for all.
+Tensor expanded(const Tensor& given, int64_t columns) {
+  Sizes sizes = given.impl()->sizes;
+  sizes[sizes.size() - 1] = columns;
+  const Tensor copy = make_tensor(sizes, given.impl()->dtype);
+  copy_elements(given, copy);
+  return copy;
+}
+
+/// An operand of an epilogue, and the copy that is read where its own columns do not lie side by side.
+class EpilogueMatrix {
+ public:
+  EpilogueMatrix(const Tensor& given, bool is_row, int64_t columns) {
+    const TensorImpl& impl = *given.impl();
+    const size_t last = impl.sizes.size() - 1;
+    const bool lies_well = impl.sizes[last] == columns && (impl.strides[last] == 1 || columns == 1) && (is_row || has_rows(impl));
+    if (!lies_well) copy_ = is_row ? expanded(given, columns) : copied(given);
+    const TensorImpl& read = lies_well ? impl : *copy_.impl();
+    matrix_ = {read.data(), is_row ? 0 : rows_of(read).row_stride};
+  }
+  const ColumnMatrix& matrix() const { return matrix_; }
+
+ private:
+  Tensor copy_;
+  ColumnMatrix matrix_;
+};
+
+/// For as long as the process lives, because traces do not own what they refer to.
+class Implementations {
+ public:
+  std::vector<const Implementation*> get(std::span<const Product> products) {
+    std::vector<codegen::ProductForm> forms;
+    for (const Product& product : products) forms.push_back(product.form);
+    std::vector<codegen::ProductKernels> kernels = codegen::compile_products(forms);
+    std::vector<const Implementation*> out;
+    const std::lock_guard lock(mutex_);
+    for (size_t i = 0; i < kernels.size(); ++i) out.push_back(get(products[i], std::move(kernels[i])));
+    return out;
+  }
+
+ private:
+  struct Entry {
+    Entry(const Product& of, codegen::ProductKernels kernels) : product(of), kernel(of, std::move(kernels)) {
+      implementation.executor = "products";
+      implementation.fusion = &kernel;
+    }
+    const Product product;
+    const ProductKernel kernel;
+    Implementation implementation;
+  };
+
+  const Implementation* get(const Product& product, codegen::ProductKernels kernels) {
+    for (const std::unique_ptr<Entry>& entry : entries_)
+      if (entry->product == product) return &entry->implementation;
+    return &entries_.emplace_back(std::make_unique<Entry>(product, std::move(kernels)))->implementation;
+  }
+
+  std::mutex mutex_;  // guards what follows
+  std::vector<std::unique_ptr<Entry>> entries_;
+};
+
+}  // namespace
+
+void ProductKernel::run(Arguments arguments, std::span<const Tensor> results) const {
+  const Tensor left = has_rows(*arguments[0].tensor().impl()) ? arguments[0].tensor() : copied(arguments[0].tensor());
+  const TensorImpl& right = *arguments[1].tensor().impl();
+  ProductCall call;
+  call.left = rows_of(*left.impl());
+  call.depth = left.impl()->sizes.back();
+  const size_t dimension = product_.is_linear ? 0 : 1;
+  const int64_t columns = right.sizes[dimension];
+  call.right = {right.data(), columns, right.strides[dimension], right.strides[1 - dimension]};
+  const codegen::ProductEpilogue& epilogue = product_.form.epilogue;
+  ColumnMatrix matrices[codegen::most_product_matrices];
+  std::optional<EpilogueMatrix> operands[codegen::most_product_matrices];
+  size_t count = 0;
+  for (const Tensor& result : results) matrices[count++] = {result.impl()->data(), columns};
+  for (size_t k = 0; k < epilogue.operands.size(); ++k) {
+    operands[k].emplace(arguments[2 + k].tensor(), epilogue.operands[k].is_row, columns);
+    matrices[count++] = operands[k]->matrix();
+  }
+  call.matrices = {matrices, count};
+  run_product(product_.form, kernels_, call);
+}
+
+// A place is read right before it is written; left and right operands are read all the time.
+bool ProductKernel::may_overwrite(size_t, size_t argument) const { return argument >= 2 && !product_.form.epilogue.operands[argument - 2].is_row; }
+
+std::vector<const Implementation*> product_implementations(std::span<const Product> products) {
+  static Implementations* const all = new Implementations;
+  return all->get(products);
+}
+
+}  // namespace fulgurite::products

@@ -1,9 +1,0 @@
-#pragma once
-#include "executors/executor.h"
-
-namespace fulgurite {
-
-/// products: generated kernels for large products of matrices, with what follows them element by element.
-const Executor& products_executor();
-
-}  // namespace fulgurite

@@ -1,0 +1,111 @@
+#include "executors/registry.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+
+#include <fulgurite/error.h>
+#include <fulgurite/extend.h>
+
+#include "executors/gemm/gemm_executor.h"
+#include "ops/core/dispatch.h"
+#include "support/environment.h"
+#include "support/text/text.h"
+
+namespace fulgurite {
+
+namespace {
+
+std::vector<std::string> names_at_start() {
+  const std::optional<std::string> wanted = environment_value("FULGURITE_EXECUTORS");
+  if (!wanted) return {"products", "onednn", "fuser"};
+  std::vector<std::string> names;
+  for (size_t at = 0; at <= wanted->size();) {
+    const size_t end = std::min(wanted->find(',', at), wanted->size());
+    if (end > at) names.push_back(wanted->substr(at, end - at));
+    at = end + 1;
+  }
+  return names;
+}
+
+/// The registered executors and the default order. Executors are never taken out, so pointers to them stay valid.
+struct Registry {
+  std::mutex mutex;
+  std::vector<const Executor*> executors{&onednn_executor(), &products_executor(), &fuser_executor(), &eager_executor()};
+  std::vector<std::shared_ptr<const Executor>> added;
+  std::vector<std::string> default_names = names_at_start();
+
+  const Executor* find(std::string_view name) const {
+    for (const Executor* executor : executors)
+      if (executor->name == name) return executor;
+    return nullptr;
+  }
+  const Executor& get(std::string_view name) const {
+    if (const Executor* executor = find(name)) return *executor;
+    throw UserError(text::cat("there is no executor \"", name, "\"; registered are ",
+                              text::join(executors, [](const Executor* e) { return e->name; })));
+  }
+};
+
+Registry& registry() {
+  static Registry* const one = new Registry;
+  return *one;
+}
+
+}  // namespace
+
+namespace {
+
+std::atomic<uint64_t> version{1};
+
+}  // namespace
+
+uint64_t executors_version() { return version.load(std::memory_order_relaxed); }
+void count_executor_change() { version.fetch_add(1, std::memory_order_relaxed); }
+
+void add_executor(std::shared_ptr<const Executor> executor, SourceLocation at) {
+  Registry& r = registry();
+  const std::lock_guard lock(r.mutex);
+  if (r.find(executor->name) != nullptr)
+    throw UserError(text::cat("there is an executor \"", executor->name, "\" already"), at);
+  r.executors.insert(r.executors.end() - 1, executor.get());
+  r.added.push_back(std::move(executor));
+}
+
+std::vector<std::string> all_executors() {
+  Registry& r = registry();
+  const std::lock_guard lock(r.mutex);
+  std::vector<std::string> names;
+  for (const Executor* executor : r.executors) names.push_back(executor->name);
+  return names;
+}
+
+std::vector<std::string> default_executors() {
+  Registry& r = registry();
+  const std::lock_guard lock(r.mutex);
+  return r.default_names;
+}
+
+void set_default_executors(const std::vector<std::string>& names) {
+  act_immediately("set_default_executors()", {});
+  Registry& r = registry();
+  const std::lock_guard lock(r.mutex);
+  for (const std::string& name : names) r.get(name);
+  r.default_names = names;
+  count_executor_change();
+}
+
+std::vector<const Executor*> resolve_executors(const std::vector<std::string>& names) {
+  Registry& r = registry();
+  const std::lock_guard lock(r.mutex);
+  std::vector<const Executor*> out;
+  for (const std::string& name : names.empty() ? r.default_names : names) {
+    const Executor* executor = &r.get(name);
+    const bool is_repeated = std::find(out.begin(), out.end(), executor) != out.end();
+    if (executor != &eager_executor() && !is_repeated) out.push_back(executor);
+  }
+  out.push_back(&eager_executor());
+  return out;
+}
+
+}  // namespace fulgurite
