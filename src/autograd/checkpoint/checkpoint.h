@@ -1,0 +1,78 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "autograd/checkpoint/outside_writes.h"
+#include "autograd/engine/saved_tensor.h"
+#include "ops/core/autocast.h"
+#include "ops/core/rules.h"
+#include "support/context.h"
+
+namespace fulgurite {
+
+/// One eager call of a checkpointed function. What the nodes inside would save is not kept: each saved tensor is a
+/// place in this call. When backward asks for the first of them, the function runs again on the same inputs with the
+/// same draws, and what that run saves fills the places. A place is emptied when its node has read it, the rest when
+/// the backward ends; a second backward runs the function once more.
+///
+/// Saved leaves are kept as they are: the graph holds them anyway, and their versions can be checked. The inputs are
+/// saved like a node's, so that in a checkpointed function inside another they are made again by the outer one.
+class CheckpointedCall : public std::enable_shared_from_this<CheckpointedCall> {
+ public:
+  using Run = std::function<void(const std::vector<Tensor>&)>;
+  CheckpointedCall(const std::vector<Tensor>& inputs, Run run, SourceLocation at);
+
+  /// The call whose function runs on this thread, innermost; null outside.
+  static CheckpointedCall* active();
+  /// Gives `saved` its place, and in the second run fills it.
+  void save(SavedTensor& saved, bool is_leaf);
+  /// What belongs in a place, taken out of it. `saved_by` is the node's name.
+  Tensor take(size_t place, const std::string& saved_by);
+  void keep_elements_of(size_t place, const Storage& storage);
+
+  /// While alive, what the thread saves belongs to the call.
+  class Scope {
+   public:
+    Scope(std::shared_ptr<CheckpointedCall>, bool recomputes);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    std::shared_ptr<CheckpointedCall> call_;
+    bool recomputes_;
+    CheckpointedCall* outer_;
+    bool outer_recomputes_;
+    DrawScope draws_;
+    std::optional<OutsideWrites::Recording> records_writes_;
+    std::optional<OutsideWrites::Repetition> repeats_writes_;
+  };
+
+ private:
+  void recompute();
+  void check_recomputation(size_t limit) const;
+  std::vector<Tensor> inputs_again() const;
+  std::string type_text(size_t place) const;
+
+  struct Place {
+    Sizes sizes;
+    Dtype dtype = Dtype::f32;
+    SavedTensor again;  // from the second run, until it is taken
+  };
+  std::vector<SavedTensor> inputs_;
+  std::vector<char> requires_grad_;
+  Run run_;
+  SourceLocation at_;
+  const std::optional<Dtype> autocast_ = autocast_dtype();  // of the first run
+  Draws draws_, replayed_;
+  OutsideWrites writes_;
+  std::vector<Place> places_;
+  bool is_complete_ = false;  // the first run has ended
+  bool is_recomputing_ = false;
+  size_t saved_again_ = 0;  // in the second run, so far
+  std::string difference_;  // the first one between the runs
+};
+
+}  // namespace fulgurite

@@ -1,0 +1,9 @@
+#pragma once
+#include "ops/core/dispatch.h"
+
+namespace fulgurite {
+
+/// Runs a call at once without recording: its kernel, a view, or its decomposition.
+void execute(const Symbol&, Arguments, SourceLocation, Results&);
+
+}  // namespace fulgurite

@@ -1,0 +1,317 @@
+#include "autograd/eager/in_place.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <fulgurite/operators.h>
+
+#include "autograd/compiled/traced_node.h"
+#include "autograd/eager/eager_node.h"
+#include "ops/core/dispatch.h"
+#include "ops/shape/shape_rules.h"
+#include "ops/tensor/tensor_values.h"
+#include "runtime/copy_elements.h"
+#include "tensor/overlap.h"
+#include "tensor/write_count.h"
+
+namespace fulgurite {
+
+namespace {
+
+/// Where a view lies in a contiguous tensor.
+struct Region {
+  Sizes base_sizes, sizes, strides;
+  int64_t offset = 0;
+  Dtype dtype = Dtype::f32;
+
+  /// Returns true if an element of the base may be in it more than once.
+  bool may_overlap_itself() const { return fulgurite::may_overlap_itself(sizes, strides); }
+  /// A gradient of the region as one of the base.
+  Tensor sum_up(const Tensor& gradient) const {
+    std::vector<int64_t> places;
+    for_each_offset(sizes, strides, [&](int64_t place) { places.push_back(offset + place); });
+    const Shape whole(base_sizes.data(), base_sizes.size());
+    const Tensor zeros = make_zeros({Shape{whole.numel()}, dtype, {}});
+    return reshape(index_put(zeros, {tensor(places)}, reshape(gradient, {-1}), true), whole);
+  }
+
+  /// The region as a view, with its part of the base's history.
+  Tensor of(const Tensor& base) const;
+
+  // The same in operators, for recordings.
+  Shape base_shape() const { return Shape(base_sizes.data(), base_sizes.size()); }
+  Shape shape() const { return Shape(sizes.data(), sizes.size()); }
+  /// Where each element lies in the base, in one dimension.
+  Tensor places() const {
+    Tensor out = full({}, offset, {.dtype = Dtype::i64});
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      const Tensor steps = mul(arange(sizes[d]), strides[d]);
+      const Tensor before = unsqueeze(out, -1);
+      out = add(before, steps);
+    }
+    return reshape(out, {-1});
+  }
+  Tensor recorded_sum_up(const Tensor& gradient) const {
+    const Tensor index = places();
+    const Tensor nothing = zeros({base_shape().numel()}, {.dtype = dtype});
+    const Tensor elements = reshape(gradient, {-1});
+    return reshape(index_put(nothing, {index}, elements, true), base_shape());
+  }
+  /// The gradient without its region, and the region of it.
+  std::pair<Tensor, Tensor> recorded_parts(const Tensor& gradient) const {
+    const Tensor index = places();
+    const Tensor flat = reshape(gradient, {-1});
+    const Tensor inside = index_select(flat, 0, index);
+    const Tensor outside = index_put(flat, {index}, zeros({}, {.dtype = dtype}));
+    const Tensor whole = reshape(outside, base_shape());
+    return {whole, only_last_written(reshape(inside, shape()))};
+  }
+  /// What is written to one place several times is what the last write left there: the gradient of the others is zero.
+  Tensor only_last_written(const Tensor& gradient) const {
+    if (!may_overlap_itself()) return gradient;
+    const Tensor index = places();
+    const Tensor numbers = arange(shape().numel());
+    const Tensor none = full({base_shape().numel()}, -1, {.dtype = Dtype::i64});
+    const Tensor last = scatter_reduce(none, 0, index, numbers, "amax");
+    const Tensor kept = eq(index_select(last, 0, index), numbers);
+    return where(reshape(kept, shape()), gradient, zeros({}, {.dtype = dtype}));
+  }
+  void append_to(KeyWords& key) const {
+    for (const Sizes* list : {&base_sizes, &sizes, &strides}) {
+      key.push_back(list->size());
+      for (const int64_t number : *list) key.push_back(static_cast<uint64_t>(number));
+    }
+    key.push_back(static_cast<uint64_t>(offset));
+    key.push_back(static_cast<uint64_t>(dtype));
+  }
+};
+
+/// dest.copy_(source): the whole gradient goes to the source.
+class CopyNode final : public TracedNode {
+ public:
+  explicit CopyNode(Edge source) {
+    add_to_hash(1);
+    add_edge(std::move(source));
+  }
+  std::string name() const override { return "CopyBackwards"; }
+  size_t output_count() const override { return 1; }
+  std::vector<Tensor> apply(std::vector<Tensor> gradients, const NodeRun&) override { return gradients; }
+  void append_saved(std::vector<Tensor>&, bool) override {}
+  std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, const NodeRun&, std::span<const Int>) override {
+    return gradients;
+  }
+  void append_key(KeyWords& key) const override { key.push_back(1); }
+  bool append_structure(KeyWords& words, std::vector<int64_t>&) const override {
+    append_key(words);
+    return true;
+  }
+};
+
+/// A view made again after a write: the gradient belongs in its region of the base.
+class RegionNode final : public TracedNode {
+ public:
+  RegionNode(Edge base, Region region) : region_(std::move(region)) {
+    add_to_hash(2 << 8 | region_.sizes.size());
+    add_edge(std::move(base));
+  }
+  std::string name() const override { return "AsStridedBackward0"; }
+  size_t output_count() const override { return 1; }
+  std::vector<Tensor> apply(std::vector<Tensor> gradients, const NodeRun&) override {
+    if (!gradients[0].defined()) return {Tensor()};
+    if (region_.may_overlap_itself()) return {region_.sum_up(gradients[0])};
+    const Tensor whole = make_zeros({Shape(region_.base_sizes.data(), region_.base_sizes.size()), region_.dtype, {}});
+    write_eagerly(gradients[0], region_.of(whole), {});
+    return {whole};
+  }
+  void append_saved(std::vector<Tensor>&, bool) override {}
+  std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, const NodeRun&, std::span<const Int>) override {
+    return {region_.recorded_sum_up(gradients[0])};
+  }
+  void append_key(KeyWords& key) const override {
+    key.push_back(2);
+    region_.append_to(key);
+  }
+
+ private:
+  Region region_;
+};
+
+Tensor Region::of(const Tensor& base) const {
+  const Tensor view = make_view(base.impl()->storage, sizes, strides, base.impl()->offset + offset, dtype);
+  view.impl()->base = base.impl();
+  view.impl()->base_history = base.impl()->history;
+  if (grad_enabled() && base.requires_grad()) set_history(view, std::make_shared<RegionNode>(gradient_edge(base), *this), 0);
+  return view;
+}
+
+/// The base of a view that was written: inside the region the gradient is the source's, elsewhere that of the base
+/// before.
+class WriteRegionNode final : public TracedNode {
+ public:
+  WriteRegionNode(Edge base, Edge source, Region region) : region_(std::move(region)) {
+    add_to_hash(3 << 8 | region_.sizes.size());
+    add_edge(std::move(base));
+    add_edge(std::move(source));
+  }
+  std::string name() const override { return "CopySlices"; }
+  size_t output_count() const override { return 1; }
+  std::vector<Tensor> apply(std::vector<Tensor> gradients, const NodeRun&) override {
+    if (!gradients[0].defined()) return {Tensor(), Tensor()};
+    const Tensor whole = clone(gradients[0]);
+    const Tensor of_source = clone(region_.of(whole));
+    const Tensor zeros = make_zeros({Shape(region_.sizes.data(), region_.sizes.size()), region_.dtype, {}});
+    write_eagerly(zeros, region_.of(whole), {});
+    return {whole, region_.only_last_written(of_source)};
+  }
+  void append_saved(std::vector<Tensor>&, bool) override {}
+  std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, const NodeRun&, std::span<const Int>) override {
+    const auto [whole, of_source] = region_.recorded_parts(gradients[0]);
+    return {whole, of_source};
+  }
+  void append_key(KeyWords& key) const override {
+    key.push_back(3);
+    region_.append_to(key);
+  }
+
+ private:
+  Region region_;
+};
+
+void write_elements(const Tensor& source, const Tensor& destination) {
+  copy_elements(source, destination);
+  count_write(*destination.impl()->storage);
+}
+
+// An in-place operator writes a value that may have been computed from what is overwritten.
+void write_recorded(const Tensor& source, const Tensor& destination) {
+  const std::shared_ptr<Node> maker = node_of(source);
+  if (auto* node = dynamic_cast<EagerNode*>(maker.get())) node->keep_elements_of(*destination.impl()->storage);
+  write_elements(source, destination);
+}
+
+/// Distances in the memory of a tensor, as distances in a contiguous one of its sizes.
+class ContiguousDistances {
+ public:
+  explicit ContiguousDistances(const TensorImpl& tensor) {
+    const Sizes contiguous = contiguous_strides(tensor.sizes);
+    for (size_t d = 0; d < tensor.sizes.size(); ++d)
+      if (tensor.sizes[d] > 1) dimensions_.push_back({tensor.strides[d], tensor.sizes[d], contiguous[d]});
+    std::sort(dimensions_.begin(), dimensions_.end(), [](const Dimension& a, const Dimension& b) { return a.stride > b.stride; });
+  }
+  /// False where no two elements are so far apart.
+  bool convert(int64_t& distance) const {
+    int64_t left = distance, converted = 0;
+    for (const Dimension& dimension : dimensions_) {
+      const int64_t steps = std::min(left / dimension.stride, dimension.size - 1);
+      left -= steps * dimension.stride;
+      converted += steps * dimension.contiguous_stride;
+    }
+    distance = converted;
+    return left == 0;
+  }
+
+ private:
+  struct Dimension {
+    int64_t stride, size, contiguous_stride;
+  };
+  SmallVector<Dimension, 6> dimensions_;
+};
+
+/// Where a view is in its base, of which the gradients are contiguous.
+Region region_of(const Tensor& view, const Tensor& base) {
+  const TensorImpl &from = *base.impl(), &to = *view.impl();
+  Region region{from.sizes, to.sizes, to.strides, to.offset - from.offset, to.dtype};
+  if (from.is_contiguous) return region;
+  bool is_found = !may_overlap_itself(from.sizes, from.strides);
+  if (is_found) {
+    const ContiguousDistances distances(from);
+    is_found = distances.convert(region.offset);
+    for (size_t d = 0; d < to.sizes.size(); ++d) is_found = is_found && (to.sizes[d] < 2 || distances.convert(region.strides[d]));
+    // A view may step through memory across the dimensions of its base.
+    std::vector<int64_t> places;
+    if (is_found) for_each_offset(region.sizes, region.strides, [&](int64_t place) { places.push_back(region.offset + place); });
+    size_t next = 0;
+    if (is_found) for_each_offset(to.sizes, to.strides, [&](int64_t place) {
+      place += to.offset - from.offset;
+      is_found = distances.convert(place) && is_found && place == places[next++];
+    });
+  }
+  require(is_found, "the tensor written is a view of ", type_text(base),
+          ", which is not contiguous: its gradient cannot be recorded; write into a contiguous tensor");
+  return region;
+}
+
+// Gives a view and what it views the history of a write; `write` writes.
+template <class Write>
+void write_view(const Tensor& source, const Tensor& view, Write&& write) {
+  const Tensor base(view.impl()->base);
+  bring_history_up_to_date(view);
+  require(!(base.requires_grad() && node_of(base) == nullptr),
+          "the tensor written is a view of a leaf that requires grad; wrap the write in NoGrad, or write into a copy");
+  require(view.requires_grad() || !base.requires_grad(),
+          "the tensor written is a view that was made under NoGrad of a tensor with a history, and gradients are on: make the view outside "
+          "of NoGrad, or write under it");
+  const Region region = region_of(view, base);
+  auto node = std::make_shared<WriteRegionNode>(gradient_edge(base), gradient_edge(source), region);
+  write();
+  set_history(base, node, 0);
+  view.impl()->base_history = ++base.impl()->history;
+  set_history(view, std::make_shared<RegionNode>(Edge{node, 0}, region), 0);
+}
+
+}  // namespace
+
+namespace {
+
+template <class Write>
+void write_with_history(const Tensor& source, const Tensor& destination, Write&& write) {
+  if (destination.impl()->base) return write_view(source, destination, write);
+  require(!(destination.requires_grad() && node_of(destination) == nullptr),
+          "the tensor written is a leaf that requires grad; wrap the write in NoGrad, or write into a copy");
+  auto node = std::make_shared<CopyNode>(gradient_edge(source));
+  write();
+  set_history(destination, std::move(node), 0);
+  ++destination.impl()->history;
+}
+
+}  // namespace
+
+void bring_history_up_to_date(const Tensor& view) {
+  TensorImpl& impl = *view.impl();
+  if (!impl.base || impl.base->history == impl.base_history) return;
+  const Tensor base(impl.base);
+  set_history(view, std::make_shared<RegionNode>(gradient_edge(base), region_of(view, base)), 0);
+  impl.base_history = base.impl()->history;
+}
+
+namespace {
+
+// What is written to one place has to be one value.
+void check_overlap(const Tensor& source, const Tensor& destination) {
+  const TensorImpl& to = *destination.impl();
+  if (to.is_contiguous) return;
+  require(!repeats_elements(to.sizes, to.strides), overlapping_write);
+  if (may_overlap_itself(to.sizes, to.strides)) require(agrees_where_it_overlaps(source, destination), overlapping_write);
+}
+
+}  // namespace
+
+void write_eagerly(const Tensor& source, const Tensor& destination, SourceLocation) {
+  require(source.dtype() == destination.dtype() && same_sizes(source, destination), "the new value is ",
+          type_text(source), ", the tensor ", type_text(destination));
+  require(!is_inference_tensor(destination) || in_inference_mode(),
+          "the tensor written is an inference tensor, and this is outside of InferenceMode; write into a clone");
+  check_overlap(source, destination);
+  bring_history_up_to_date(source);
+  const bool has_history = source.requires_grad() || destination.requires_grad() ||
+                           (destination.impl()->base && destination.impl()->base->requires_grad);
+  if (!grad_enabled() || !has_history || !is_floating(destination.dtype())) return write_elements(source, destination);
+  write_with_history(source, destination, [&] { write_recorded(source, destination); });
+}
+
+void take_history(const Tensor& source, const Tensor& destination) {
+  write_with_history(source, destination, [] {});
+}
+
+}  // namespace fulgurite

@@ -1,0 +1,71 @@
+#include "autograd/engine/accumulate_grad.h"
+
+#include <limits>
+
+#include <fulgurite/error.h>
+#include <fulgurite/operators.h>
+
+#include "runtime/copy_elements.h"
+
+namespace fulgurite {
+
+namespace {
+
+Tensor own_copy(const Tensor& gradient) {
+  const Tensor copy = make_tensor(gradient.impl()->sizes, gradient.dtype(), gradient.device());
+  copy_elements(gradient, copy);
+  return copy;
+}
+
+}  // namespace
+
+bool is_ours_alone(const Tensor& gradient) {
+  const TensorImpl& impl = *gradient.impl();
+  return impl.owners.load(std::memory_order_acquire) == 1 &&
+         impl.storage->owners.load(std::memory_order_acquire) == 1 && impl.is_contiguous && !impl.requires_grad;
+}
+
+AccumulateGrad::AccumulateGrad(Tensor variable) : variable_(std::move(variable)) {
+  set_sequence_nr(std::numeric_limits<uint64_t>::max());
+  add_to_hash(static_cast<uint64_t>(variable_.dtype()) << 8 | variable_.impl()->sizes.size());
+}
+
+void accumulate_gradient(const Tensor& variable, Tensor gradient, bool create_graph) {
+  const Tensor present = gradient_of(variable);
+  if (!present.defined()) {
+    if (!create_graph) gradient = is_ours_alone(gradient) ? std::move(gradient) : own_copy(gradient);
+    set_gradient(variable, std::move(gradient));
+    return;
+  }
+  if (create_graph) {
+    set_gradient(variable, add(present, gradient));
+    return;
+  }
+  // In place: whoever holds the gradient sees the sum.
+  const GradModeScope no_grad(false);
+  present.add_(gradient);
+}
+
+std::vector<std::function<void(Tensor)>> post_accumulate_hooks(const Tensor& variable) {
+  const std::lock_guard lock(autograd_mutex(*variable.impl()));
+  return autograd_of(*variable.impl()).post_accumulate_hooks.snapshot();
+}
+
+void accumulate_in_turn(const Tensor& variable, Tensor gradient, bool create_graph) {
+  if (!gradient.defined()) return;
+  // The gradient itself is written outside of the short lock of the variable's state.
+  static std::mutex accumulation[64];
+  const std::lock_guard lock(accumulation[reinterpret_cast<uintptr_t>(variable.impl().get()) / sizeof(TensorImpl) % 64]);
+  accumulate_gradient(variable, std::move(gradient), create_graph);
+}
+
+std::vector<Tensor> AccumulateGrad::apply(std::vector<Tensor> gradients, const NodeRun& run) {
+  Tensor gradient = std::move(gradients[0]);
+  gradients.clear();
+  const std::vector<std::function<void(Tensor)>> after = post_accumulate_hooks(variable_);
+  accumulate_in_turn(variable_, std::move(gradient), run.create_graph);
+  for (const auto& hook : after) hook(variable_);
+  return {};
+}
+
+}  // namespace fulgurite

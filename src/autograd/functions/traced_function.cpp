@@ -1,0 +1,277 @@
+// A custom function called inside a recording: its forward and its backward are recorded, one after the other, and become one line of the trace.
+#include <algorithm>
+#include <unordered_set>
+
+#include <fulgurite/error.h>
+#include <fulgurite/operators.h>
+
+#include "autograd/engine/modes.h"
+#include "autograd/functions/function_state.h"
+#include "ir/analysis/uses.h"
+#include "ir/substitution.h"
+#include "ops/core/autocast.h"
+#include "ops/generated/symbols.h"
+#include "ops/structural/custom_function_symbols.h"
+#include "tracing/tracer.h"
+
+namespace fulgurite {
+
+namespace {
+
+/// A scope of the tracer in which a custom function's own code records.
+class BodyScope {
+ public:
+  BodyScope(Tracer& tracer, std::string_view name, bool records_gradients)
+      : tracer_(tracer), grad_mode_(records_gradients), first_id_(tracer.trace().next_id) {
+    outer_ = tracer_.exchange_custom_function({text::cat("autograd::apply<", name, ">"), first_id_});
+    tracer_.begin_scope();
+  }
+  ~BodyScope() {
+    if (is_open_) close();
+  }
+  BodyScope(const BodyScope&) = delete;
+  BodyScope& operator=(const BodyScope&) = delete;
+  std::vector<BoundSymbol> close() {
+    is_open_ = false;
+    tracer_.exchange_custom_function(std::move(outer_));
+    return tracer_.end_scope();
+  }
+  int first_id() const { return first_id_; }
+
+ private:
+  Tracer& tracer_;
+  GradModeScope grad_mode_;
+  Tracer::CustomFunction outer_;
+  int first_id_;
+  bool is_open_ = true;
+};
+
+class Recorded final : public FunctionState {
+ public:
+  Recorded(Tracer& tracer, detail::CustomFunction custom, const std::vector<Tensor>& given, SourceLocation called_at)
+      : FunctionState(std::move(custom), given, called_at), tracer_(tracer), given_(given) {
+    for (const Tensor& input : given) {
+      arguments_.push_back(tracer.value_of(input));
+      needs_grad.push_back(grad_enabled() && input.defined() && arguments_.back().tensor().requires_grad);
+    }
+  }
+
+  std::vector<Tensor> run(const detail::CustomCall::Forward& forward) {
+    record_forward(forward);
+    const bool records = std::ranges::any_of(needs_grad, [](char needs) { return needs != 0; }) &&
+                         std::ranges::any_of(results_, [&](const Tensor& result) { return !is_constant(result); });
+    name_results(records);
+    if (records) {
+      record_backward();
+      bind();
+    } else {
+      for (BoundSymbol& line : forward_) tracer_.append(std::move(line));
+    }
+    return give_results();
+  }
+
+  std::vector<Tensor> saved_tensors() const override { return is_finished_ ? saved_ : to_save; }
+
+ private:
+  // On values of its own, which are the arguments afterwards: so what it writes is its own too.
+  void record_forward(const detail::CustomCall::Forward& forward) {
+    BodyScope scope(tracer_, function.name, false);
+    std::unordered_set<int> parameters;
+    for (const Value& argument : arguments_) {
+      taken_.emplace_back();
+      if (!argument.is_tensor()) continue;
+      const TensorProxy& proxy = argument.tensor();
+      const auto parameter = tracer_.make_proxy({proxy.shape, proxy.dtype, proxy.device}, false);
+      renamed_.set(parameter->id, argument);
+      parameters.insert(parameter->id);
+      taken_.back() = tracer_.adopt(parameter);
+    }
+    results_ = forward(context, taken_);
+    check_results(taken_, results_);
+    find_writes(parameters);
+    for (const Tensor& result : results_) {
+      outputs.push_back(type_of(result));
+      values_.push_back(tracer_.value_of(result));
+    }
+    separate_results();
+    forward_ = scope.close();
+    hoist_draws();
+    for (const Tensor& tensor : to_save) to_save_.push_back(tracer_.value_of(tensor));
+  }
+
+  // A buffer that has no gradient is written when the line is there.
+  void find_writes(const std::unordered_set<int>& parameters) {
+    for (size_t i = 0; i < taken_.size(); ++i) {
+      if (!taken_[i].defined() || is_dirty(taken_[i])) continue;
+      const Value value = tracer_.value_of(taken_[i]);
+      if (parameters.contains(value.proxy_id())) continue;
+      if (needs_grad[i])
+        throw UserError(text::cat(function.name, ": forward() writes argument ", i, ", ", type_text(taken_[i]),
+                                  "; inside a traced function it must mark_dirty() and return it"),
+                        at);
+      const Tensor own = clone(taken_[i]);
+      written_.emplace_back(i, tracer_.value_of(own));
+    }
+  }
+
+  // A result that is an argument, another result or a captured tensor as it came gets a value of its own.
+  void separate_results() {
+    std::unordered_set<int> made;
+    for (const BoundSymbol& line : tracer_.recorded())
+      for_each_output(line, [&](const Value& output) { made.insert(proxy_id(output)); });
+    for (size_t i = 0; i < values_.size(); ++i) {
+      if (made.erase(values_[i].proxy_id()) > 0) continue;
+      const Tensor same = expand(results_[i], results_[i].shape());
+      values_[i] = tracer_.value_of(same);
+    }
+  }
+
+  // Draws happen once, where the function is called; what is made of them may be made again.
+  void hoist_draws() {
+    std::vector<BoundSymbol> kept;
+    const auto take = [&](const auto& self, BoundSymbol& line) -> void {
+      if (line.symbol->traits.random && line.subsymbols.empty()) return tracer_.append(std::move(line));
+      const auto draws = [](const auto& inner, const BoundSymbol& bound) -> bool {
+        if (bound.symbol->traits.random && bound.subsymbols.empty()) return true;
+        return std::ranges::any_of(bound.subsymbols.read(), [&](const BoundSymbol& subsymbol) { return inner(inner, subsymbol); });
+      };
+      if (!draws(draws, line)) {
+        kept.push_back(std::move(line));
+        return;
+      }
+      for (BoundSymbol& subsymbol : line.subsymbols) self(self, subsymbol);
+    };
+    for (BoundSymbol& line : forward_) take(take, line);
+    forward_ = std::move(kept);
+  }
+
+  // Results get values that carry gradients, arguments their own names.
+  void name_results(bool records) {
+    for (size_t i = 0; i < values_.size(); ++i) {
+      if (!records || is_constant(results_[i])) continue;
+      const TensorProxy& proxy = values_[i].tensor();
+      const Value named(tracer_.make_proxy({proxy.shape, proxy.dtype, proxy.device}, true));
+      renamed_.set(proxy.id, named);
+      values_[i] = named;
+    }
+    for (BoundSymbol& line : forward_) renamed_.apply(line);
+    for (Value& value : values_) value = renamed_.apply(value);
+    for (Value& value : to_save_) value = renamed_.apply(value);
+    for (auto& [argument, value] : written_) value = renamed_.apply(value);
+  }
+
+  Tensor handle_of(const Value& value) const { return value.is_tensor() ? tracer_.adopt(value.tensor_ref()) : Tensor(); }
+
+  void record_backward() {
+    for (const Value& value : to_save_) saved_.push_back(handle_of(value));
+    is_finished_ = true;
+    BodyScope scope(tracer_, function.name, !function.once_differentiable);
+    const AutocastScope as_in_the_engine(std::nullopt);
+    std::vector<Tensor> cotangents;
+    for (size_t i = 0; i < values_.size(); ++i) {
+      cotangents.emplace_back();
+      if (is_constant(results_[i])) continue;
+      const auto given = tracer_.make_proxy(outputs[i], true);
+      tracer_.bind(prims_get_grad_symbol, {values_[i]}, {Value(given)}, at);
+      cotangents.back() = tracer_.adopt(given);
+    }
+    std::vector<Tensor> gradients;
+    if (function.backward) gradients = run_backward(std::move(cotangents));
+    else gradients = refused(*std::ranges::find_if(cotangents, &Tensor::defined));
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      if (!gradients[i].defined() || !needs_grad[i]) continue;
+      const Tensor gradient = function.once_differentiable ? once(gradients[i]) : gradients[i];
+      tracer_.bind(prims_put_grad_symbol, {arguments_[i], tracer_.value_of(gradient)}, {}, at);
+    }
+    backward_ = scope.close();
+    for (BoundSymbol& line : backward_) renamed_.apply(line);
+  }
+
+  Tensor once(const Tensor& gradient) const {
+    const Argument arguments[] = {gradient, function.name};
+    return dispatch(prims_once_differentiable_symbol, arguments, at);
+  }
+
+  // Of a function without a backward: an error for whoever asks for a gradient.
+  std::vector<Tensor> refused(const Tensor& cotangent) const {
+    const std::string message = text::cat(function.name, " has no backward(): give it one, or call it under NoGrad");
+    std::vector<Tensor> gradients(arguments_.size());
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      if (!needs_grad[i]) continue;
+      const Argument arguments[] = {cotangent, std::string_view(message)};
+      const Tensor none = dispatch(prims_no_gradient_symbol, arguments, at);
+      const Tensor total = sum(none);
+      gradients[i] = expand(total, arguments_[i].tensor().shape);
+    }
+    return gradients;
+  }
+
+  // The line: what both parts use from outside are its arguments, and what the backward uses of the forward is among its results.
+  void bind() {
+    std::unordered_set<int> made, known;
+    std::vector<Value> arguments, outputs_and_saved = values_;
+    for (const Value& value : arguments_)
+      if (value.is_tensor() && known.insert(value.proxy_id()).second) arguments.push_back(value);
+    for (const BoundSymbol& line : forward_)
+      for_each_output(line, [&](const Value& output) { made.insert(proxy_id(output)); });
+    for (const auto& [argument, value] : written_) outputs_and_saved.push_back(value);
+    for (const Value& value : outputs_and_saved) known.insert(value.proxy_id());
+    const auto use_outside = [&](const Value& leaf) {
+      const bool is_proxy = leaf.is_proxy() || leaf.is_tensor();
+      if (is_proxy && !made.contains(leaf.proxy_id()) && known.insert(leaf.proxy_id()).second) arguments.push_back(leaf);
+    };
+    for (const BoundSymbol& line : forward_) for_each_argument(line, use_outside);
+    const std::unordered_set<int> made_forward = made;
+    for (const BoundSymbol& line : backward_) {
+      for_each_argument(line, [&](const Value& leaf) {
+        if (leaf.is_tensor() && made_forward.contains(leaf.proxy_id())) {
+          if (known.insert(leaf.proxy_id()).second) outputs_and_saved.push_back(leaf);
+        } else {
+          use_outside(leaf);
+        }
+      });
+      for_each_output(line, [&](const Value& output) { made.insert(proxy_id(output)); });
+    }
+    tracer_.bind(custom_function_symbol(function.name), std::move(arguments), std::move(outputs_and_saved), at);
+    SharedVector<BoundSymbol> lines;
+    for (BoundSymbol& line : forward_) lines.push_back(std::move(line));
+    for (BoundSymbol& line : backward_) lines.push_back(std::move(line));
+    tracer_.recorded().back().subsymbols = std::move(lines);
+  }
+
+  std::vector<Tensor> give_results() {
+    std::vector<Tensor> out;
+    for (const auto& [argument, value] : written_) prims::copy_(handle_of(value), given_[argument], at);
+    for (size_t i = 0; i < values_.size(); ++i) {
+      const auto taken = std::ranges::find_if(taken_, [&](const Tensor& t) { return t.defined() && t.is_same(results_[i]); });
+      Tensor result = handle_of(values_[i]);
+      if (taken != taken_.end() && is_dirty(results_[i])) {
+        const Tensor& written = given_[static_cast<size_t>(taken - taken_.begin())];
+        prims::copy_(result, written, at);
+        result = written;
+      }
+      out.push_back(std::move(result));
+    }
+    return out;
+  }
+
+  Tracer& tracer_;
+  const std::vector<Tensor>& given_;
+  std::vector<Value> arguments_, values_, to_save_;  // of the call; of its results; of what it saved
+  std::vector<Tensor> taken_, results_, saved_;      // what forward() was given, what it gave, what backward() is given
+  std::vector<std::pair<size_t, Value>> written_;    // buffers that forward() wrote, by argument: their new values
+  std::vector<BoundSymbol> forward_, backward_;
+  Substitution renamed_;
+  bool is_finished_ = false;
+};
+
+}  // namespace
+
+std::vector<Tensor> record_custom_function(detail::CustomFunction function, const std::vector<Tensor>& inputs,
+                                           const detail::CustomCall::Forward& forward, SourceLocation at) {
+  auto* const tracer = dynamic_cast<Tracer*>(innermost_interpreter());
+  if (!tracer) throw UserError(text::cat("autograd::apply<", function.name, "> where only shapes are asked for"), at);
+  return Recorded(*tracer, std::move(function), inputs, at).run(forward);
+}
+
+}  // namespace fulgurite
