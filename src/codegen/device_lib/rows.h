@@ -1,0 +1,352 @@
+// What generated kernels are made of beside vector.h's lanes: rows and columns of tensors, loads and stores that end where a row
+// ends. A kernel goes over a range of rows; it knows sizes and strides only when it runs.
+#pragma once
+#include "codegen/device_lib/stream.h"
+#include "codegen/device_lib/launch.h"
+
+namespace fulgurite::FULGURITE_KERNELS {
+
+struct Boolean {
+  unsigned char byte;
+};
+
+FULGURITE_INLINE Ints operator*(const Ints& a, const Ints& b) {
+  Ints result;
+  FULGURITE_EACH_PART(result.part[p] = (IntPart)((UnsignedPart)a.part[p] * (UnsignedPart)b.part[p]));
+  return result;
+}
+FULGURITE_INLINE Ints operator-(const Ints& a) { return Ints(0) - a; }
+FULGURITE_INLINE Ints maximum(const Ints& a, const Ints& b) { return select(a > b, a, b); }
+FULGURITE_INLINE Ints minimum(const Ints& a, const Ints& b) { return select(a < b, a, b); }
+FULGURITE_INLINE Ints abs(const Ints& a) { return select(a < Ints(0), -a, a); }
+FULGURITE_INLINE Ints sign(const Ints& a) { return (a < Ints(0)) - (a > Ints(0)); }
+FULGURITE_INLINE Floats sign(const Floats& x) {
+  return select(x > Floats(0.f), Floats(1.f), select(x < Floats(0.f), Floats(-1.f), Floats(0.f)));
+}
+/// Toward zero.
+FULGURITE_INLINE Ints to_ints(const Floats& a) {
+  Ints result;
+  FULGURITE_EACH_PART(result.part[p] = __builtin_convertvector(a.part[p], IntPart));
+  return result;
+}
+/// Of a comparison: 1 where it holds, else 0.
+FULGURITE_INLINE Ints to_numbers(const Ints& mask) { return mask & Ints(1); }
+/// What is left of an integer in fewer bits.
+FULGURITE_INLINE Ints wrap_16(const Ints& a) { return shift_right_signed(shift_left(a, 16), 16); }
+FULGURITE_INLINE Ints wrap_8(const Ints& a) { return shift_right_signed(shift_left(a, 24), 24); }
+FULGURITE_INLINE Ints wrap_unsigned_8(const Ints& a) { return a & Ints(255); }
+// Rounded as a store into bf16 or f16 would: half a unit is added, and an odd number's last bit. The upper halves are the result.
+FULGURITE_INLINE Ints with_half_a_bfloat16(const Floats& x) {
+  const Ints bits = bits_of(x);
+  return bits + Ints(0x7fff) + (shift_right(bits, 16) & Ints(1));
+}
+/// The same, and what is not a number becomes quiet instead.
+FULGURITE_INLINE Ints with_bfloat16_above(const Floats& x) {
+#if defined(__AVX512F__)
+  Ints rounded = with_half_a_bfloat16(x);
+  const Ints quiet_for_both_kinds(0x22);
+  asm("vfixupimmps $0, %2, %1, %0" : "+v"(rounded.part[0]) : "v"(x.part[0]), "v"(quiet_for_both_kinds.part[0]));
+  return rounded;
+#else
+  return select(x != x, bits_of(x) | Ints(0x400000), with_half_a_bfloat16(x));
+#endif
+}
+FULGURITE_INLINE Floats round_to_bfloat16(const Floats& x) { return from_bits(with_bfloat16_above(x) & Ints((int)0xffff0000u)); }
+/// Of what is computed from bf16 alone: what is not a number has no bits below those of bf16, and adding half a unit changes none above.
+FULGURITE_INLINE Floats round_inside_bfloat16(const Floats& x) { return from_bits(with_half_a_bfloat16(x) & Ints((int)0xffff0000u)); }
+FULGURITE_INLINE Floats round_to_float16(const Floats& x) {
+  Floats result;
+#if defined(__F16C__)
+  FULGURITE_EACH_PART(HalfPart halves; asm("vcvtps2ph $0, %1, %0" : "=v"(halves) : "v"(x.part[p]));
+                      asm("vcvtph2ps %1, %0" : "=v"(result.part[p]) : "v"(halves)));
+#else
+  result = from_float16_bits(float16_bits(x));
+#endif
+  return result;
+}
+/// Numbers of bf16, which a store need not round.
+struct ExactBFloat16 {
+  Ints halves;
+};
+FULGURITE_INLINE ExactBFloat16 exact_bfloat16(const Floats& x) { return {shift_right(bits_of(x), 16)}; }
+FULGURITE_INLINE ExactBFloat16 to_exact_bfloat16(const Floats& x) { return {shift_right(with_bfloat16_above(x), 16)}; }
+FULGURITE_INLINE ExactBFloat16 inside_bfloat16(const Floats& x) { return {shift_right(with_half_a_bfloat16(x), 16)}; }
+FULGURITE_INLINE void stream(BFloat16* to, const ExactBFloat16& value) { stream_halves(to, value.halves); }
+
+inline constexpr float infinity = __builtin_inff(), not_a_number = __builtin_nanf("");
+
+// What is done once a row is not inlined: the compiler would look through it again for each of a kernel's operands.
+FULGURITE_OUT_OF_LINE void find_row(const Launch& launch, long number, long* index) {
+  for (int d = launch.row_dimensions; d-- > 0;) {
+    index[d] = number % launch.row_sizes[d];
+    number /= launch.row_sizes[d];
+  }
+}
+FULGURITE_OUT_OF_LINE void find_next_row(const Launch& launch, long* index) {
+  for (int d = launch.row_dimensions; d-- > 0;) {
+    if (++index[d] < launch.row_sizes[d]) return;
+    index[d] = 0;
+  }
+}
+FULGURITE_OUT_OF_LINE char* row_of(const Launch& launch, const long* index, int operand) {
+  char* at = launch.operands[operand].data;
+  for (int d = 0; d < launch.row_dimensions; ++d) at += index[d] * launch.operands[operand].strides[d];
+  return at;
+}
+
+/// A row of numbers that the kernel keeps for itself. They are in the caches: nothing is asked for ahead.
+template <class Element>
+struct KeptRow {
+  Element* first;
+};
+
+/// A row of all tensors.
+class Row {
+ public:
+  __attribute__((always_inline)) Row(const Launch& launch, long number) : launch_(launch) { find_row(launch, number, index_); }
+  __attribute__((always_inline)) void next() { find_next_row(launch_, index_); }
+  /// The row's first element in a tensor.
+  template <class Element>
+  __attribute__((always_inline)) Element* of(int operand) const {
+    return (Element*)row_of(launch_, index_, operand);
+  }
+  /// The row of a result that has as many columns.
+  template <class Element>
+  __attribute__((always_inline)) ResultRow<Element> result(int operand) const {
+    return {of<Element>(operand), launch_.operands[operand].is_streamed};
+  }
+  /// Memory for a row of intermediate values.
+  template <class Element>
+  __attribute__((always_inline)) KeptRow<Element> kept(int number) const {
+    return {(Element*)(launch_.kept + number * launch_.kept_stride)};
+  }
+
+ private:
+  const Launch& launch_;
+  long index_[most_row_dimensions];
+};
+
+inline constexpr int lane_numbers[lanes] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+inline constexpr long block_columns = 256;  // what a reduction adds up before it joins blocks
+
+/// Sixteen columns of a row, or what is left of it.
+struct Columns {
+  long at = 0, end, ahead;
+#if defined(__AVX512F__)
+  unsigned short mask = 0xffff;  // the lanes inside the row; made anew only at its end
+#endif
+  __attribute__((always_inline)) explicit Columns(const Launch& launch) : end(launch.columns), ahead(launch.ahead) { find_mask(); }
+  __attribute__((always_inline)) bool more() const { return at < end; }
+  __attribute__((always_inline)) void next() {
+    at += lanes;
+    find_mask();
+  }
+  __attribute__((always_inline)) void find_mask() {
+#if defined(__AVX512F__)
+    if (__builtin_expect(!is_whole(), 0)) mask = more() ? (1u << (end - at)) - 1 : 0;
+#endif
+  }
+  __attribute__((always_inline)) bool is_whole() const { return end - at >= lanes; }
+  __attribute__((always_inline)) long count() const { return is_whole() ? (long)lanes : end - at; }
+  __attribute__((always_inline)) Ints are_inside() const { return load(lane_numbers) < Ints((int)count()); }
+  /// The columns' numbers.
+  __attribute__((always_inline)) Ints places() const { return load(lane_numbers) + Ints((int)at); }
+  __attribute__((always_inline)) bool end_block() const { return ((at + lanes) & (block_columns - 1)) == 0; }
+};
+
+// Loads and stores; lanes past the row's end are zero, and not written.
+#if defined(__AVX512F__)
+// What is read and written later is asked for, because several streams at once are too many to be foreseen, and because a row's later sweeps ask
+// the memory for nothing.
+typedef unsigned short HalfLanes __attribute__((vector_size(32), aligned(2), may_alias));
+typedef unsigned char ByteLanes __attribute__((vector_size(16), aligned(1), may_alias));
+FULGURITE_INLINE Floats load(const float* row, const Columns& c) {
+  Floats result;
+  __builtin_prefetch((const char*)(row + c.at) + c.ahead);
+  result.part[0] = __builtin_ia32_loadups512_mask(row + c.at, FloatPart{}, c.mask);
+  return result;
+}
+FULGURITE_INLINE void store(float* row, const Columns& c, const Floats& value) {
+  __builtin_prefetch((const char*)(row + c.at) + c.ahead, 1);
+  __builtin_ia32_storeups512_mask(row + c.at, value.part[0], c.mask);
+}
+FULGURITE_INLINE Floats load(const KeptRow<float>& row, const Columns& c) {
+  Floats result;
+  result.part[0] = __builtin_ia32_loadups512_mask(row.first + c.at, FloatPart{}, c.mask);
+  return result;
+}
+FULGURITE_INLINE void store(const KeptRow<float>& row, const Columns& c, const Floats& value) {
+  __builtin_ia32_storeups512_mask(row.first + c.at, value.part[0], c.mask);
+}
+FULGURITE_INLINE Ints load(const int* row, const Columns& c) {
+  Ints result;
+  result.part[0] = __builtin_ia32_loaddqusi512_mask(row + c.at, IntPart{}, c.mask);
+  return result;
+}
+FULGURITE_INLINE void store(int* row, const Columns& c, const Ints& value) {
+  __builtin_ia32_storedqusi512_mask(row + c.at, value.part[0], c.mask);
+}
+FULGURITE_INLINE Ints load_halves(const void* row, const Columns& c) {
+  const HalfLanes* const from = (const HalfLanes*)((const unsigned short*)row + c.at);
+  Ints result;
+  __builtin_prefetch((const char*)from + c.ahead);
+  asm("vpmovzxwd %1, %0%{%2%}%{z%}" : "=v"(result.part[0]) : "m"(*from), "Yk"(c.mask));
+  return result;
+}
+FULGURITE_INLINE void store_halves(void* row, const Columns& c, const Ints& value) {
+  HalfLanes* const to = (HalfLanes*)((unsigned short*)row + c.at);
+  __builtin_prefetch((const char*)to + c.ahead, 1);
+  asm("vmovdqu16 %1, %0%{%2%}" : "+m"(*to) : "v"(low_halves(value.part[0])), "Yk"(c.mask));
+}
+FULGURITE_INLINE Ints load_bytes(const void* row, const Columns& c) {
+  const ByteLanes* const from = (const ByteLanes*)((const unsigned char*)row + c.at);
+  Ints result;
+  asm("vpmovzxbd %1, %0%{%2%}%{z%}" : "=v"(result.part[0]) : "m"(*from), "Yk"(c.mask));
+  return result;
+}
+FULGURITE_INLINE void store_bytes(void* row, const Columns& c, const Ints& value) {
+  ByteLanes* const to = (ByteLanes*)((unsigned char*)row + c.at);
+  asm("vmovdqu8 %1, %0%{%2%}" : "+m"(*to) : "v"(low_bytes(value.part[0])), "Yk"(c.mask));
+}
+/// x, and `fill` in the lanes past the row's end.
+FULGURITE_INLINE Floats keep_inside(const Columns& c, const Floats& x, const Floats& fill) {
+  Floats result;
+  asm("vblendmps %2, %1, %0%{%3%}" : "=v"(result.part[0]) : "v"(fill.part[0]), "v"(x.part[0]), "Yk"(c.mask));
+  return result;
+}
+#else
+template <class Element>
+FULGURITE_INLINE void copy_some(Element* to, const Element* from, long count) {
+  __builtin_memcpy(to, from, count * sizeof(Element));
+}
+#if defined(__AVX2__) && !defined(__SANITIZE_ADDRESS__)
+// Loads and stores with a mask are slow on many CPUs: only where a row ends. The sanitizer does not see them.
+FULGURITE_INLINE Floats load(const float* row, const Columns& c) {
+  if (c.is_whole()) return load(row + c.at);
+  const Ints mask = c.are_inside();
+  Floats result;
+  FULGURITE_EACH_PART(result.part[p] = __builtin_ia32_maskloadps256((const FloatPart*)(row + c.at) + p, mask.part[p]));
+  return result;
+}
+FULGURITE_INLINE void store(float* row, const Columns& c, const Floats& value) {
+  if (c.is_whole()) return store(row + c.at, value);
+  const Ints mask = c.are_inside();
+  FULGURITE_EACH_PART(__builtin_ia32_maskstoreps256((FloatPart*)(row + c.at) + p, mask.part[p], value.part[p]));
+}
+FULGURITE_INLINE Ints load(const int* row, const Columns& c) {
+  if (c.is_whole()) return load(row + c.at);
+  const Ints mask = c.are_inside();
+  Ints result;
+  FULGURITE_EACH_PART(result.part[p] = __builtin_ia32_maskloadd256((const IntPart*)(row + c.at) + p, mask.part[p]));
+  return result;
+}
+FULGURITE_INLINE void store(int* row, const Columns& c, const Ints& value) {
+  if (c.is_whole()) return store(row + c.at, value);
+  const Ints mask = c.are_inside();
+  FULGURITE_EACH_PART(__builtin_ia32_maskstored256((IntPart*)(row + c.at) + p, mask.part[p], value.part[p]));
+}
+#else
+FULGURITE_INLINE Floats load(const float* row, const Columns& c) {
+  return c.is_whole() ? load(row + c.at) : load_some(row + c.at, c.count());
+}
+FULGURITE_INLINE void store(float* row, const Columns& c, const Floats& value) {
+  if (c.is_whole()) store(row + c.at, value);
+  else store_some(row + c.at, value, c.count());
+}
+FULGURITE_INLINE Ints load(const int* row, const Columns& c) {
+  if (c.is_whole()) return load(row + c.at);
+  int some[lanes] = {};
+  copy_some(some, row + c.at, c.count());
+  return load(some);
+}
+FULGURITE_INLINE void store(int* row, const Columns& c, const Ints& value) {
+  if (c.is_whole()) return store(row + c.at, value);
+  int some[lanes];
+  store(some, value);
+  copy_some(row + c.at, some, c.count());
+}
+#endif
+FULGURITE_INLINE Ints load_halves(const void* row, const Columns& c) {
+  const unsigned short* from = (const unsigned short*)row + c.at;
+  if (c.is_whole()) return load_halves(from);
+  unsigned short some[lanes] = {};
+  copy_some(some, from, c.count());
+  return load_halves(some);
+}
+FULGURITE_INLINE void store_halves(void* row, const Columns& c, const Ints& value) {
+  unsigned short* to = (unsigned short*)row + c.at;
+  if (c.is_whole()) return store_halves(to, value);
+  unsigned short some[lanes];
+  store_halves(some, value);
+  copy_some(to, some, c.count());
+}
+FULGURITE_INLINE Ints load_bytes(const void* row, const Columns& c) {
+  const unsigned char* from = (const unsigned char*)row + c.at;
+  if (c.is_whole()) return load_bytes(from);
+  unsigned char some[lanes] = {};
+  copy_some(some, from, c.count());
+  return load_bytes(some);
+}
+FULGURITE_INLINE void store_bytes(void* row, const Columns& c, const Ints& value) {
+  unsigned char* to = (unsigned char*)row + c.at;
+  if (c.is_whole()) return store_bytes(to, value);
+  unsigned char some[lanes];
+  store_bytes(some, value);
+  copy_some(to, some, c.count());
+}
+FULGURITE_INLINE Floats keep_inside(const Columns& c, const Floats& x, const Floats& fill) {
+  return c.is_whole() ? x : select(c.are_inside(), x, fill);
+}
+#endif
+FULGURITE_INLINE Ints keep_inside(const Columns& c, const Ints& x, const Ints& fill) {
+  return c.is_whole() ? x : select(c.are_inside(), x, fill);
+}
+FULGURITE_INLINE Floats load(const BFloat16* row, const Columns& c) { return from_bits(shift_left(load_halves(row, c), 16)); }
+FULGURITE_INLINE void store(BFloat16* row, const Columns& c, const Floats& value) { store_halves(row, c, to_exact_bfloat16(value).halves); }
+FULGURITE_INLINE void store(BFloat16* row, const Columns& c, const ExactBFloat16& value) { store_halves(row, c, value.halves); }
+FULGURITE_INLINE Floats load(const Float16* row, const Columns& c) { return from_float16_bits(load_halves(row, c)); }
+FULGURITE_INLINE void store(Float16* row, const Columns& c, const Floats& value) { store_halves(row, c, float16_bits(value)); }
+FULGURITE_INLINE Ints load(const short* row, const Columns& c) { return wrap_16(load_halves(row, c)); }
+FULGURITE_INLINE void store(short* row, const Columns& c, const Ints& value) { store_halves(row, c, value); }
+FULGURITE_INLINE Ints load(const signed char* row, const Columns& c) { return wrap_8(load_bytes(row, c)); }
+FULGURITE_INLINE void store(signed char* row, const Columns& c, const Ints& value) { store_bytes(row, c, value); }
+FULGURITE_INLINE Ints load(const unsigned char* row, const Columns& c) { return load_bytes(row, c); }
+FULGURITE_INLINE void store(unsigned char* row, const Columns& c, const Ints& value) { store_bytes(row, c, value); }
+FULGURITE_INLINE Ints load(const Boolean* row, const Columns& c) { return load_bytes(row, c) != Ints(0); }
+FULGURITE_INLINE void store(Boolean* row, const Columns& c, const Ints& mask) { store_bytes(row, c, to_numbers(mask)); }
+
+template <class Element, class Lanes>
+FULGURITE_INLINE void store(const ResultRow<Element>& row, const Columns& c, const Lanes& value) {
+  if constexpr (sizeof(Element) > 1) {
+    if (row.is_streamed && c.is_whole()) return stream(row.first + c.at, value);
+  }
+  store(row.first, c, value);
+}
+
+FULGURITE_INLINE void store(const ResultRow<BFloat16>& row, const Columns& c, const Floats& value) { store(row, c, to_exact_bfloat16(value)); }
+
+template <class Element>
+FULGURITE_INLINE auto load(const KeptRow<Element>& row, const Columns& c) {
+  return load(row.first, c);
+}
+template <class Element, class Lanes>
+FULGURITE_INLINE void store(const KeptRow<Element>& row, const Columns& c, const Lanes& value) {
+  store(row.first, c, value);
+}
+
+/// One element in all lanes, and the first lane's as one element.
+template <class Element>
+FULGURITE_INLINE auto load_one(const Element* from) {
+  Element all[lanes];
+  for (int lane = 0; lane < lanes; ++lane) all[lane] = *from;
+  const Launch one{lanes, 0, {}, nullptr, nullptr, nullptr, 0};
+  return load(all, Columns(one));
+}
+FULGURITE_INLINE Floats load_one(const float* from) { return Floats(*from); }
+FULGURITE_INLINE Ints load_one(const int* from) { return Ints(*from); }
+template <class Element, class Lanes>
+FULGURITE_INLINE void store_one(Element* to, const Lanes& value) {
+  const Launch one{1, 0, {}, nullptr, nullptr, nullptr, 0};
+  store(to, Columns(one), value);
+}
+}  // namespace fulgurite::FULGURITE_KERNELS

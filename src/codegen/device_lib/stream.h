@@ -1,0 +1,38 @@
+// Stores past the caches, for results that will have left them before anyone reads them: memory is not fetched only to be written over.
+#pragma once
+#include "codegen/device_lib/memory.h"
+
+namespace fulgurite::FULGURITE_KERNELS {
+
+/// A row of a result that is written once, and not read by who writes it.
+template <class Element>
+struct ResultRow {
+  Element* first;
+  bool is_streamed;  // whole vectors go past the caches; the row is aligned to 64 bytes then, and bytes are not worth it
+  __attribute__((always_inline)) ResultRow(Element* row, bool streams)
+      : first(row), is_streamed(streams && sizeof(Element) > 1 && (unsigned long)row % 64 == 0) {}
+};
+
+template <class Part>
+FULGURITE_INLINE void stream_part(void* to, const Part& value) {
+  typedef Part Place __attribute__((may_alias));
+#if defined(__AVX__)
+  asm("vmovntps %1, %0" : "=m"(*(Place*)to) : "v"(value));
+#else
+  *(Place*)to = value;
+#endif
+}
+FULGURITE_INLINE void stream(float* to, const Floats& value) {
+  FULGURITE_EACH_PART(stream_part(to + p * part_lanes, value.part[p]));
+}
+FULGURITE_INLINE void stream(int* to, const Ints& value) {
+  FULGURITE_EACH_PART(stream_part(to + p * part_lanes, value.part[p]));
+}
+FULGURITE_INLINE void stream_halves(void* to, const Ints& value) {
+  FULGURITE_EACH_PART(stream_part((unsigned short*)to + p * part_lanes, low_halves(value.part[p])));
+}
+FULGURITE_INLINE void stream(short* to, const Ints& value) { stream_halves(to, value); }
+FULGURITE_INLINE void stream(BFloat16* to, const Floats& value) { stream_halves(to, bfloat16_bits(value)); }
+FULGURITE_INLINE void stream(Float16* to, const Floats& value) { stream_halves(to, float16_bits(value)); }
+
+}  // namespace fulgurite::FULGURITE_KERNELS

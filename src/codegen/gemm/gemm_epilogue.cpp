@@ -1,0 +1,239 @@
+#include "codegen/gemm/gemm_epilogue.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include <fulgurite/symbol.h>
+
+#include "codegen/host_compiler/kernel_header.h"
+#include "codegen/lowering/scalar_ops.h"
+#include "codegen/schedule/value_text.h"
+#include "ir/analysis/trace_values.h"
+#include "ir/printing/print_common.h"
+#include "ops/generated/symbols.h"
+#include "support/text/text.h"
+
+namespace fulgurite::codegen {
+
+namespace {
+
+using Kind = KernelValue::Kind;
+
+bool is_stored(Dtype dtype) { return dtype == Dtype::f32 || dtype == Dtype::bf16 || dtype == Dtype::f16; }
+
+std::string loaded(Dtype dtype, size_t matrix) { return text::cat("load(at.of<const ", element_text(dtype), ">(launch, ", matrix, "), at)"); }
+/// A bias as the product adds it.
+std::string loaded_bias(Dtype bias, size_t matrix, std::optional<Dtype> number) {
+  const std::string text = loaded(bias, matrix);
+  return number && is_half(*number) && *number != bias ? rounded_text(text, *number) : text;
+}
+std::string stored(Dtype dtype, size_t matrix, std::string_view value) {
+  return text::cat("store(at.of<", element_text(dtype), ">(launch, ", matrix, "), at, ", value, ");");
+}
+
+// Along which of the region's dimensions it varies, as bits.
+int dimensions_of(const KernelOperand& operand) {
+  int along = 0;
+  for (const int bits : operand.dimensions) along |= bits;
+  return along;
+}
+
+// By the values' names: which operator makes them.
+void name_operators(const BoundSymbol& bound, std::unordered_map<std::string, std::string>& operators) {
+  for_each_output(bound, [&](const Value& value) {
+    if (value.is_tensor()) operators.try_emplace(value.tensor().name, identifier(std::string(bound.symbol->name())));
+  });
+  for (const BoundSymbol& subsymbol : bound.subsymbols) name_operators(subsymbol, operators);
+}
+
+class EpilogueLowering {
+ public:
+  EpilogueLowering(const EpilogueLines& lines, Kernel kernel) : lines_(lines), kernel_(std::move(kernel)), names_(kernel_.values.size()) {
+    for (const BoundSymbol* line : lines.region.lines) name_operators(*line, operators_);
+  }
+
+  LoweredEpilogue run() {
+    out_.reason = refusal();
+    if (!out_.reason.empty()) return std::move(out_);
+    find_used();
+    const std::vector<int> stored_values = list_results();
+    out_.epilogue.name = function_name();
+    list_operands();
+    for (int i = 0; i < count(); ++i)
+      if (is_used_[i]) define(i);
+    size_t matrix = 0;
+    ProductEpilogue& epilogue = out_.epilogue;
+    for (const int i : stored_values) {
+      const Dtype dtype = epilogue.results[matrix];
+      epilogue.statements.push_back(stored(dtype, matrix, i < 0 ? product_name_ : names_[i]));
+      ++matrix;
+    }
+    return std::move(out_);
+  }
+
+ private:
+  int count() const { return static_cast<int>(kernel_.values.size()); }
+  int product_id() const { return lines_.product->outputs.read()[0].tensor().id; }
+  /// The product's dtype where its numbers are rounded to 16 bits.
+  std::optional<Dtype> rounded_number() const {
+    const Dtype dtype = lines_.product->outputs.read()[0].tensor().dtype;
+    return lines_.rounds && is_half(dtype) ? std::optional(dtype) : std::nullopt;
+  }
+  int last_dimension() const { return 1 << (kernel_.dimensions - 1); }
+  const KernelOperand& input_of(const KernelValue& value) const { return kernel_.inputs[static_cast<size_t>(value.input)]; }
+  bool is_product(const KernelValue& value) const { return value.kind == Kind::input && input_of(value).proxy == product_id(); }
+
+  // Why the lines are not computed element by element of the product's result.
+  std::string refusal() const {
+    if (kernel_.has_row_sums || kernel_.has_column_sums) return "it reduces";
+    if (!kernel_.numbers.empty()) return "it has numbers that may be sizes";
+    if (kernel_.inputs.size() + kernel_.outputs.size() + 2 > most_product_matrices) return "it has too many inputs and results";
+    for (const KernelValue& value : kernel_.values) {
+      if (value.kind != Kind::input && value.kind != Kind::computed) return "it takes elements from other places";
+      if (value.lanes == Lanes::doubles || value.lanes == Lanes::longs) return "it computes with wider numbers";
+    }
+    for (const auto* operands : {&kernel_.inputs, &kernel_.outputs})
+      for (const KernelOperand& operand : *operands) {
+        const bool is_mask = operands == &kernel_.inputs && operand.dtype == Dtype::boolean;
+        if (!is_stored(operand.dtype) && !is_mask) return "an input or a result has another dtype than f32, bf16 and f16";
+        const int along = dimensions_of(operand);
+        const bool is_row = operands == &kernel_.inputs && along == last_dimension();
+        if ((along != (1 << kernel_.dimensions) - 1 && !is_row) || operand.dimensions.empty() ||
+            operand.dimensions[operand.dimensions.size() - 1] != last_dimension())
+          return "an input or a result has other rows";
+      }
+    return {};
+  }
+
+  void find_used() {
+    is_used_.assign(kernel_.values.size(), false);
+    for (int i = count(); i-- > 0;) {
+      const KernelValue& value = kernel_.values[i];
+      is_used_[i] = is_used_[i] || value.output >= 0;
+      if (is_used_[i])
+        for (const int operand : value.operands) is_used_[operand] = true;
+    }
+  }
+
+  // The values that are stored; -1: what the product gives.
+  std::vector<int> list_results() {
+    std::vector<int> values;
+    if (lines_.stores_product) {
+      values.push_back(-1);
+      out_.results.push_back(product_id());
+      out_.epilogue.results.push_back(lines_.product->outputs.read()[0].tensor().dtype);
+    }
+    for (size_t k = 0; k < kernel_.outputs.size(); ++k) {
+      const auto is_output = [&](const KernelValue& value) { return value.output == static_cast<int>(k); };
+      values.push_back(static_cast<int>(std::ranges::find_if(kernel_.values, is_output) - kernel_.values.begin()));
+      out_.results.push_back(kernel_.outputs[k].proxy);
+      out_.epilogue.results.push_back(kernel_.outputs[k].dtype);
+    }
+    return values;
+  }
+
+  // Conversions are seen from what is read and stored.
+  std::string function_name() const {
+    constexpr size_t most_parts = 4;
+    std::vector<std::string> parts;
+    if (lines_.bias) parts.push_back(text::cat("add_", *lines_.bias));
+    for (const BoundSymbol* line : lines_.region.lines)
+      if (line->symbol != &prims_convert_element_type_symbol) parts.push_back(identifier(std::string(line->symbol->name())));
+    if (parts.size() > most_parts) {
+      const std::string more = text::cat("and_", parts.size() - most_parts + 1, "_more");
+      parts.resize(most_parts - 1);
+      parts.push_back(more);
+    }
+    return text::join(parts, [](const std::string& part) { return part; }, "_");
+  }
+
+  void list_operands() {
+    ProductEpilogue& epilogue = out_.epilogue;
+    product_name_ = "sums";
+    if (lines_.bias) {
+      epilogue.operands.push_back({*lines_.bias, true});
+      epilogue.statements.push_back(text::cat("const Floats ", free_name("bias"), " = ", loaded_bias(*lines_.bias, epilogue.results.size(), rounded_number()), ";"));
+    }
+    if (lines_.bias || rounded_number()) {
+      const std::string value = lines_.bias ? "sums + bias" : "sums";
+      product_name_ = free_name(lines_.product->symbol->name());
+      epilogue.statements.push_back(text::cat("const Floats ", product_name_, " = ", rounded_number() ? rounded_text(value, *rounded_number()) : value, ";"));
+    }
+    for (const KernelValue& value : kernel_.values) {
+      if (value.kind != Kind::input || !is_used_[static_cast<size_t>(&value - kernel_.values.data())] || is_product(value)) continue;
+      epilogue.operands.push_back({value.dtype, dimensions_of(input_of(value)) == last_dimension() && kernel_.dimensions > 1});
+      out_.operands.push_back(input_of(value).proxy);
+    }
+  }
+
+  void define(int i) {
+    const KernelValue& value = kernel_.values[i];
+    if (is_product(value)) {
+      names_[i] = product_name_;
+      return;
+    }
+    ProductEpilogue& epilogue = out_.epilogue;
+    if (value.kind == Kind::input) {
+      const auto at = std::ranges::find(out_.operands, input_of(value).proxy) - out_.operands.begin() + (lines_.bias ? 1 : 0);
+      names_[i] = free_name(epilogue.operands[static_cast<size_t>(at)].is_row ? "row" : "other");
+      epilogue.statements.push_back(text::cat("const ", lanes_text(value.lanes), " ", names_[i], " = ", loaded(value.dtype, epilogue.results.size() + static_cast<size_t>(at)), ";"));
+      return;
+    }
+    if (value.expression == "{0}") {
+      names_[i] = names_[static_cast<size_t>(value.operands[0])];
+      return;
+    }
+    const auto made = operators_.find(value.name);
+    names_[i] = free_name(made == operators_.end() ? "value" : made->second);
+    epilogue.statements.push_back(text::cat("const ", lanes_text(value.lanes), " ", names_[i], " = ",
+                                     expression_text(value, [&](int operand) -> const std::string& { return names_[static_cast<size_t>(operand)]; }), ";"));
+  }
+
+  // Names of the kernel header would hide what they stand for there.
+  std::string free_name(std::string_view wanted) {
+    std::string name(wanted);
+    const auto is_taken = [&](const std::string& it) {
+      return it == "sums" || it == "at" || it == "launch" || it == "first" || it == "last" || is_name_of_header(it) || std::ranges::find(taken_, it) != taken_.end();
+    };
+    for (int more = 2; is_taken(name); ++more) name = is_name_of_header(wanted) && more == 2 ? text::cat(wanted, "_") : text::cat(wanted, "_", more);
+    taken_.push_back(name);
+    return name;
+  }
+
+  const EpilogueLines& lines_;
+  const Kernel kernel_;
+  std::vector<char> is_used_;
+  std::vector<std::string> names_;  // by value
+  std::vector<std::string> taken_;
+  std::unordered_map<std::string, std::string> operators_;
+  std::string product_name_;
+  LoweredEpilogue out_;
+};
+
+}  // namespace
+
+ProductEpilogue plain_epilogue(Dtype result, std::optional<Dtype> bias, std::optional<Dtype> number) {
+  ProductEpilogue epilogue;
+  epilogue.results = {result};
+  if (bias) {
+    epilogue.operands = {{*bias, true}};
+    epilogue.name = text::cat("add_", *bias);
+    epilogue.statements.push_back(text::cat("const Floats bias = ", loaded_bias(*bias, 1, number), ";"));
+  }
+  const std::string value = bias ? "sums + bias" : "sums";
+  const bool is_widened = number && is_half(*number) && result != *number;
+  epilogue.statements.push_back(stored(result, 0, is_widened ? rounded_text(value, *number) : value));
+  return epilogue;
+}
+
+LoweredEpilogue lower_epilogue(const EpilogueLines& lines, LineExpressions& expressions) {
+  LoweredRegion lowered = lower(lines.region, expressions);
+  if (!lowered.is_possible) {
+    LoweredEpilogue out;
+    out.reason = std::move(lowered.reason);
+    return out;
+  }
+  return EpilogueLowering(lines, std::move(lowered.kernel)).run();
+}
+
+}  // namespace fulgurite::codegen

@@ -1,0 +1,148 @@
+#include "codegen/gemm/gemm_kernel.h"
+
+#include <algorithm>
+
+#include "codegen/gemm/amx.h"
+#include "codegen/host_compiler/compile_kernels.h"
+#include "codegen/host_compiler/kernel_header.h"
+#include "codegen/prebuilt_gemm/prebuilt_kernel.h"
+#include "codegen/schedule/value_text.h"
+#include "support/text/text.h"
+
+namespace fulgurite::codegen {
+
+namespace {
+
+KernelSource source_of(std::string name, std::string body) {
+  KernelSource source;
+  source.text = text::cat("extern \"C\" void ", name, "(const ProductLaunch& launch, long first, long last) {\n", body, "}\n");
+  source.plain_text = source.text;  // the name says what it is
+  source.name = std::move(name);
+  source.is_product = true;
+  source.has_angles = uses_angles(source.text);
+  return source;
+}
+
+std::string as_number(Dtype dtype, const ProductForm& form) { return dtype == form.number ? "" : text::cat("_as_", form.number); }
+
+KernelSource packing_source(const ProductForm& form) {
+  return source_of(text::cat("pack_", form.right, as_number(form.right, form)),
+                   text::cat("  pack_right<", element_text(form.right), ", ", element_text(form.number), ">(launch, first, last);\n"));
+}
+
+// `other` of its name: another function of a trace has it already.
+KernelSource multiplying_source(const ProductForm& form, int other) {
+  const ProductEpilogue& epilogue = form.epilogue;
+  const bool is_uniform = std::ranges::all_of(epilogue.results, [&](Dtype dtype) { return dtype == epilogue.results[0]; });
+  const std::string results = is_uniform && epilogue.results.size() > 1 ? text::cat(epilogue.results.size(), "_", epilogue.results[0])
+                                                                        : text::join(epilogue.results, [](Dtype dtype) { return name(dtype); }, "_");
+  const std::string function = text::cat("multiply_", form.left, as_number(form.left, form), epilogue.name.empty() ? "" : "_", epilogue.name, "_to_", results,
+                                     other == 0 ? std::string() : text::cat("_", other + 1));
+  std::string body = text::cat("  multiply_blocks<", element_text(form.left), ", ", element_text(form.number),
+                               ">(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {\n");
+  for (const std::string& statement : epilogue.statements) body += text::cat("    ", statement, "\n");
+  return source_of(function, body + "  });\n");
+}
+
+// As codegen/device_lib/gemm_units.h chooses them.
+kernels::ProductTiles tiles_of(const ProductForm& form, Instructions instructions) {
+  if (form.number == Dtype::bf16 && instructions.has_matrix_unit) return kernels::matrix_unit_tiles;
+  if (form.number == Dtype::bf16 && instructions.set == InstructionSet::avx512_bf16) return kernels::pair_tiles;
+  return instructions.set >= InstructionSet::avx512 ? kernels::wide_single_tiles : kernels::narrow_single_tiles;
+}
+
+// The library's, where it has been compiled for these instructions.
+LibraryFunction library_function([[maybe_unused]] const std::string& name, [[maybe_unused]] const std::vector<std::string>& statements,
+                                 [[maybe_unused]] const ProductForm& form, [[maybe_unused]] Instructions instructions) {
+#if defined(FULGURITE_LIBRARY_PRODUCTS)
+  const std::string text = text::join(statements, [](const std::string& statement) { return statement; }, " ");
+  const auto find = [&](auto library_product) { return library_product(name.c_str(), text.c_str()); };
+  const bool has_pairs = form.number == Dtype::bf16 && instructions.set == InstructionSet::avx512_bf16;
+  if (form.number == Dtype::bf16 && instructions.has_matrix_unit) return has_pairs ? find(products_matrix_unit::library_product) : nullptr;
+  if (has_pairs) return find(products_avx512_bf16::library_product);
+  if (instructions.set >= InstructionSet::avx512) return find(products_avx512::library_product);
+  if (instructions.set == InstructionSet::avx2) return find(products_avx2::library_product);
+#endif
+  return nullptr;
+}
+
+/// Kernels of products by their sources.
+class ProductFunctions {
+ public:
+  ProductFunctions(Instructions instructions, bool generates_all) : instructions_(instructions), generates_all_(generates_all) {}
+
+  void add(KernelSource source, const std::vector<std::string>& statements, const ProductForm& form) {
+    functions_.push_back(generates_all_ ? nullptr : library_function(source.name, statements, form, instructions_));
+    if (functions_.back() == nullptr) missing_.push_back(source);
+    sources_.push_back(std::move(source));
+  }
+  /// The function that multiplies, under a name that no other function has: different epilogues may be of the same operators.
+  KernelSource with_own_name(const ProductForm& form) const {
+    for (int other = 0;; ++other) {
+      KernelSource source = multiplying_source(form, other);
+      const auto is_another = [&](const KernelSource& known) { return known.name == source.name && known.text != source.text; };
+      if (std::ranges::none_of(sources_, is_another)) return source;
+    }
+  }
+  /// False where the compiler fails.
+  bool compile() {
+    const std::vector<kernels::KernelFunction> compiled = compile_kernels(missing_, instructions_);
+    if (compiled.size() != missing_.size()) return false;
+    auto next = compiled.begin();
+    for (LibraryFunction& function : functions_)
+      if (function == nullptr) function = reinterpret_cast<LibraryFunction>(*next++);
+    return true;
+  }
+  const KernelSource& source(size_t i) const { return sources_[i]; }
+  kernels::ProductFunction function(size_t i) const { return reinterpret_cast<kernels::ProductFunction>(functions_[i]); }
+
+ private:
+  const Instructions instructions_;
+  const bool generates_all_;
+  std::vector<KernelSource> sources_, missing_;
+  std::vector<LibraryFunction> functions_;  // by source
+};
+
+}  // namespace
+
+bool has_library_products() {
+#if defined(FULGURITE_LIBRARY_PRODUCTS)
+  return true;
+#else
+  return false;
+#endif
+}
+
+bool has_product_instructions() { return best_instruction_set() >= InstructionSet::avx2; }
+
+Instructions product_instructions() {
+  Instructions instructions;
+#if defined(__x86_64__)
+  if (instructions.set == InstructionSet::avx512 && __builtin_cpu_supports("avx512bf16")) instructions.set = InstructionSet::avx512_bf16;
+  instructions.has_matrix_unit = instructions.set == InstructionSet::avx512_bf16 && matrix_unit_is_usable();
+#endif
+  return instructions;
+}
+
+std::vector<ProductKernels> compile_products(std::span<const ProductForm> forms, Instructions instructions, bool generates_all) {
+  ProductFunctions functions(instructions, generates_all);
+  for (const ProductForm& form : forms) {
+    functions.add(packing_source(form), {}, form);
+    functions.add(functions.with_own_name(form), form.epilogue.statements, form);
+  }
+  if (!functions.compile()) return {};
+  std::vector<ProductKernels> out;
+  for (size_t i = 0; i < forms.size(); ++i) {
+    const KernelSource &packing = functions.source(2 * i), &multiplying = functions.source(2 * i + 1);
+    ProductKernels& product = out.emplace_back();
+    product.pack = functions.function(2 * i);
+    product.multiply = functions.function(2 * i + 1);
+    product.tiles = tiles_of(forms[i], instructions);
+    product.text = packing.text + multiplying.text;
+    product.pack_name = packing.name;
+    product.multiply_name = multiplying.name;
+  }
+  return out;
+}
+
+}  // namespace fulgurite::codegen

@@ -1,0 +1,74 @@
+#include "codegen/host_compiler/kernel_header.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace fulgurite::codegen {
+
+// Defined in a file that the build writes from the headers.
+extern const std::string_view vector_text, memory_text, math_text, angles_text, activations_text, launch_text,
+    stream_text, rows_text, reductions_text, wide_text, transpose_text, amx_text,
+    gemm_units_text, gemm_register_tiles_text, gemm_microkernel_text;
+
+namespace {
+
+// Lines that a single piece of text does not need.
+std::string without_directives(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    if (!line.starts_with("#include") && !line.starts_with("#pragma once")) {
+      out += line;
+      out += '\n';
+    }
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return out;
+}
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+
+// Functions, types and constants; parameters and local variables hide nothing.
+std::unordered_set<std::string> names_in(std::string_view text) {
+  std::unordered_set<std::string> names{"infinity", "not_a_number", "lanes", "parts"};
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at;
+    while (end < text.size() && is_letter(text[end])) ++end;
+    const bool is_type = end > at && text[at] >= 'A' && text[at] <= 'Z';
+    if (end > at && (is_type || (end < text.size() && text[end] == '('))) names.emplace(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string kernel_header(bool wide, bool angles, bool product) {
+  std::string out = without_directives(vector_text) + without_directives(memory_text) + without_directives(math_text);
+  if (angles) out += without_directives(angles_text);
+  out += without_directives(activations_text) + without_directives(launch_text) +
+         without_directives(stream_text) + without_directives(rows_text) + without_directives(reductions_text);
+  if (wide) out += without_directives(wide_text);
+  if (product)
+    out += without_directives(transpose_text) + without_directives(amx_text) + without_directives(gemm_units_text) +
+           without_directives(gemm_register_tiles_text) + without_directives(gemm_microkernel_text);
+  return out;
+}
+
+bool uses_wide(std::string_view text) {
+  static constexpr std::string_view words[] = {"Doubles", "Longs", "to_doubles", "to_longs"};
+  return std::ranges::any_of(words, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+}
+
+bool uses_angles(std::string_view text) {
+  static constexpr std::string_view words[] = {"tan(", "asin(", "acos(", "atan2(", "fmod("};
+  return std::ranges::any_of(words, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+}
+
+bool is_name_of_header(std::string_view name) {
+  static const std::unordered_set<std::string> names = names_in(kernel_header(true, true, false));
+  return names.contains(std::string(name));
+}
+
+}  // namespace fulgurite::codegen

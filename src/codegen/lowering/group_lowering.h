@@ -1,0 +1,138 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "codegen/lowering/lower_group.h"
+#include "codegen/lowering/scalar_ops.h"
+#include "tensor/tensor_impl.h"
+#include "tracing/argument_pack.h"
+
+namespace fulgurite::codegen {
+
+/// Why a region is no kernel.
+struct Refusal {
+  std::string reason;
+};
+
+/// Of each dimension of a value, which of the region's it is, as bits: none where its size is 1, several where it is these joined.
+using Dimensions = SmallVector<int, 6>;
+
+/// A proxy's sizes; symbols count as in the recorded call.
+Sizes hinted_sizes(const TensorProxy&);
+
+/// A number among a line's arguments; symbols count as in the recorded call.
+Argument number_of(const Value&);
+
+/// Tensors without memory stand for proxies: rules look at dtypes and sizes.
+class Shapes final : public ArgumentPack::Resolver {
+ public:
+  Tensor tensor(const detail::Ref<TensorProxy>&) override;
+  Int integer(Int symbol) override { return symbol.hint(); }
+  Float floating(Float symbol) override { return symbol.hint(); }
+  Bool boolean(Bool symbol) override { return symbol.hint(); }
+};
+
+bool is_reduction(const Symbol&);
+
+struct LineExpressions::Known {
+  Rounding rounding;
+  std::unordered_map<const BoundSymbol*, std::optional<Expression>> lines;
+  std::unordered_map<const BoundSymbol*, bool> calls;
+  const std::optional<Expression>& of(const BoundSymbol&);
+  bool is_one_call(const BoundSymbol&);
+};
+
+/// The dimensions of a view's result from those of what it views, and the other way; `aligned` are the result's counted from the last.
+/// None for views that a kernel cannot look through.
+std::optional<Dimensions> dimensions_after_view(const BoundSymbol&, const Dimensions& from, const std::optional<Dimensions>& aligned,
+                                                const Sizes& region_sizes);
+std::optional<Dimensions> dimensions_before_view(const BoundSymbol&, const Dimensions& to, const Sizes& region_sizes);
+/// Sizes as joined dimensions of the given ones, each of which must be used up; none where they do not fit.
+std::optional<Dimensions> grouped(const Sizes& sizes, const Dimensions& given, const Sizes& region_sizes);
+/// Sizes as joined neighbours among the region's dimensions, of which some may be left out; none where that can be done in several ways.
+std::optional<Dimensions> only_grouping(const Sizes& sizes, const Sizes& region_sizes);
+
+/// Makes a kernel of a region, line by line. Throws a Refusal.
+class RegionLowering {
+ public:
+  RegionLowering(const Region& region, LineExpressions& expressions) : region_(region), expressions_(*expressions.known_) {}
+  Kernel run();
+
+ private:
+  /// A value of the trace as the kernel sees it.
+  struct Node {
+    int value = -1;         // in the kernel; -1: not known yet
+    Dimensions dimensions;
+  };
+
+  void find_sizes();
+  void look_ahead(const BoundSymbol&);
+  void look_at_sizes(const BoundSymbol&, int64_t& most);
+  void lower(const BoundSymbol&);
+  void lower_expression(const BoundSymbol&, const Expression&);
+  void lower_conversion(const BoundSymbol&);
+  void lower_view(const BoundSymbol&);
+  void lower_constant(const BoundSymbol&);
+  void lower_scatter(const BoundSymbol&);
+  void lower_gather(const BoundSymbol&);
+  void require_one_of_each_row(const Value&, Dimensions, size_t dim);
+  int place_of_rows(const Value& index, const Dimensions&, int64_t dim, const Sizes&);
+  int column_of(int place);
+  std::optional<int> taken_at(int value, int place, int columns);
+  bool can_be_taken(int value, int columns, std::vector<int>& seen) const;
+  std::optional<KernelValue> share_of_row(const KernelValue& exponential);
+  void lower_reduction(const BoundSymbol&);
+  void choose_rows();
+  void add_output(const Value&);
+  void copy_for(const Value& result, Node&, int dimensions, Extent);
+  void keep_compared_elements(std::span<const int> operands);
+  bool rounds() const { return inside_one_call_ == 0 && !expressions_.rounding.allow_excess_precision; }
+  bool is_exact(const BoundSymbol&, const Expression&) const;
+  int rounded(int value);
+  void round_results(const BoundSymbol&);
+  void drop_rounding_before_stores();
+  void check_sizes_show() const;
+
+  Dimensions aligned(const Sizes&) const;
+  std::optional<Dimensions> aligned_or_none(const Sizes&) const;
+  Dimensions broadcast_dimensions(const BoundSymbol&);
+  std::string number(const Argument&, Dtype, bool is_select);
+
+  Node& node(const Value&);
+  bool is_known(const Value& value) const { return nodes_.contains(value.tensor().id); }
+  int value_of(const Value&);
+  void set_result(const BoundSymbol&, int value, Dimensions);
+  int add(KernelValue, const std::string& name);
+
+  // Parts of reductions.
+  int accumulated(int operand, Dtype result);
+  int in_dtype(int operand, Dtype wanted);
+  int compute(std::string expression, SmallVector<int, 4> operands, Dtype, const std::string& name, bool is_costly = false);
+  int reduce(KernelValue::Kind, int operand, int dimensions, const std::string& name);
+  int row_reduction(const Symbol&, Arguments, int operand, Dtype result, const std::string& name, int kept);
+  int variance(Arguments, int operand, Dtype result, const std::string& name, int kept);
+  void column_reduction(const BoundSymbol&, int operand, int kept, Dimensions);
+  void require_rows(int first_column);
+  int every_dimension() const { return (1 << kernel_.dimensions) - 1; }
+
+  const Region& region_;
+  LineExpressions::Known& expressions_;
+  Kernel kernel_;
+  Sizes full_;                   // of the largest value
+  Dimensions full_dimensions_;
+  Sizes region_sizes_;           // full_ without dimensions of size 1
+  int depth_ = 0;                // of the line that is lowered: 0 for the region's own, more for what they are made of
+  int inside_one_call_ = 0;      // of the composites around it, those that eager mode computes by one kernel
+  int required_ = -1;            // what reductions say is the first column dimension
+  std::unordered_map<int, Dimensions> expected_;  // by proxy id: what later views say that a value's dimensions are
+  std::unordered_map<int, Node> nodes_;
+  std::unordered_set<int> results_;               // composites' values that are stored
+  std::unordered_set<int> zeros_;                 // constants that are
+  std::unordered_map<int, int> put_into_zeros_;   // values that are zero but at one place of each row, and what is there
+  std::unordered_multimap<size_t, int> made_;     // the values by a hash of what they are computed from
+};
+
+}  // namespace fulgurite::codegen

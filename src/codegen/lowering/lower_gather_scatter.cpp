@@ -1,0 +1,137 @@
+#include <algorithm>
+
+#include <fulgurite/symbol.h>
+
+#include "codegen/lowering/group_lowering.h"
+#include "ops/generated/symbols.h"
+#include "support/text/text.h"
+
+// Elements at places of each row: a loss that picks one class, and its cotangent.
+namespace fulgurite::codegen {
+
+namespace {
+
+std::string_view lanes_text(Dtype dtype) {
+  static constexpr std::string_view names[] = {"Floats", "Doubles", "Ints", "Longs", "Ints"};
+  return names[static_cast<int>(lanes_of(dtype))];
+}
+
+int64_t dimension_of(const BoundSymbol& bound) {
+  const int64_t dim = bound.args.at(1).integer().hint();
+  return dim < 0 ? dim + static_cast<int64_t>(bound.args.at(0).tensor().shape.size()) : dim;
+}
+
+}  // namespace
+
+void RegionLowering::lower_constant(const BoundSymbol& bound) {
+  const TensorProxy& result = bound.outputs.at(0).tensor();
+  Shapes shapes;
+  const ArgumentPack pack(bound, shapes);
+  if (result.dtype == Dtype::boolean) throw Refusal{"a constant is boolean"};
+  const std::string value = text::cat(lanes_text(result.dtype), "(", literal(pack.arguments()[1], result.dtype), ")");
+  const Dimensions dimensions = aligned(hinted_sizes(result));
+  const int constant = compute(value, {}, result.dtype, result.name);
+  kernel_.values[constant].is_rounded = is_half(result.dtype);
+  if (pack.arguments()[1].floating().hint() == 0) zeros_.insert(constant);
+  set_result(bound, constant, dimensions);
+}
+
+void RegionLowering::require_one_of_each_row(const Value& value, Dimensions dimensions, size_t dim) {
+  dimensions[dim] = 0;
+  if (node(value).dimensions != dimensions) throw Refusal{"dimensions are arranged in two ways"};
+}
+
+// The place of each row, which is read from memory: only such places can be checked.
+int RegionLowering::place_of_rows(const Value& index, const Dimensions& dimensions, int64_t dim, const Sizes& sizes) {
+  const auto at = static_cast<size_t>(dim);
+  Sizes one_of_each = sizes;
+  one_of_each[at] = 1;
+  if (hinted_sizes(index.tensor()) != one_of_each || dimensions[at] != 1 << (kernel_.dimensions - 1) || sizes[at] > (int64_t{1} << 30))
+    throw Refusal{"places are not one of each row"};
+  require_rows(kernel_.dimensions - 1);
+  const int place = value_of(index);
+  require_one_of_each_row(index, dimensions, at);
+  if (kernel_.values[place].input < 0) throw Refusal{"places are computed in it"};
+  kernel_.inputs[static_cast<size_t>(kernel_.values[place].input)].is_place = true;
+  kernel_.has_row_sums = true;  // a row is not divided: its columns are counted
+  return place;
+}
+
+// What columns' numbers are compared with.
+int RegionLowering::column_of(int place) {
+  const KernelValue& value = kernel_.values[place];
+  return value.dtype == Dtype::i32 ? place : compute(converted("{0}", value.dtype, Dtype::i32), {place}, Dtype::i32, value.name + "_column");
+}
+
+// Where the column's number is the row's place, the row's source; else what was there.
+void RegionLowering::lower_scatter(const BoundSymbol& bound) {
+  const Value &input = bound.args.at(0), &index = bound.args.at(2), &source = bound.args.at(3);
+  const TensorProxy& result = bound.outputs.at(0).tensor();
+  if (!source.is_tensor() || hinted_sizes(source.tensor()) != hinted_sizes(index.tensor())) throw Refusal{"other elements than one of each row are put at places"};
+  const int into = value_of(input);
+  const Dimensions dimensions = node(input).dimensions;
+  const int64_t dim = dimension_of(bound);
+  const int place = place_of_rows(index, dimensions, dim, hinted_sizes(result)), from = value_of(source);
+  require_one_of_each_row(source, dimensions, static_cast<size_t>(dim));
+  const int value = compute("select(c.places() == {0}, {1}, {2})", {column_of(place), from, into}, result.dtype, result.name);
+  kernel_.values[value].dimensions |= dimensions[static_cast<size_t>(dim)];
+  kernel_.values[value].is_rounded = kernel_.values[from].is_rounded && kernel_.values[into].is_rounded;
+  if (zeros_.contains(into)) put_into_zeros_.emplace(value, from);
+  set_result(bound, value, dimensions);
+}
+
+// What a value that varies along the columns is made of: inputs, and few operations on them.
+bool RegionLowering::can_be_taken(int value, int columns, std::vector<int>& seen) const {
+  const KernelValue& v = kernel_.values[value];
+  if ((v.dimensions & columns) == 0 || std::ranges::find(seen, value) != seen.end()) return true;
+  constexpr size_t most = 16;
+  seen.push_back(value);
+  if (v.kind == KernelValue::Kind::input) return true;
+  if (v.kind != KernelValue::Kind::computed || v.expression.find("c.") != std::string::npos || seen.size() > most) return false;
+  return std::ranges::all_of(v.operands, [&](int operand) { return can_be_taken(operand, columns, seen); });
+}
+
+// A value at the row's place, computed there alone; none where that is too much.
+std::optional<int> RegionLowering::taken_at(int value, int place, int columns) {
+  std::vector<int> parts;
+  if (!can_be_taken(value, columns, parts)) return std::nullopt;
+  std::ranges::sort(parts);
+  std::unordered_map<int, int> taken;
+  for (const int part : parts) {
+    KernelValue there = kernel_.values[part];
+    there.output = -1;
+    if (there.kind == KernelValue::Kind::input) {
+      there.kind = KernelValue::Kind::taken;
+      there.operands = {place};
+    }
+    there.dimensions = there.dimensions & ~columns;
+    for (int& operand : there.operands) {
+      if (const auto found = taken.find(operand); found != taken.end()) operand = found->second;
+      there.dimensions |= kernel_.values[operand].dimensions;
+    }
+    const std::string name = there.name + "_taken";
+    taken[part] = add(std::move(there), name);
+  }
+  return taken.at(value);
+}
+
+// The value there; or a sum of which one term is not zero.
+void RegionLowering::lower_gather(const BoundSymbol& bound) {
+  const Value &input = bound.args.at(0), &index = bound.args.at(2);
+  const TensorProxy& result = bound.outputs.at(0).tensor();
+  if (!is_floating(result.dtype)) throw Refusal{"integers are taken at places"};
+  const int from = value_of(input);
+  Dimensions dimensions = node(input).dimensions;
+  const int64_t dim = dimension_of(bound);
+  const int place = place_of_rows(index, dimensions, dim, hinted_sizes(input.tensor()));
+  const int columns = dimensions[static_cast<size_t>(dim)];
+  if (kernel_.values[from].dimensions != every_dimension()) throw Refusal{"what elements are taken from does not vary along all of a row"};
+  dimensions[static_cast<size_t>(dim)] = 0;
+  if (const auto there = taken_at(from, place, columns)) return set_result(bound, *there, dimensions);
+  const int chosen = compute(text::cat("select(c.places() == {0}, {1}, ", lanes_text(result.dtype), "(0))"), {column_of(place), from}, result.dtype, result.name + "_chosen");
+  const int taken = reduce(KernelValue::Kind::sum, chosen, every_dimension() & ~columns, result.name);
+  kernel_.values[taken].is_rounded = kernel_.values[from].is_rounded;
+  set_result(bound, taken, dimensions);
+}
+
+}  // namespace fulgurite::codegen

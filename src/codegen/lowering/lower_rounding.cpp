@@ -1,0 +1,103 @@
+#include <algorithm>
+
+#include <fulgurite/symbol.h>
+
+#include "codegen/lowering/group_lowering.h"
+#include "ir/analysis/trace_values.h"
+#include "support/text/text.h"
+
+// Where values of 16 bits are rounded, and conversions, which round too.
+namespace fulgurite::codegen {
+
+Argument number_of(const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::integer: return Int(value.integer().hint());
+    case Value::Kind::floating: return Float(value.floating().hint());
+    case Value::Kind::boolean: return Bool(value.boolean().hint());
+    default: throw Refusal{"an argument is no number"};
+  }
+}
+
+bool LineExpressions::Known::is_one_call(const BoundSymbol& bound) {
+  if (rounding.is_one_call == nullptr) return false;
+  const auto [found, is_new] = calls.try_emplace(&bound);
+  if (is_new) found->second = rounding.is_one_call(bound);
+  return found->second;
+}
+
+int RegionLowering::rounded(int value) {
+  const KernelValue unrounded = kernel_.values[value];
+  if (!is_half(unrounded.dtype) || unrounded.is_rounded || unrounded.kind == KernelValue::Kind::column_sum) return value;
+  const int result = compute(rounded_text("{0}", unrounded.dtype), {value}, unrounded.dtype, unrounded.name + "_rounded");
+  kernel_.values[result].is_rounded = true;
+  return result;
+}
+
+void RegionLowering::round_results(const BoundSymbol& bound) {
+  for_each_output(bound, [&](const Value& output) {
+    if (!output.is_tensor()) return;
+    const auto found = nodes_.find(output.tensor().id);
+    if (found == nodes_.end() || found->second.value < 0) return;
+    found->second.value = rounded(found->second.value);
+    const auto is_output = [&](const Value& result) { return result.tensor().id == output.tensor().id; };
+    if (std::ranges::any_of(region_.results, is_output)) results_.insert(found->second.value);
+  });
+}
+
+// Returns true if a line of 16 bits gives numbers of its dtype by itself.
+bool RegionLowering::is_exact(const BoundSymbol& bound, const Expression& expression) const {
+  if (!expression.is_exact) return false;
+  const Dtype dtype = bound.outputs.at(0).tensor().dtype;
+  bool is_exact = true;
+  for_each_argument(bound, [&](const Value& argument) {
+    if (argument.is_tensor()) {
+      const auto found = nodes_.find(argument.tensor().id);
+      const bool is_mask = argument.tensor().dtype == Dtype::boolean;
+      is_exact = is_exact && (is_mask || (argument.tensor().dtype == dtype && found != nodes_.end() && kernel_.values[found->second.value].is_rounded));
+    } else if (argument.kind() == Value::Kind::integer || argument.kind() == Value::Kind::floating) {
+      const Argument number = number_of(argument);
+      is_exact = is_exact && (expression.read == dtype || literal(number, dtype) == literal(number, Dtype::f32));
+    }
+  });
+  return is_exact;
+}
+
+void RegionLowering::lower_conversion(const BoundSymbol& bound) {
+  const Value& input = bound.args.at(0);
+  const Dtype dtype = bound.outputs.at(0).tensor().dtype;
+  if (is_known(input)) {
+    const Node known = node(input);
+    if (known.value >= 0 && kernel_.values[known.value].kind == KernelValue::Kind::column_sum) {
+      // What a sum over rows is stored as; it is added up in the lanes of that dtype.
+      KernelValue sum = kernel_.values[known.value];
+      if (is_half(sum.dtype) && sum.dtype != dtype && rounds()) throw Refusal{"a sum over all rows is rounded to 16 bits before it is converted"};
+      const Lanes lanes = sum.lanes;
+      if (lanes_of(dtype) != lanes) throw Refusal{"a sum over all rows is stored in a dtype that is not added up as it is"};
+      sum.dtype = dtype;
+      const int value = add(std::move(sum), bound.outputs.at(0).tensor().name);
+      kernel_.values[value].lanes = lanes;
+      return set_result(bound, value, known.dimensions);
+    }
+  }
+  const int operand = value_of(input);
+  const int value = compute(converted("{0}", kernel_.values[operand].dtype, dtype), {operand}, dtype, bound.outputs.at(0).tensor().name);
+  kernel_.values[value].is_rounded = is_half(dtype) && (kernel_.values[operand].dtype != dtype || kernel_.values[operand].is_rounded);
+  const Dimensions dimensions = node(input).dimensions;
+  set_result(bound, value, dimensions);
+}
+
+// A store rounds by itself.
+void RegionLowering::drop_rounding_before_stores() {
+  std::vector<char> is_used(kernel_.values.size(), false);
+  for (const KernelValue& value : kernel_.values)
+    for (const int operand : value.operands) is_used[operand] = true;
+  for (size_t i = 0; i < kernel_.values.size(); ++i) {
+    KernelValue& value = kernel_.values[i];
+    const std::string_view text = value.expression, rounding = text.substr(0, text.find('(') + 1);
+    if (is_used[i] || (rounding != "round_to_bfloat16(" && rounding != "round_to_float16(")) continue;
+    value.expression = std::string(text.substr(rounding.size(), text.size() - rounding.size() - 1));
+    value.is_rounded = false;
+  }
+}
+
+}  // namespace fulgurite::codegen

@@ -1,0 +1,30 @@
+#pragma once
+#include <optional>
+#include <string>
+
+#include "codegen/lowering/kernel.h"
+#include "ops/core/argument.h"
+
+namespace fulgurite::codegen {
+
+/// A pointwise operator as an expression of lanes.
+struct Expression {
+  std::string text;               // {k}: argument k of the call
+  SmallVector<int, 4> arguments;  // which it reads
+  Dtype read = Dtype::f32;        // what they are converted to
+  Dtype computed = Dtype::f32;    // what it gives, before it is converted to the result's dtype
+  bool is_costly = false;
+  bool is_exact = false;          // of numbers of a 16-bit dtype it gives numbers of that dtype
+};
+/// None where there is no expression for this call. `arguments` are in the order of the signature.
+std::optional<Expression> expression_of(const Symbol&, Arguments arguments, Dtype result);
+
+/// `text` of one dtype's lanes converted to another's, as C converts numbers; the dtypes' own rounding included.
+std::string converted(const std::string& text, Dtype from, Dtype to);
+/// `text`, floats, rounded to a dtype of 16 bits.
+std::string rounded_text(const std::string& text, Dtype);
+inline bool is_half(Dtype dtype) { return dtype == Dtype::bf16 || dtype == Dtype::f16; }
+/// A number as lanes of this dtype read it: "0.5f".
+std::string literal(const Argument& number, Dtype dtype);
+
+}  // namespace fulgurite::codegen

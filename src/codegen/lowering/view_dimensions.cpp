@@ -1,0 +1,113 @@
+#include "codegen/lowering/group_lowering.h"
+#include "ops/generated/symbols.h"
+
+namespace fulgurite::codegen {
+
+namespace {
+
+// Whether both shapes' dimensions can be joined to the same ones, where each of these is one dimension of either shape.
+bool are_groups(const Sizes& a, const Sizes& b) {
+  size_t i = 0, j = 0;
+  while (true) {
+    while (i < a.size() && a[i] == 1) ++i;
+    while (j < b.size() && b[j] == 1) ++j;
+    if (i == a.size() || j == b.size()) return i == a.size() && j == b.size();
+    int64_t left = a[i++], right = b[j++];
+    const bool is_left_single = left >= right;
+    while (left != right) {
+      if (is_left_single ? j == b.size() : i == a.size()) return false;
+      if (is_left_single) right *= b[j++];
+      else left *= a[i++];
+      if (is_left_single ? right > left || right == 0 : left > right || left == 0) return false;
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<Dimensions> grouped(const Sizes& sizes, const Dimensions& given, const Sizes& region_sizes) {
+  std::vector<int> single;  // the region's dimensions, in order
+  for (const int bits : given)
+    for (size_t d = 0; d < region_sizes.size(); ++d)
+      if (bits >> d & 1) single.push_back(static_cast<int>(d));
+  Dimensions out;
+  size_t next = 0;
+  for (const int64_t size : sizes) {
+    int bits = 0;
+    for (int64_t count = 1; count != size || (size != 1 && bits == 0);) {
+      if (next == single.size()) return std::nullopt;
+      count *= region_sizes[static_cast<size_t>(single[next])];
+      bits |= 1 << single[next++];
+      if (count > size) return std::nullopt;
+    }
+    out.push_back(bits);
+  }
+  if (next != single.size()) return std::nullopt;
+  return out;
+}
+
+namespace {
+
+// All ways to have sizes as joined neighbours among the region's dimensions, in order; no more than two are looked for.
+void find_groupings(const Sizes& sizes, const Sizes& region_sizes, size_t next, Dimensions& begun, SmallVector<Dimensions, 2>& found) {
+  if (begun.size() == sizes.size()) return found.push_back(begun);
+  const int64_t size = sizes[begun.size()];
+  for (size_t first = next; first < region_sizes.size() && found.size() < 2 && size != 1; ++first) {
+    int bits = 0;
+    int64_t count = 1;
+    size_t last = first;
+    while (last < region_sizes.size() && count != size && count < size) {
+      count *= region_sizes[last];
+      bits |= 1 << last++;
+    }
+    if (count != size || bits == 0) continue;
+    begun.push_back(bits);
+    find_groupings(sizes, region_sizes, last, begun, found);
+    begun.pop_back();
+  }
+  if (size != 1) return;
+  begun.push_back(0);
+  find_groupings(sizes, region_sizes, next, begun, found);
+  begun.pop_back();
+}
+
+}  // namespace
+
+std::optional<Dimensions> only_grouping(const Sizes& sizes, const Sizes& region_sizes) {
+  Dimensions begun;
+  SmallVector<Dimensions, 2> found;
+  find_groupings(sizes, region_sizes, 0, begun, found);
+  return found.size() == 1 ? std::optional(found[0]) : std::nullopt;
+}
+
+bool is_transparent_view(const BoundSymbol& bound) {
+  const Symbol* symbol = bound.symbol;
+  if (symbol == &expand_symbol || symbol == &unsqueeze_symbol || symbol == &squeeze_symbol) return true;
+  return symbol == &reshape_symbol && are_groups(hinted_sizes(bound.args.at(0).tensor()), hinted_sizes(bound.outputs.at(0).tensor()));
+}
+
+std::optional<Dimensions> dimensions_after_view(const BoundSymbol& bound, const Dimensions& from, const std::optional<Dimensions>& aligned,
+                                                const Sizes& region_sizes) {
+  const Sizes before = hinted_sizes(bound.args.at(0).tensor()), after = hinted_sizes(bound.outputs.at(0).tensor());
+  if (bound.symbol != &expand_symbol) return grouped(after, from, region_sizes);
+  Dimensions to;
+  const size_t added = after.size() - before.size();
+  for (size_t d = 0; d < after.size(); ++d) {
+    if (after[d] == 1) to.push_back(0);
+    else if (d >= added && before[d - added] != 1) to.push_back(from[d - added]);
+    else if (aligned) to.push_back((*aligned)[d]);
+    else return std::nullopt;
+  }
+  return to;
+}
+
+std::optional<Dimensions> dimensions_before_view(const BoundSymbol& bound, const Dimensions& to, const Sizes& region_sizes) {
+  const Sizes before = hinted_sizes(bound.args.at(0).tensor()), after = hinted_sizes(bound.outputs.at(0).tensor());
+  if (bound.symbol != &expand_symbol) return grouped(before, to, region_sizes);
+  Dimensions from;
+  const size_t added = after.size() - before.size();
+  for (size_t d = 0; d < before.size(); ++d) from.push_back(before[d] == 1 ? 0 : to[d + added]);
+  return from;
+}
+
+}  // namespace fulgurite::codegen

@@ -1,0 +1,173 @@
+#include <algorithm>
+
+#include "codegen/host_compiler/kernel_header.h"
+#include "codegen/lowering/kernel.h"
+#include "codegen/schedule/value_text.h"
+#include "ir/printing/print_common.h"
+#include "support/text/text.h"
+
+namespace fulgurite::codegen {
+
+namespace {
+
+using Kind = KernelValue::Kind;
+
+// What a kept row is made of.
+std::string_view lane_text(Lanes lanes) {
+  static constexpr std::string_view names[] = {"float", "double", "int", "long long", "int"};
+  return names[static_cast<int>(lanes)];
+}
+
+class KernelPrinter {
+ public:
+  KernelPrinter(const Kernel& kernel, const Schedule& schedule, bool plain_names) : kernel_(kernel), schedule_(schedule), is_inside_bfloat16_(is_inside_bfloat16(kernel)) {
+    for (size_t i = 0; i < kernel.values.size(); ++i)
+      names_.push_back(plain_names ? text::cat("v", i) : free_name(identifier(kernel.values[i].name)));
+  }
+
+  std::string print(const std::string& name) {
+    line("extern \"C\" void ", name, "(const Launch& launch, long first, long last) {");
+    ++depth_;
+    if (!schedule_.uniform_values.empty()) {
+      line("const Row all(launch, 0);");
+      for (const int i : schedule_.uniform_values) row_value(i, "all");
+    }
+    begin_column_sums();
+    line("for (Row row(launch, first); first < last; row.next(), ++first) {");
+    ++depth_;
+    pointers();
+    for (const int i : schedule_.row_values) row_value(i, "row");
+    for (const Sweep& sweep : schedule_.sweeps) print(sweep);
+    call_column_sums("end_row");
+    --depth_;
+    line("}");
+    call_column_sums("finish");
+    --depth_;
+    line("}");
+    return std::move(out_);
+  }
+
+ private:
+  // Names of the kernel header would hide what they stand for there; two values of one name are two.
+  std::string free_name(std::string name) const {
+    for (char& c : name)
+      if (c == '.' || c == ':') c = '_';
+    while (is_name_of_header(name) || name == "first" || name == "last" || name == "row" || name == "c" ||
+           name == "all" || name == "launch" || std::ranges::find(names_, name) != names_.end())
+      name += '_';
+    return name;
+  }
+
+  template <class... Parts>
+  void line(const Parts&... parts) {
+    out_.append(static_cast<size_t>(2 * depth_), ' ');
+    out_ += text::cat(parts...);
+    out_ += '\n';
+  }
+
+  const KernelValue& value(int i) const { return kernel_.values[static_cast<size_t>(i)]; }
+  const std::string& name(int i) const { return names_[static_cast<size_t>(i)]; }
+  int place_of_output(const KernelValue& v) const { return static_cast<int>(kernel_.inputs.size()) + v.output; }
+
+  bool is_column_sum(int i) const { return value(i).kind == Kind::column_sum && value(i).output >= 0; }
+  void begin_column_sums() {
+    for (int i = 0; i < static_cast<int>(kernel_.values.size()); ++i)
+      if (is_column_sum(i)) line("ColumnSums<", lane_text(value(i).lanes), "> ", name(i), "_columns(launch, ", place_of_output(value(i)), ");");
+  }
+  void call_column_sums(std::string_view function) {
+    for (int i = 0; i < static_cast<int>(kernel_.values.size()); ++i)
+      if (is_column_sum(i)) line(name(i), "_columns.", function, "();");
+  }
+
+  // Where the row begins in each tensor that sweeps read or write.
+  void pointers() {
+    for (size_t i = 0; i < kernel_.values.size(); ++i) {
+      const KernelValue& v = kernel_.values[i];
+      const int at = static_cast<int>(i);
+      if (v.kind == Kind::input && v.extent == Extent::full && is_loaded(at))
+        line("const auto* const ", name(at), "_row = row.of<const ", element_text(v.dtype), ">(", v.input, ");");
+    }
+    for (size_t i = 0; i < kernel_.values.size(); ++i) {
+      const KernelValue& v = kernel_.values[i];
+      const int at = static_cast<int>(i);
+      if (v.output >= 0 && v.kind != Kind::column_sum) {
+        if (v.extent == Extent::full) line("const auto ", name(at), "_row = row.result<", element_text(v.dtype), ">(", place_of_output(v), ");");
+        else line("auto* const ", name(at), "_row = row.of<", element_text(v.dtype), ">(", place_of_output(v), ");");
+      }
+      if (schedule_.kept[i] >= 0) line("const auto ", name(at), "_kept = row.kept<", lane_text(v.lanes), ">(", schedule_.kept[i], ");");
+    }
+  }
+  bool is_loaded(int i) const {
+    return std::ranges::any_of(schedule_.sweeps, [&](const Sweep& sweep) { return std::ranges::find(sweep.loaded, i) != sweep.loaded.end(); });
+  }
+
+  std::string expression(const KernelValue& v) const {
+    std::string text = expression_text(v, [this](int operand) -> const std::string& { return name(operand); });
+    constexpr std::string_view rounding = "round_to_bfloat16(", inside = "round_inside_bfloat16(";
+    for (size_t at = 0; is_inside_bfloat16_ && (at = text.find(rounding, at)) != std::string::npos;) text.replace(at, rounding.size(), inside);
+    return text;
+  }
+
+  // What is a number of bf16 already is not rounded once more.
+  std::string stored(int i) const {
+    if (value(i).dtype != Dtype::bf16) return name(i);
+    if (value(i).is_rounded) return text::cat("exact_bfloat16(", name(i), ")");
+    return is_inside_bfloat16_ ? text::cat("inside_bfloat16(", name(i), ")") : name(i);
+  }
+  // No other floating numbers are read: rounding need not look for those that are none.
+  static bool is_inside_bfloat16(const Kernel& kernel) {
+    return std::ranges::all_of(kernel.inputs, [](const KernelOperand& input) { return input.dtype == Dtype::bf16 || !is_floating(input.dtype); });
+  }
+
+  void define(int i, std::string_view is) { line("const ", lanes_text(value(i).lanes), " ", name(i), " = ", is, ";"); }
+
+  void row_value(int i, std::string_view row) {
+    const KernelValue& v = value(i);
+    const auto first_of = [&](const KernelValue& input) { return text::cat(row, ".of<const ", element_text(input.dtype), ">(", input.input, ")"); };
+    if (v.kind == Kind::input) define(i, text::cat("load_one(", first_of(v), ")"));
+    else if (v.kind == Kind::taken) define(i, text::cat("load_one(", first_of(v), " + *", first_of(value(v.operands[0])), ")"));
+    else define(i, expression(v));
+    if (v.output >= 0) line("store_one(", name(i), "_row, ", name(i), ");");
+  }
+
+  void print(const Sweep& sweep) {
+    static constexpr std::string_view reducers[] = {"", "", "", "Sum", "Largest", "Smallest"};
+    for (const int i : sweep.reduced)
+      if (value(i).kind != Kind::column_sum)
+        line(reducers[static_cast<int>(value(i).kind)], "<", lanes_text(value(i).lanes), "> ", name(i), "_lanes;");
+    line("for (Columns c(launch); c.more(); c.next()) {");
+    ++depth_;
+    for (const int i : sweep.loaded) define(i, text::cat("load(", name(i), "_row, c)"));
+    for (const int i : sweep.kept_loads) define(i, text::cat("load(", name(i), "_kept, c)"));
+    for (const int i : sweep.computed) define(i, expression(value(i)));
+    for (const int i : sweep.reduced) {
+      const std::string& reduced = name(value(i).operands[0]);
+      line(name(i), value(i).kind == Kind::column_sum ? "_columns" : "_lanes", ".add(c, ", reduced, ");");
+    }
+    for (const int i : sweep.kept_stores) line("store(", name(i), "_kept, c, ", name(i), ");");
+    for (const int i : sweep.stored) line("store(", name(i), "_row, c, ", stored(i), ");");
+    --depth_;
+    line("}");
+    for (const int i : sweep.reduced) {
+      if (value(i).kind == Kind::column_sum) continue;
+      define(i, text::cat(name(i), "_lanes.total()"));
+      if (value(i).output >= 0) line("store_one(", name(i), "_row, ", name(i), ");");
+    }
+    for (const int i : sweep.row_values) row_value(i, "row");
+  }
+
+  const Kernel& kernel_;
+  const Schedule& schedule_;
+  const bool is_inside_bfloat16_;
+  std::vector<std::string> names_;
+  std::string out_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+std::string kernel_text(const Kernel& kernel, const Schedule& schedule, const std::string& name, bool plain_names) {
+  return KernelPrinter(kernel, schedule, plain_names).print(name);
+}
+
+}  // namespace fulgurite::codegen

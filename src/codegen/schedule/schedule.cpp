@@ -1,0 +1,154 @@
+#include <algorithm>
+#include <span>
+
+#include "codegen/lowering/kernel.h"
+
+namespace fulgurite::codegen {
+
+namespace {
+
+using Kind = KernelValue::Kind;
+
+// What is cheaper computed again than kept: few operations, none of them costly, on rows that are read anyway or are few.
+constexpr int most_repeated = 4, most_repeated_loads = 2;
+
+bool is_row_reduction(const KernelValue& value) {
+  return value.kind == Kind::sum || value.kind == Kind::largest || value.kind == Kind::smallest;
+}
+
+class Scheduling {
+ public:
+  explicit Scheduling(const Kernel& kernel) : kernel_(kernel), count_(static_cast<int>(kernel.values.size())) {}
+
+  Schedule run() {
+    find_used();
+    find_levels();
+    schedule_.kept.assign(kernel_.values.size(), -1);
+    schedule_.sweeps.resize(static_cast<size_t>(sweeps_));
+    // From the last sweep on, because a later sweep decides what an earlier one keeps.
+    for (int sweep = sweeps_; sweep-- > 0;) fill(sweep);
+    for (int i = 0; i < count_; ++i) place_row_value(i);
+    return std::move(schedule_);
+  }
+
+ private:
+  const KernelValue& value(int i) const { return kernel_.values[static_cast<size_t>(i)]; }
+  bool is_computed(int i) const { return value(i).kind == Kind::computed; }
+
+  // What nothing that is stored is made of is left out.
+  void find_used() {
+    is_used_.assign(kernel_.values.size(), false);
+    for (int i = count_; i-- > 0;) {
+      is_used_[i] = is_used_[i] || value(i).output >= 0;
+      // What is taken at a place reads the place by itself.
+      if (is_used_[i] && value(i).kind != Kind::taken)
+        for (const int operand : value(i).operands) is_used_[operand] = true;
+    }
+  }
+
+  // A value's level is the number of sweeps that must have ended before it can be computed.
+  void find_levels() {
+    level_.assign(kernel_.values.size(), 0);
+    for (int i = 0; i < count_; ++i) {
+      for (const int operand : value(i).operands) level_[i] = std::max(level_[i], level_[operand]);
+      if (!is_used_[i]) continue;
+      if (is_row_reduction(value(i))) sweeps_ = std::max(sweeps_, ++level_[i]);
+      else if (value(i).kind == Kind::column_sum || (value(i).output >= 0 && value(i).extent == Extent::full))
+        sweeps_ = std::max(sweeps_, level_[i] + 1);
+    }
+  }
+
+  // How many operations and loads computing a value again takes; costly ones count for all that is allowed.
+  void count_repeated(int i, std::vector<char>& seen, int& operations, int& loads) const {
+    if (value(i).extent != Extent::full || seen[i]) return;
+    seen[i] = true;
+    if (value(i).kind == Kind::input) {
+      ++loads;
+      return;
+    }
+    operations += value(i).is_costly ? most_repeated + 1 : 1;
+    for (const int operand : value(i).operands) count_repeated(operand, seen, operations, loads);
+  }
+  bool is_worth_keeping(int i) const {
+    std::vector<char> seen(kernel_.values.size(), false);
+    int operations = 0, loads = 0;
+    count_repeated(i, seen, operations, loads);
+    return operations > most_repeated || loads > most_repeated_loads;
+  }
+
+  void need(int i, int sweep) {
+    const KernelValue& v = value(i);
+    if (v.extent != Extent::full || needed_[i]) return;
+    needed_[i] = true;
+    Sweep& s = schedule_.sweeps[static_cast<size_t>(sweep)];
+    if (v.kind == Kind::input) {
+      s.loaded.push_back(i);
+      return;
+    }
+    // A result may have been stored past the caches.
+    if (level_[i] < sweep && (schedule_.kept[i] >= 0 || v.output >= 0 || is_worth_keeping(i))) {
+      if (schedule_.kept[i] < 0) schedule_.kept[i] = schedule_.kept_rows++;
+      s.kept_loads.push_back(i);
+      return;
+    }
+    for (const int operand : v.operands) need(operand, sweep);
+    s.computed.push_back(i);
+  }
+
+  void fill(int sweep) {
+    needed_.assign(kernel_.values.size(), false);
+    Sweep& s = schedule_.sweeps[static_cast<size_t>(sweep)];
+    for (int i = 0; i < count_; ++i) {
+      const KernelValue& v = value(i);
+      if (!is_used_[i]) continue;
+      if ((is_row_reduction(v) && level_[i] == sweep + 1) || (v.kind == Kind::column_sum && v.output >= 0 && level_[i] == sweep)) {
+        need(v.operands[0], sweep);
+        s.reduced.push_back(i);
+        continue;
+      }
+      if (level_[i] != sweep || v.extent != Extent::full || v.kind == Kind::column_sum) continue;
+      if (v.output >= 0) s.stored.push_back(i);
+      if (schedule_.kept[i] >= 0) s.kept_stores.push_back(i);
+      if (v.output >= 0 || schedule_.kept[i] >= 0) need(i, sweep);
+    }
+    for (std::vector<int>* list : {&s.loaded, &s.computed}) std::sort(list->begin(), list->end());
+  }
+
+  void place_row_value(int i) {
+    const KernelValue& v = value(i);
+    if (!is_used_[i] || v.extent == Extent::full || is_row_reduction(v) || v.kind == Kind::column_sum) return;
+    if (v.extent == Extent::uniform) schedule_.uniform_values.push_back(i);
+    else if (level_[i] == 0) schedule_.row_values.push_back(i);
+    else schedule_.sweeps[static_cast<size_t>(level_[i]) - 1].row_values.push_back(i);
+  }
+
+  const Kernel& kernel_;
+  const int count_;
+  int sweeps_ = 0;
+  std::vector<int> level_;
+  std::vector<char> needed_, is_used_;
+  Schedule schedule_;
+};
+
+}  // namespace
+
+Schedule schedule(const Kernel& kernel) { return Scheduling(kernel).run(); }
+
+void note_sweeps(Kernel& kernel, const Schedule& schedule) {
+  for (size_t sweep = 0; sweep < schedule.sweeps.size(); ++sweep) {
+    for (const int i : schedule.sweeps[sweep].loaded) kernel.inputs[static_cast<size_t>(kernel.values[static_cast<size_t>(i)].input)].sweep = static_cast<int>(sweep);
+    for (const int i : schedule.sweeps[sweep].stored) kernel.outputs[static_cast<size_t>(kernel.values[static_cast<size_t>(i)].output)].sweep = static_cast<int>(sweep);
+  }
+  // What is taken at a place of a row is read from anywhere in it: before a sweep that follows, if rows are whole.
+  const auto take = [&](std::span<const int> row_values, int sweep) {
+    for (const int i : row_values)
+      if (const KernelValue& value = kernel.values[static_cast<size_t>(i)]; value.kind == Kind::taken) {
+        int& last = kernel.inputs[static_cast<size_t>(value.input)].sweep;
+        last = kernel.has_row_sums ? std::max(last, sweep) : most_sweeps;
+      }
+  };
+  take(schedule.row_values, 0);
+  for (size_t sweep = 0; sweep < schedule.sweeps.size(); ++sweep) take(schedule.sweeps[sweep].row_values, static_cast<int>(sweep) + 1);
+}
+
+}  // namespace fulgurite::codegen
