@@ -1,0 +1,124 @@
+#include "examine/fusions/find_fusion.h"
+
+#include <algorithm>
+
+#include <fulgurite/error.h>
+
+#include "examine/memory/reuse_distance.h"
+#include "ir/analysis/trace_values.h"
+#include "jit/jit_state.h"
+#include "runtime/slot_layouts.h"
+#include "support/text/text.h"
+
+namespace fulgurite::examine {
+
+namespace {
+
+using Programs = std::vector<std::shared_ptr<const Program>>;
+using detail::CompiledVersion;
+
+void add_programs(const CompiledVersion& version, Programs& forwards, Programs& backwards) {
+  if (version.forward && version.forward->is_made()) forwards.push_back(version.forward);
+  if (version.backward && version.backward->is_made()) backwards.push_back(version.backward);
+}
+
+Programs joined(Programs forwards, const Programs& backwards) {
+  forwards.insert(forwards.end(), backwards.begin(), backwards.end());
+  return forwards;
+}
+
+const BoundSymbol* find_line(const Trace& trace, std::string_view name) {
+  for (const BoundSymbol& bound : trace.bound_symbols.read())
+    if (bound.is_fusion() && bound.symbol->name() == name) return &bound;
+  return nullptr;
+}
+
+// With symbols for sizes, last_traces shows the fusions made for the recorded sizes; the program for these sizes has fusions of its own,
+// which make the same values.
+const BoundSymbol* find_counterpart(const Trace& trace, const BoundSymbol& shown) {
+  for (const BoundSymbol& bound : trace.bound_symbols.read())
+    if (bound.is_fusion() && bound.outputs.read()[0].proxy_id() == shown.outputs.read()[0].proxy_id()) return &bound;
+  return nullptr;
+}
+
+SlotLayout layout_of(const std::vector<SlotLayout>& layouts, int slot) { return layouts[static_cast<size_t>(slot)]; }
+
+FusionInput described(const TensorProxy& proxy, const SlotLayout& layout) {
+  FusionInput out;
+  out.name = proxy.name;
+  for (const int64_t size : layout.sizes) out.shape.push_back(size);
+  for (const int64_t stride : layout.strides) out.strides.push_back(stride);
+  out.offset = layout.offset;
+  out.dtype = layout.dtype;
+  out.device = proxy.device;
+  return out;
+}
+
+}  // namespace
+
+Programs programs_of_last_call(const Jitted& f, const char* what) {
+  const auto last = f.state()->store().last();
+  if (!last) throw UserError(text::cat(what, ": the function has not been called yet"));
+  Programs forwards, backwards;
+  if (!last->in_pieces) add_programs(*last, forwards, backwards);
+  else
+    for (const auto& piece : f.state()->last_pieces()) add_programs(*piece, forwards, backwards);
+  return joined(std::move(forwards), backwards);
+}
+
+FoundFusion find_fusion(const Jitted& f, std::string_view name, const char* what) {
+  const Programs last = programs_of_last_call(f, what);
+  for (const auto& program : last)
+    if (const BoundSymbol* bound = find_line(program->trace(), name)) return {program, bound};
+  Programs forwards, backwards;
+  for (const auto& version : f.state()->store().versions()) add_programs(*version, forwards, backwards);
+  for (const auto& program : joined(std::move(forwards), backwards))
+    if (const BoundSymbol* bound = find_line(program->trace(), name)) return {program, bound};
+  for (const auto& stages : {last_traces(f), last_backward_traces(f)}) {
+    const BoundSymbol* const shown = stages.empty() ? nullptr : find_line(stages.back(), name);
+    for (const auto& program : last)
+      if (const BoundSymbol* bound = shown ? find_counterpart(program->trace(), *shown) : nullptr) return {program, bound};
+  }
+  const std::vector<std::string> names = fusion_names(f);
+  throw UserError(text::cat(what, ": the function has no fusion \"", name, "\"; ",
+                            names.empty() ? std::string("its last call ran none (a small function is not fused unless JitOptions::executors names "
+                                                        "\"fuser\")")
+                                          : text::cat("its last call ran ", text::join(names, [](const std::string& n) { return n; }))));
+}
+
+FusionTensors tensors_of(const FoundFusion& found) {
+  const ExecutionPlan& plan = found.program->plan();
+  const std::vector<SlotLayout> layouts = slot_layouts(plan, found.program->last_inputs());
+  const auto step = std::ranges::find_if(plan.steps, [&](const Step& s) { return s.bound == found.bound; });
+  if (step == plan.steps.end()) throw InternalError(text::cat(found.bound->symbol->qualified_name(), " is no step of its program"));
+  FusionTensors out;
+  std::vector<int> memory;
+  size_t next = 0;
+  for_each_argument(*found.bound, [&](const Value& value) {
+    if (!value.is_tensor()) return;
+    const SlotLayout layout = layout_of(layouts, step->operands[next++]);
+    FusionInput& input = out.inputs.emplace_back(described(value.tensor(), layout));
+    const auto first = std::ranges::find(memory, layout.memory);
+    if (first != memory.end()) input.shares_with = out.inputs[static_cast<size_t>(first - memory.begin())].name;
+    memory.push_back(layout.memory);
+  });
+  const ProgramMemory lies(*found.program);
+  const auto place = static_cast<size_t>(step - plan.steps.begin());
+  for (size_t i = 0; i < out.inputs.size(); ++i) out.inputs[i].moved_since = lies.moved_since(step->operands[i], place);
+  for (int k = 0; k < step->result_count; ++k) {
+    const int slot = step->result + k;
+    FusionInput& output = out.outputs.emplace_back(described(found.bound->outputs.read()[static_cast<size_t>(k)].tensor(), layout_of(layouts, slot)));
+    output.is_made = true;
+    output.moved_since = lies.moved_since(slot, place);
+    // Written over an input.
+    for (size_t i = 0; i < out.inputs.size(); ++i) {
+      if (!lies.overlap(slot, step->operands[i])) continue;
+      output.shares_with = out.inputs[i].shares_with.empty() ? out.inputs[i].name : out.inputs[i].shares_with;
+      output.offset += (lies.begin(slot) - lies.begin(step->operands[i])) / size_of(output.dtype);
+      break;
+    }
+  }
+  return out;
+}
+
+}  // namespace fulgurite::examine
