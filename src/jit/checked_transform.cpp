@@ -5,8 +5,8 @@
 #include <fulgurite/error.h>
 #include <fulgurite/symbol.h>
 
-#include "ir/trace_values.h"
-#include "support/text.h"
+#include "ir/analysis/trace_values.h"
+#include "support/text/text.h"
 
 namespace fulgurite::detail {
 

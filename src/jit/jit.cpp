@@ -5,12 +5,12 @@
 #include <fulgurite/error.h>
 #include <fulgurite/extend.h>
 
+#include "ir/analysis/trace_values.h"
 #include "ir/note.h"
-#include "ir/trace_values.h"
 #include "jit/checked_transform.h"
 #include "jit/jit_state.h"
-#include "ops/dispatch.h"
-#include "support/text.h"
+#include "ops/core/dispatch.h"
+#include "support/text/text.h"
 #include "tracing/tracer.h"
 
 namespace fulgurite {

@@ -4,17 +4,17 @@
 
 #include <fulgurite/error.h>
 
-#include "ir/trace_values.h"
-#include "jit/composite_error.h"
-#include "jit/leaf_names.h"
-#include "jit/line_checks.h"
-#include "jit/pieces.h"
-#include "ops/autocast.h"
-#include "ops/dispatch.h"
-#include "ops/symbols.h"
+#include "ir/analysis/trace_values.h"
+#include "jit/arguments/leaf_names.h"
+#include "jit/diagnostics/composite_error.h"
+#include "jit/diagnostics/line_checks.h"
+#include "jit/graph_breaks/graph_breaks.h"
+#include "ops/core/autocast.h"
+#include "ops/core/dispatch.h"
+#include "ops/generated/symbols.h"
+#include "support/base/standard_library.h"
 #include "support/log.h"
-#include "support/standard_library.h"
-#include "support/text.h"
+#include "support/text/text.h"
 
 namespace fulgurite::detail {
 

@@ -8,10 +8,10 @@
 
 #include <fulgurite/jit.h>
 
-#include "jit/compile_turns.h"
-#include "jit/compiled_version.h"
-#include "jit/recompile_watch.h"
-#include "jit/version_store.h"
+#include "jit/cache/cache_entry.h"
+#include "jit/cache/compilation_cache.h"
+#include "jit/cache/single_flight.h"
+#include "jit/diagnostics/recompile_watch.h"
 #include "support/context.h"
 
 namespace fulgurite::detail {
@@ -65,7 +65,7 @@ class JitState {
   Leaves read_leaves(const CallableTable&, const void* const* arguments) const;
   bool promote_sizes(const Leaves&);
   bool may_skip_guards(const CompiledVersion&, const Leaves&, SourceLocation) const;
-  // With symbols: symbolic_versions.cpp.
+  // With symbols: symbolic_entries.cpp.
   std::shared_ptr<const CompiledVersion> find_with_symbols(const Leaves&);
   std::shared_ptr<CompiledVersion> compile_with_symbols(Recording, const Leaves&, const std::vector<LeafPath>&,
                                                         const std::vector<std::string>& names);

@@ -5,11 +5,11 @@
 #include <fulgurite/function_transforms.h>
 #include <fulgurite/operators.h>
 
-#include "ir/trace_values.h"
-#include "jit/leaf_names.h"
+#include "ir/analysis/trace_values.h"
+#include "jit/arguments/leaf_names.h"
 #include "jit/recording.h"
-#include "ops/symbols.h"
-#include "support/text.h"
+#include "ops/generated/symbols.h"
+#include "support/text/text.h"
 #include "tracing/tracer.h"
 #include "transforms/in_place.h"
 

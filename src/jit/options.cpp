@@ -5,7 +5,7 @@
 #include <fulgurite/extend.h>
 
 #include "jit/jit_state.h"
-#include "support/text.h"
+#include "support/text/text.h"
 
 namespace fulgurite::detail {
 

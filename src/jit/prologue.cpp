@@ -3,11 +3,11 @@
 #include <set>
 
 #include "jit/jit_state.h"
-#include "ops/autocast.h"
-#include "ops/dispatch.h"
-#include "ops/number_symbols.h"
-#include "ops/symbols.h"
-#include "support/text.h"
+#include "ops/core/autocast.h"
+#include "ops/core/dispatch.h"
+#include "ops/generated/symbols.h"
+#include "ops/structural/number_symbols.h"
+#include "support/text/text.h"
 
 namespace fulgurite::detail {
 

@@ -7,12 +7,12 @@
 #include <fulgurite/error.h>
 #include <fulgurite/operators.h>
 
+#include "ir/analysis/uses.h"
 #include "ir/substitution.h"
-#include "ir/uses.h"
-#include "jit/leaf_names.h"
-#include "jit/shared_arguments.h"
-#include "ops/autocast.h"
-#include "ops/symbols.h"
+#include "jit/arguments/leaf_names.h"
+#include "jit/arguments/shared_arguments.h"
+#include "ops/core/autocast.h"
+#include "ops/generated/symbols.h"
 #include "tracing/tracer.h"
 #include "transforms/in_place.h"
 

@@ -7,8 +7,8 @@
 
 #include <fulgurite/trace.h>
 
-#include "jit/leaves.h"
-#include "jit/shared_results.h"
+#include "jit/arguments/flat_arguments.h"
+#include "jit/arguments/shared_results.h"
 #include "tracing/breaks.h"
 
 namespace fulgurite::detail {

@@ -1,12 +1,12 @@
 // Arguments of one call that share memory.
-#include "jit/shared_arguments.h"
+#include "jit/arguments/shared_arguments.h"
 
 #include <algorithm>
 #include <utility>
 
 #include <fulgurite/operators.h>
 
-#include "ops/symbols.h"
+#include "ops/generated/symbols.h"
 #include "tracing/tracer.h"
 
 namespace fulgurite::detail {

@@ -1,8 +1,8 @@
-#include "jit/shared_results.h"
+#include "jit/arguments/shared_results.h"
 
 #include <algorithm>
 
-#include "ops/dispatch.h"
+#include "ops/core/dispatch.h"
 #include "tracing/grad_mode.h"
 #include "tracing/own_memory.h"
 

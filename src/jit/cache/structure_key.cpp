@@ -1,9 +1,9 @@
-#include "jit/structure_key.h"
+#include "jit/cache/structure_key.h"
 
 #include <bit>
 #include <cstring>
 
-#include "ir/trace_values.h"
+#include "ir/analysis/trace_values.h"
 
 namespace fulgurite::detail {
 

@@ -3,7 +3,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ir/number_values.h"
+#include "ir/symbolic/symbol_values.h"
 #include "tracing/argument_pack.h"
 #include "tracing/tracer.h"
 

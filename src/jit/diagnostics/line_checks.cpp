@@ -1,4 +1,4 @@
-#include "jit/line_checks.h"
+#include "jit/diagnostics/line_checks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,13 +6,13 @@
 #include <fulgurite/error.h>
 #include <fulgurite/symbol.h>
 
-#include "executors/executor.h"
-#include "ir/print_common.h"
-#include "ir/trace_values.h"
-#include "pipeline/compare_tensors.h"
-#include "pipeline/slice.h"
-#include "pipeline/wrong_line.h"
-#include "support/text.h"
+#include "executors/registry.h"
+#include "ir/analysis/trace_values.h"
+#include "ir/printing/print_common.h"
+#include "pipeline/debug/compare_tensors.h"
+#include "pipeline/debug/locate_mismatch.h"
+#include "pipeline/debug/slice.h"
+#include "support/text/text.h"
 
 namespace fulgurite::detail {
 

@@ -5,7 +5,7 @@
 
 #include <fulgurite/detail/callable.h>
 
-#include "support/small_vector.h"
+#include "support/containers/small_vector.h"
 #include "tensor/tensor_impl.h"
 
 namespace fulgurite::detail {

@@ -3,11 +3,11 @@
 
 #include <fulgurite/error.h>
 
-#include "ir/number_guards.h"
-#include "ir/trace_values.h"
+#include "ir/analysis/trace_values.h"
+#include "ir/symbolic/guards.h"
 #include "jit/jit_state.h"
-#include "ops/dispatch.h"
-#include "support/text.h"
+#include "ops/core/dispatch.h"
+#include "support/text/text.h"
 
 namespace fulgurite::detail {
 

@@ -1,11 +1,11 @@
-#include "jit/version_store.h"
+#include "jit/cache/compilation_cache.h"
 
 #include <algorithm>
 #include <mutex>
 #include <unordered_set>
 #include <utility>
 
-#include "ir/trace_bytes.h"
+#include "ir/analysis/trace_bytes.h"
 #include "support/context.h"
 #include "support/environment.h"
 

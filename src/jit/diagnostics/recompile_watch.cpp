@@ -1,11 +1,11 @@
-#include "jit/recompile_watch.h"
+#include "jit/diagnostics/recompile_watch.h"
 
 #include <algorithm>
 
 #include <fulgurite/error.h>
 
-#include "jit/file_and_line.h"
-#include "support/text.h"
+#include "jit/diagnostics/file_and_line.h"
+#include "support/text/text.h"
 
 namespace fulgurite::detail {
 

@@ -1,6 +1,6 @@
-#include "jit/composite_error.h"
+#include "jit/diagnostics/composite_error.h"
 
-#include "ops/dispatch.h"
+#include "ops/core/dispatch.h"
 #include "tensor/tensor_impl.h"
 #include "tracing/argument_pack.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "autograd/compiled_node.h"
-#include "ir/number_guards.h"
+#include "autograd/compiled/compiled_node.h"
+#include "ir/symbolic/guards.h"
 #include "jit/recording.h"
 #include "pipeline/pipeline.h"
 

@@ -5,10 +5,10 @@
 #include <fulgurite/error.h>
 
 #include "jit/jit_state.h"
-#include "ops/dispatch.h"
-#include "pipeline/compare_tensors.h"
+#include "ops/core/dispatch.h"
+#include "pipeline/debug/compare_tensors.h"
 #include "support/context.h"
-#include "support/text.h"
+#include "support/text/text.h"
 
 namespace fulgurite::detail {
 

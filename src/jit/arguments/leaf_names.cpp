@@ -1,9 +1,9 @@
-#include "jit/leaf_names.h"
+#include "jit/arguments/leaf_names.h"
 
 #include <map>
 #include <set>
 
-#include "support/text.h"
+#include "support/text/text.h"
 
 namespace fulgurite::detail {
 

@@ -1,4 +1,4 @@
-#include "jit/pieces.h"
+#include "jit/graph_breaks/graph_breaks.h"
 
 #include <algorithm>
 #include <set>
@@ -6,13 +6,13 @@
 
 #include <fulgurite/error.h>
 
-#include "autograd/tensor_autograd.h"
-#include "jit/composite_error.h"
-#include "jit/leaf_names.h"
-#include "jit/structure_key.h"
-#include "ops/symbols.h"
+#include "autograd/engine/tensor_autograd.h"
+#include "jit/arguments/leaf_names.h"
+#include "jit/cache/structure_key.h"
+#include "jit/diagnostics/composite_error.h"
+#include "ops/generated/symbols.h"
 #include "support/log.h"
-#include "support/text.h"
+#include "support/text/text.h"
 
 namespace fulgurite::detail {
 

@@ -3,7 +3,7 @@
 
 #include <fulgurite/jit.h>
 
-#include "pipeline/line_by_line.h"
+#include "pipeline/op_interpreter.h"
 
 namespace fulgurite::detail {
 

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "jit/leaves.h"
+#include "jit/arguments/flat_arguments.h"
 
 namespace fulgurite::detail {
 

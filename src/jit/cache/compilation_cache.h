@@ -8,8 +8,8 @@
 
 #include <fulgurite/jit.h>
 
-#include "jit/compiled_version.h"
-#include "jit/readers.h"
+#include "jit/cache/cache_entry.h"
+#include "jit/cache/epoch_counter.h"
 
 namespace fulgurite::detail {
 

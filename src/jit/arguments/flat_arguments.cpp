@@ -1,4 +1,4 @@
-#include "jit/leaves.h"
+#include "jit/arguments/flat_arguments.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,9 +7,9 @@
 #include <fulgurite/error.h>
 #include <fulgurite/value.h>
 
-#include "ops/autocast.h"
-#include "ops/dispatch.h"
-#include "support/text.h"
+#include "ops/core/autocast.h"
+#include "ops/core/dispatch.h"
+#include "support/text/text.h"
 
 namespace fulgurite::detail {
 

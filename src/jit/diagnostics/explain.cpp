@@ -1,11 +1,11 @@
 #include <ctime>
 #include <optional>
 
-#include "jit/file_and_line.h"
+#include "jit/diagnostics/file_and_line.h"
 #include "jit/jit_state.h"
 #include "support/log.h"
-#include "support/plural.h"
-#include "support/text.h"
+#include "support/text/plural.h"
+#include "support/text/text.h"
 
 namespace fulgurite {
 

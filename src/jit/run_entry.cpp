@@ -1,11 +1,11 @@
 #include <fulgurite/error.h>
 
-#include "autograd/compiled_node.h"
-#include "autograd/in_place.h"
+#include "autograd/compiled/compiled_node.h"
+#include "autograd/eager/in_place.h"
 #include "jit/jit_state.h"
-#include "ops/rules.h"
-#include "ops/shape_rules.h"
-#include "support/text.h"
+#include "ops/core/rules.h"
+#include "ops/shape/shape_rules.h"
+#include "support/text/text.h"
 #include "tensor/overlap.h"
 
 namespace fulgurite::detail {

@@ -3,7 +3,7 @@
 
 #include <fulgurite/trace.h>
 
-#include "ops/call_error.h"
+#include "ops/core/call_error.h"
 
 namespace fulgurite::detail {
 

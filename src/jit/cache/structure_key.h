@@ -1,7 +1,7 @@
 #pragma once
 #include <fulgurite/trace.h>
 
-#include "support/small_vector.h"
+#include "support/containers/small_vector.h"
 
 namespace fulgurite::detail {
 
