@@ -5,7 +5,7 @@
 
 #include <fulgurite/symbol.h>
 
-#include "ir/print_common.h"
+#include "ir/printing/print_common.h"
 
 namespace fulgurite::cli {
 

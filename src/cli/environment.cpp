@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "cli/commands.h"
-#include "support/text.h"
+#include "support/text/text.h"
 
 namespace fulgurite::cli {
 

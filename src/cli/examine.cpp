@@ -13,8 +13,8 @@
 #include "cli/example_models.h"
 #include "cli/flags.h"
 #include "io/json.h"
-#include "support/text.h"
-#include "support/wrap.h"
+#include "support/text/text.h"
+#include "support/text/wrap.h"
 
 namespace fulgurite::cli {
 

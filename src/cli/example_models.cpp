@@ -10,8 +10,8 @@
 #include <fulgurite/models/llama.h>
 
 #include "cli/flags.h"
-#include "cli/gpt_run.h"
-#include "support/similar_names.h"
+#include "cli/train/gpt_run.h"
+#include "support/text/similar_names.h"
 
 namespace fulgurite::cli {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "support/similar_names.h"
-#include "support/wrap.h"
+#include "support/text/similar_names.h"
+#include "support/text/wrap.h"
 
 namespace fulgurite::cli {
 

@@ -10,7 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/flags.h"
-#include "support/similar_names.h"
+#include "support/text/similar_names.h"
 
 namespace {
 

@@ -6,11 +6,11 @@
 
 #include "cli/commands.h"
 #include "cli/flags.h"
-#include "executors/executor.h"
+#include "executors/registry.h"
 #include "io/json.h"
-#include "ops/unknown_calls.h"
-#include "support/similar_names.h"
-#include "support/text.h"
+#include "ops/core/unknown_calls.h"
+#include "support/text/similar_names.h"
+#include "support/text/text.h"
 
 namespace fulgurite::cli {
 

@@ -7,9 +7,9 @@
 #include <fulgurite/fulgurite.h>
 
 #include "io/json.h"
-#include "ir/trace_values.h"
-#include "support/text.h"
-#include "support/utf8.h"
+#include "ir/analysis/trace_values.h"
+#include "support/text/text.h"
+#include "support/text/utf8.h"
 
 namespace fulgurite::cli {
 

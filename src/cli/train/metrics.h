@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <string>
 
-#include "cli/loss_plot.h"
+#include "cli/train/loss_plot.h"
 #include "io/append_file.h"
 
 namespace fulgurite::cli {

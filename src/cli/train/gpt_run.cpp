@@ -1,10 +1,10 @@
-#include "cli/gpt_run.h"
+#include "cli/train/gpt_run.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
 
-#include "cli/checksum.h"
+#include "cli/train/checksum.h"
 #include "io/json.h"
 
 namespace fulgurite::cli {

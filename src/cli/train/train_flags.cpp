@@ -1,4 +1,4 @@
-#include "cli/train_flags.h"
+#include "cli/train/train_flags.h"
 
 #include <algorithm>
 

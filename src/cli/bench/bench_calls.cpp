@@ -4,7 +4,7 @@
 #include <fulgurite/fulgurite.h>
 #include <fulgurite/models/gpt.h>
 
-#include "cli/bench.h"
+#include "cli/bench/bench.h"
 
 namespace fulgurite::cli {
 

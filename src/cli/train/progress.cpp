@@ -1,4 +1,4 @@
-#include "cli/progress.h"
+#include "cli/train/progress.h"
 
 #include <unistd.h>
 

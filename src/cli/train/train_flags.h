@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/gpt_run.h"
+#include "cli/train/gpt_run.h"
 
 namespace fulgurite::cli {
 

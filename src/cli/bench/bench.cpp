@@ -1,4 +1,4 @@
-#include "cli/bench.h"
+#include "cli/bench/bench.h"
 
 #include <algorithm>
 #include <chrono>
@@ -12,7 +12,7 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "io/json.h"
-#include "support/similar_names.h"
+#include "support/text/similar_names.h"
 
 namespace fulgurite::cli {
 

@@ -2,7 +2,7 @@
 #include <fulgurite/fulgurite.h>
 #include <fulgurite/models/llama.h>
 
-#include "cli/bench.h"
+#include "cli/bench/bench.h"
 
 namespace fulgurite::cli {
 

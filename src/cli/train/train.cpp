@@ -6,17 +6,17 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/gpt_run.h"
-#include "cli/loss_plot.h"
-#include "cli/metrics.h"
-#include "cli/progress.h"
-#include "cli/run_folder.h"
-#include "cli/stop_signal.h"
-#include "cli/train_flags.h"
+#include "cli/train/gpt_run.h"
+#include "cli/train/loss_plot.h"
+#include "cli/train/metrics.h"
+#include "cli/train/progress.h"
+#include "cli/train/run_folder.h"
+#include "cli/train/stop_signal.h"
+#include "cli/train/train_flags.h"
 #include "io/atomic_file.h"
 #include "io/json.h"
 #include "support/context.h"
-#include "support/plural.h"
+#include "support/text/plural.h"
 
 namespace fulgurite::cli {
 

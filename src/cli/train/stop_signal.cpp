@@ -1,4 +1,4 @@
-#include "cli/stop_signal.h"
+#include "cli/train/stop_signal.h"
 
 #include <csignal>
 #include <initializer_list>

@@ -1,4 +1,4 @@
-#include "cli/text_data.h"
+#include "cli/train/text_data.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "support/utf8.h"
+#include "support/text/utf8.h"
 
 namespace fulgurite::cli {
 

@@ -4,7 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/flags.h"
-#include "cli/gpt_run.h"
+#include "cli/train/gpt_run.h"
 
 namespace fulgurite::cli {
 

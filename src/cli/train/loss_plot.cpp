@@ -1,4 +1,4 @@
-#include "cli/loss_plot.h"
+#include "cli/train/loss_plot.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include <fulgurite/fulgurite.h>
 #include <fulgurite/models/gpt.h>
 
-#include "cli/text_data.h"
+#include "cli/train/text_data.h"
 
 namespace fulgurite::cli {
 

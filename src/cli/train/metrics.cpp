@@ -1,4 +1,4 @@
-#include "cli/metrics.h"
+#include "cli/train/metrics.h"
 
 #include <fstream>
 

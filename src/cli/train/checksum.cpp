@@ -1,4 +1,4 @@
-#include "cli/checksum.h"
+#include "cli/train/checksum.h"
 
 #include <cstdint>
 #include <cstdio>
