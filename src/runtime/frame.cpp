@@ -5,12 +5,12 @@
 
 #include <fulgurite/symbol.h>
 
-#include "executors/eager/copy.h"
-#include "ops/call_error.h"
-#include "ops/dispatch.h"
+#include "ops/core/call_error.h"
+#include "ops/core/dispatch.h"
+#include "runtime/copy_elements.h"
 #include "runtime/ticks.h"
-#include "support/text.h"
-#include "tensor/allocator.h"
+#include "support/text/text.h"
+#include "tensor/memory/allocator.h"
 #include "tensor/write_count.h"
 
 namespace fulgurite {

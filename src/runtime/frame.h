@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/execution_plan.h"
+#include "runtime/plan/execution_plan.h"
 #include "runtime/program.h"
 #include "runtime/step_arguments.h"
 #include "runtime/step_clock.h"

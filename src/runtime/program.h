@@ -9,7 +9,7 @@
 
 #include <fulgurite/trace.h>
 
-#include "executors/executor.h"
+#include "implementation/implementation.h"
 #include "tensor/tensor_impl.h"
 
 namespace fulgurite {

@@ -2,9 +2,9 @@
 
 #include <fulgurite/symbol.h>
 
-#include "ops/rules.h"
+#include "ops/core/rules.h"
 #include "runtime/step_arguments.h"
-#include "tensor/tensor_without_memory.h"
+#include "tensor/meta_tensor.h"
 
 namespace fulgurite {
 

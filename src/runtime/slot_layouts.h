@@ -2,7 +2,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/execution_plan.h"
+#include "runtime/plan/execution_plan.h"
 #include "runtime/program.h"
 
 namespace fulgurite {

@@ -3,7 +3,7 @@
 #include <fulgurite/error.h>
 #include <fulgurite/symbol.h>
 
-#include "support/text.h"
+#include "support/text/text.h"
 
 namespace fulgurite {
 

@@ -3,8 +3,8 @@
 #include <span>
 #include <vector>
 
-#include "ops/argument.h"
-#include "runtime/execution_plan.h"
+#include "ops/core/argument.h"
+#include "runtime/plan/execution_plan.h"
 
 namespace fulgurite {
 

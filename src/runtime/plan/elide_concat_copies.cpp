@@ -1,12 +1,12 @@
-#include "runtime/parts_in_place.h"
+#include "runtime/plan/elide_concat_copies.h"
 
 #include <algorithm>
 #include <optional>
 
 #include <fulgurite/symbol.h>
 
-#include "executors/executor.h"
-#include "ops/symbols.h"
+#include "implementation/implementation.h"
+#include "ops/generated/symbols.h"
 
 namespace fulgurite {
 

@@ -5,7 +5,7 @@
 
 #include <fulgurite/trace.h>
 
-#include "ops/rules.h"
+#include "ops/core/rules.h"
 #include "runtime/fusion_times.h"
 #include "tensor/tensor_impl.h"
 

@@ -1,4 +1,4 @@
-#include "runtime/thread_team.h"
+#include "runtime/threads/thread_team.h"
 
 #include <linux/futex.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-#include "runtime/parallel_for.h"
+#include "runtime/threads/parallel_for.h"
 
 #include <algorithm>
 #include <atomic>
@@ -6,7 +6,7 @@
 
 #include <fulgurite/tensor.h>
 
-#include "runtime/thread_team.h"
+#include "runtime/threads/thread_team.h"
 
 namespace fulgurite {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/spin_wait.h"
+#include "runtime/threads/spin_wait.h"
 
 namespace fulgurite {
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "runtime/execution_plan.h"
+#include "runtime/plan/execution_plan.h"
 
 namespace fulgurite {
 

@@ -1,11 +1,11 @@
-#include "runtime/results_in_place.h"
+#include "runtime/plan/reuse_operand_buffers.h"
 
 #include <algorithm>
 
 #include <fulgurite/symbol.h>
 
-#include "executors/executor.h"
-#include "ops/symbols.h"
+#include "implementation/implementation.h"
+#include "ops/generated/symbols.h"
 
 namespace fulgurite {
 

@@ -1,18 +1,18 @@
-#include "runtime/execution_plan.h"
+#include "runtime/plan/execution_plan.h"
 
 #include <algorithm>
 
 #include <fulgurite/error.h>
 #include <fulgurite/symbol.h>
 
-#include "executors/executor.h"
-#include "ir/trace_values.h"
-#include "ops/symbols.h"
-#include "runtime/memory_plan.h"
-#include "runtime/parts_in_place.h"
-#include "runtime/results_in_place.h"
-#include "support/text.h"
-#include "tensor/tensor_without_memory.h"
+#include "implementation/implementation.h"
+#include "ir/analysis/trace_values.h"
+#include "ops/generated/symbols.h"
+#include "runtime/plan/elide_concat_copies.h"
+#include "runtime/plan/memory_plan.h"
+#include "runtime/plan/reuse_operand_buffers.h"
+#include "support/text/text.h"
+#include "tensor/meta_tensor.h"
 #include "tracing/argument_pack.h"
 
 namespace fulgurite {
