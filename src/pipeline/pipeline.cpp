@@ -4,17 +4,17 @@
 #include <optional>
 
 #include "executors/gradient_rules.h"
+#include "ir/analysis/trace_values.h"
 #include "ir/custom_function.h"
-#include "ir/trace_values.h"
-#include "ir/without_numbers.h"
-#include "pipeline/scatter_into_sums.h"
-#include "pipeline/transform_for_execution.h"
-#include "pipeline/update_early.h"
-#include "support/text.h"
-#include "transforms/associate_forward.h"
-#include "transforms/keep_results.h"
+#include "ir/symbolic/specialize_symbols.h"
+#include "support/text/text.h"
+#include "transforms/cleanup/keep_results.h"
+#include "transforms/execution/fold_scatter_add.h"
+#include "transforms/execution/schedule_updates_early.h"
+#include "transforms/execution/transform_for_execution.h"
+#include "transforms/grad/associate_forward.h"
 #include "transforms/pass_runner.h"
-#include "transforms/recomputation.h"
+#include "transforms/rematerialization/rematerialization.h"
 
 namespace fulgurite {
 

@@ -4,9 +4,9 @@
 
 #include <fulgurite/trace.h>
 
-#include "executors/executor.h"
-#include "ir/number_values.h"
-#include "pipeline/line_by_line.h"
+#include "executors/registry.h"
+#include "ir/symbolic/symbol_values.h"
+#include "pipeline/op_interpreter.h"
 #include "runtime/program.h"
 
 namespace fulgurite {

@@ -5,10 +5,10 @@
 #include <fulgurite/error.h>
 #include <fulgurite/symbol.h>
 
-#include "ir/trace_values.h"
-#include "ir/uses.h"
-#include "ops/dispatch.h"
-#include "ops/symbols.h"
+#include "ir/analysis/trace_values.h"
+#include "ir/analysis/uses.h"
+#include "ops/core/dispatch.h"
+#include "ops/generated/symbols.h"
 #include "tracing/argument_pack.h"
 
 namespace fulgurite {

@@ -4,16 +4,16 @@
 #include <fulgurite/error.h>
 #include <fulgurite/operators.h>
 
+#include "ir/analysis/trace_values.h"
 #include "ir/custom_function.h"
-#include "ir/source_lines.h"
+#include "ir/printing/source_lines.h"
 #include "ir/substitution.h"
-#include "ir/trace_values.h"
-#include "ops/symbols.h"
+#include "ops/generated/symbols.h"
 #include "tracing/argument_pack.h"
 #include "tracing/tracer.h"
+#include "transforms/grad/joint_rule.h"
+#include "transforms/grad/zero_propagation.h"
 #include "transforms/in_place.h"
-#include "transforms/joint_rule.h"
-#include "transforms/zero_values.h"
 
 namespace fulgurite {
 

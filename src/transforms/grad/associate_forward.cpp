@@ -1,9 +1,9 @@
-#include "transforms/associate_forward.h"
+#include "transforms/grad/associate_forward.h"
 
 #include <fulgurite/symbol.h>
 
-#include "ir/trace_values.h"
-#include "ops/symbols.h"
+#include "ir/analysis/trace_values.h"
+#include "ops/generated/symbols.h"
 
 namespace fulgurite {
 

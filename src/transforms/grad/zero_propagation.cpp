@@ -1,9 +1,9 @@
-#include "transforms/zero_values.h"
+#include "transforms/grad/zero_propagation.h"
 
 #include <algorithm>
 
-#include "ir/trace_values.h"
-#include "ops/symbols.h"
+#include "ir/analysis/trace_values.h"
+#include "ops/generated/symbols.h"
 
 namespace fulgurite {
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "transforms/recomputation_cost.h"
+#include "transforms/rematerialization/rematerialization_cost.h"
 
 namespace fulgurite {
 

@@ -1,7 +1,7 @@
 #include <fulgurite/symbol.h>
 
-#include "ir/uses.h"
-#include "ops/symbols.h"
+#include "ir/analysis/uses.h"
+#include "ops/generated/symbols.h"
 #include "transforms/in_place.h"
 
 namespace fulgurite {

@@ -6,14 +6,11 @@
 #include <fulgurite/extend.h>
 #include <fulgurite/trace.h>
 
-#include "ops/rules.h"
+#include "implementation/implementation.h"
 
 namespace fulgurite {
 
 class Tracer;
-
-/// A function on a call's arguments that records, or computes, the results.
-using OperatorRule = std::function<void(Arguments, SourceLocation, Results&)>;
 
 /// A gradient rule that an executor has for a symbol: a grad transform, or an augmented forward with its backward.
 struct JointRule {

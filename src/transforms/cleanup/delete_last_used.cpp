@@ -2,8 +2,8 @@
 
 #include <fulgurite/symbol.h>
 
-#include "ir/uses.h"
-#include "ops/symbols.h"
+#include "ir/analysis/uses.h"
+#include "ops/generated/symbols.h"
 
 namespace fulgurite {
 

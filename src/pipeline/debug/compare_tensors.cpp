@@ -1,11 +1,11 @@
-#include "pipeline/compare_tensors.h"
+#include "pipeline/debug/compare_tensors.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "executors/eager/copy.h"
-#include "ir/trace_values.h"
-#include "support/text.h"
+#include "ir/analysis/trace_values.h"
+#include "runtime/copy_elements.h"
+#include "support/text/text.h"
 #include "tensor/tensor_impl.h"
 
 namespace fulgurite {

@@ -1,13 +1,13 @@
-#include "pipeline/scatter_into_sums.h"
+#include "transforms/execution/fold_scatter_add.h"
 
 #include <algorithm>
 
 #include <fulgurite/symbol.h>
 
-#include "executors/executor.h"
-#include "ir/trace_values.h"
-#include "ir/uses.h"
-#include "ops/symbols.h"
+#include "executors/registry.h"
+#include "ir/analysis/trace_values.h"
+#include "ir/analysis/uses.h"
+#include "ops/generated/symbols.h"
 
 namespace fulgurite {
 

@@ -1,4 +1,4 @@
-#include "transforms/joint_rule.h"
+#include "transforms/grad/joint_rule.h"
 
 #include <algorithm>
 #include <unordered_set>
@@ -6,11 +6,11 @@
 #include <fulgurite/error.h>
 #include <fulgurite/operators.h>
 
+#include "ir/analysis/trace_values.h"
+#include "ir/analysis/uses.h"
 #include "ir/custom_function.h"
 #include "ir/substitution.h"
-#include "ir/trace_values.h"
-#include "ir/uses.h"
-#include "ops/symbols.h"
+#include "ops/generated/symbols.h"
 #include "tracing/argument_pack.h"
 #include "tracing/tracer.h"
 

@@ -4,10 +4,10 @@
 
 #include <fulgurite/symbol.h>
 
+#include "ir/analysis/uses.h"
 #include "ir/substitution.h"
-#include "ir/uses.h"
-#include "ops/symbols.h"
-#include "support/text.h"
+#include "ops/generated/symbols.h"
+#include "support/text/text.h"
 #include "transforms/in_place.h"
 
 namespace fulgurite {

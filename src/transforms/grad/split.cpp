@@ -4,13 +4,13 @@
 #include <fulgurite/error.h>
 #include <fulgurite/symbol.h>
 
+#include "ir/analysis/trace_values.h"
+#include "ir/analysis/view_roots.h"
 #include "ir/substitution.h"
-#include "ir/trace_values.h"
-#include "ir/view_roots.h"
-#include "ops/symbols.h"
-#include "support/text.h"
-#include "transforms/associate_forward.h"
-#include "transforms/joint_trace.h"
+#include "ops/generated/symbols.h"
+#include "support/text/text.h"
+#include "transforms/grad/associate_forward.h"
+#include "transforms/grad/joint_trace.h"
 
 namespace fulgurite {
 

@@ -1,10 +1,10 @@
-#include "transforms/joint_trace.h"
+#include "transforms/grad/joint_trace.h"
 
 #include <fulgurite/error.h>
 #include <fulgurite/symbol.h>
 
-#include "ir/uses.h"
-#include "ops/symbols.h"
+#include "ir/analysis/uses.h"
+#include "ops/generated/symbols.h"
 
 namespace fulgurite {
 

@@ -1,4 +1,4 @@
-#include "pipeline/transform_for_execution.h"
+#include "transforms/execution/transform_for_execution.h"
 
 #include <algorithm>
 #include <optional>
@@ -6,10 +6,10 @@
 #include <fulgurite/error.h>
 #include <fulgurite/symbol.h>
 
+#include "ir/analysis/trace_values.h"
 #include "ir/custom_function.h"
-#include "ir/trace_values.h"
-#include "ops/user_operator.h"
-#include "support/text.h"
+#include "ops/core/user_operator.h"
+#include "support/text/text.h"
 #include "tracing/argument_pack.h"
 #include "tracing/tracer.h"
 

@@ -3,7 +3,7 @@
 
 #include <fulgurite/trace.h>
 
-#include "executors/executor.h"
+#include "executors/registry.h"
 
 namespace fulgurite {
 

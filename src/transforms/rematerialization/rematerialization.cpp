@@ -1,17 +1,17 @@
-#include "transforms/recomputation.h"
+#include "transforms/rematerialization/rematerialization.h"
 
 #include <algorithm>
 
 #include <fulgurite/error.h>
 #include <fulgurite/symbol.h>
 
-#include "ir/uses.h"
-#include "ops/symbols.h"
+#include "ir/analysis/uses.h"
+#include "ops/generated/symbols.h"
 #include "support/max_flow.h"
-#include "support/text.h"
-#include "transforms/compared_elements.h"
-#include "transforms/joint_trace.h"
-#include "transforms/kept_by_operators.h"
+#include "support/text/text.h"
+#include "transforms/grad/exact_comparisons.h"
+#include "transforms/grad/joint_trace.h"
+#include "transforms/grad/kept_by_operators.h"
 
 namespace fulgurite {
 

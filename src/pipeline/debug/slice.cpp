@@ -1,17 +1,17 @@
-#include "pipeline/slice.h"
+#include "pipeline/debug/slice.h"
 
 #include <algorithm>
 
 #include <fulgurite/error.h>
 #include <fulgurite/symbol.h>
 
+#include "ir/analysis/trace_values.h"
 #include "ir/note.h"
-#include "ir/print_common.h"
-#include "ir/trace_values.h"
-#include "ir/without_numbers.h"
-#include "ops/symbols.h"
+#include "ir/printing/print_common.h"
+#include "ir/symbolic/specialize_symbols.h"
+#include "ops/generated/symbols.h"
 #include "pipeline/pipeline.h"
-#include "support/text.h"
+#include "support/text/text.h"
 
 namespace fulgurite {
 

@@ -3,10 +3,10 @@
 
 #include <fulgurite/symbol.h>
 
+#include "ir/analysis/uses.h"
+#include "ir/analysis/view_roots.h"
 #include "ir/custom_function.h"
 #include "ir/substitution.h"
-#include "ir/uses.h"
-#include "ir/view_roots.h"
 
 namespace fulgurite {
 

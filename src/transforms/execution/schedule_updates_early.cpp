@@ -1,15 +1,15 @@
-#include "pipeline/update_early.h"
+#include "transforms/execution/schedule_updates_early.h"
 
 #include <algorithm>
 
 #include <fulgurite/symbol.h>
 
-#include "executors/fuser/line_graph.h"
-#include "ir/trace_values.h"
-#include "ir/uses.h"
-#include "ir/view_roots.h"
-#include "ops/symbols.h"
-#include "runtime/results_in_place.h"
+#include "executors/fusion/dependency_graph.h"
+#include "ir/analysis/trace_values.h"
+#include "ir/analysis/uses.h"
+#include "ir/analysis/view_roots.h"
+#include "ops/generated/symbols.h"
+#include "runtime/plan/reuse_operand_buffers.h"
 
 namespace fulgurite {
 

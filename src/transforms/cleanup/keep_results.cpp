@@ -1,4 +1,4 @@
-#include "transforms/keep_results.h"
+#include "transforms/cleanup/keep_results.h"
 
 namespace fulgurite {
 

@@ -1,10 +1,10 @@
-#include "pipeline/wrong_line.h"
+#include "pipeline/debug/locate_mismatch.h"
 
 #include <unordered_map>
 
-#include "ir/trace_values.h"
-#include "ops/symbols.h"
-#include "pipeline/slice.h"
+#include "ir/analysis/trace_values.h"
+#include "ops/generated/symbols.h"
+#include "pipeline/debug/slice.h"
 #include "runtime/program.h"
 
 namespace fulgurite {

@@ -1,8 +1,8 @@
-#include "transforms/kept_by_operators.h"
+#include "transforms/grad/kept_by_operators.h"
 
-#include "ir/uses.h"
-#include "ops/symbols.h"
-#include "transforms/joint_trace.h"
+#include "ir/analysis/uses.h"
+#include "ops/generated/symbols.h"
+#include "transforms/grad/joint_trace.h"
 
 namespace fulgurite {
 

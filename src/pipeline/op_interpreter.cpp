@@ -1,15 +1,15 @@
-#include "pipeline/line_by_line.h"
+#include "pipeline/op_interpreter.h"
 
 #include <algorithm>
 
 #include <fulgurite/error.h>
 #include <fulgurite/symbol.h>
 
-#include "executors/eager/copy.h"
-#include "ir/trace_values.h"
-#include "ops/symbols.h"
-#include "pipeline/slice.h"
-#include "support/text.h"
+#include "ir/analysis/trace_values.h"
+#include "ops/generated/symbols.h"
+#include "pipeline/debug/slice.h"
+#include "runtime/copy_elements.h"
+#include "support/text/text.h"
 
 namespace fulgurite {
 

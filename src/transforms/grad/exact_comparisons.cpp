@@ -1,12 +1,12 @@
-#include "transforms/compared_elements.h"
+#include "transforms/grad/exact_comparisons.h"
 
 #include <algorithm>
 
 #include <fulgurite/symbol.h>
 
-#include "ir/trace_values.h"
-#include "ops/symbols.h"
-#include "transforms/joint_trace.h"
+#include "ir/analysis/trace_values.h"
+#include "ops/generated/symbols.h"
+#include "transforms/grad/joint_trace.h"
 
 namespace fulgurite {
 

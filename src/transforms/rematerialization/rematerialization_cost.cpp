@@ -1,12 +1,12 @@
-#include "transforms/recomputation_cost.h"
+#include "transforms/rematerialization/rematerialization_cost.h"
 
 #include <algorithm>
 
 #include <fulgurite/symbol.h>
 
+#include "ir/analysis/uses.h"
 #include "ir/custom_function.h"
-#include "ir/uses.h"
-#include "ops/symbols.h"
+#include "ops/generated/symbols.h"
 
 namespace fulgurite {
 
