@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "support/pointer_map.h"
+#include "support/containers/pointer_map.h"
 
 namespace fulgurite {
 

@@ -1,7 +1,7 @@
 #pragma once
-#include "autograd/engine.h"
-#include "autograd/traced_node.h"
-#include "support/small_vector.h"
+#include "autograd/compiled/traced_node.h"
+#include "autograd/engine/engine.h"
+#include "support/containers/small_vector.h"
 
 namespace fulgurite {
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <functional>
 
-#include "autograd/accumulate_grad.h"
-#include "autograd/function_node.h"
-#include "autograd/node_hooks.h"
-#include "autograd/traced_node.h"
+#include "autograd/compiled/traced_node.h"
+#include "autograd/engine/accumulate_grad.h"
+#include "autograd/functions/function_node.h"
+#include "autograd/hooks/node_hooks.h"
 #include "compiled_autograd/capture.h"
-#include "executors/executor.h"
-#include "support/pointer_map.h"
+#include "executors/registry.h"
+#include "support/containers/pointer_map.h"
 
 namespace fulgurite {
 

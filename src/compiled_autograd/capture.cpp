@@ -5,14 +5,14 @@
 #include <fulgurite/error.h>
 #include <fulgurite/operators.h>
 
-#include "autograd/accumulate_grad.h"
-#include "autograd/function_node.h"
-#include "autograd/modes.h"
-#include "autograd/node_hooks.h"
-#include "autograd/traced_node.h"
+#include "autograd/compiled/traced_node.h"
+#include "autograd/engine/accumulate_grad.h"
+#include "autograd/engine/modes.h"
+#include "autograd/functions/function_node.h"
+#include "autograd/hooks/node_hooks.h"
 #include "compiled_autograd/gradients.h"
 #include "compiled_autograd/jitted_names.h"
-#include "ops/dispatch.h"
+#include "ops/core/dispatch.h"
 #include "tensor/same_memory.h"
 #include "tracing/tracer.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "compiled_autograd/explain_miss.h"
-#include "ir/trace_bytes.h"
+#include "ir/analysis/trace_bytes.h"
 #include "support/environment.h"
 
 namespace fulgurite {

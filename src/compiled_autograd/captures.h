@@ -9,7 +9,7 @@
 #include "compiled_autograd/backward_key.h"
 #include "compiled_autograd/capture.h"
 #include "compiled_autograd/size_pattern.h"
-#include "ir/number_guards.h"
+#include "ir/symbolic/guards.h"
 #include "pipeline/pipeline.h"
 
 namespace fulgurite {

@@ -3,12 +3,12 @@
 #include <fulgurite/error.h>
 
 #include "compiled_autograd/explain_miss.h"
-#include "compiled_autograd/reads_before_hooks.h"
+#include "compiled_autograd/order_reads_before_hooks.h"
 #include "compiled_autograd/run_lines.h"
-#include "ir/without_numbers.h"
+#include "ir/symbolic/specialize_symbols.h"
 #include "support/context.h"
 #include "support/log.h"
-#include "support/text.h"
+#include "support/text/text.h"
 #include "transforms/pass_runner.h"
 
 namespace fulgurite {

@@ -6,12 +6,12 @@
 
 #include <fulgurite/error.h>
 
-#include "autograd/backward_run.h"
-#include "autograd/modes.h"
+#include "autograd/engine/backward_run.h"
+#include "autograd/engine/modes.h"
 #include "compiled_autograd/captures.h"
 #include "compiled_autograd/compile_backward.h"
 #include "compiled_autograd/run_lines.h"
-#include "ops/dispatch.h"
+#include "ops/core/dispatch.h"
 #include "support/context.h"
 #include "support/log.h"
 

@@ -5,9 +5,9 @@
 #include <fulgurite/error.h>
 #include <fulgurite/operators.h>
 
-#include "autograd/accumulate_grad.h"
-#include "autograd/modes.h"
-#include "autograd/node_hooks.h"
+#include "autograd/engine/accumulate_grad.h"
+#include "autograd/engine/modes.h"
+#include "autograd/hooks/node_hooks.h"
 #include "support/context.h"
 
 namespace fulgurite {

@@ -7,10 +7,10 @@
 #include <fulgurite/symbol.h>
 #include <fulgurite/tensor.h>
 
-#include "autograd/tensor_autograd.h"
+#include "autograd/engine/tensor_autograd.h"
 #include "compiled_autograd/backward_graph.h"
-#include "executors/executor.h"
-#include "ops/rules.h"
+#include "executors/registry.h"
+#include "ops/core/rules.h"
 
 namespace fulgurite {
 

@@ -6,7 +6,7 @@
 
 #include <fulgurite/dtype.h>
 
-#include "support/text.h"
+#include "support/text/text.h"
 
 namespace fulgurite {
 

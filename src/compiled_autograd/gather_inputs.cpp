@@ -1,8 +1,8 @@
-#include "autograd/function_node.h"
-#include "autograd/tensor_autograd.h"
-#include "autograd/traced_node.h"
+#include "autograd/compiled/traced_node.h"
+#include "autograd/engine/tensor_autograd.h"
+#include "autograd/functions/function_node.h"
 #include "compiled_autograd/capture.h"
-#include "support/text.h"
+#include "support/text/text.h"
 #include "tensor/same_memory.h"
 
 namespace fulgurite {

@@ -4,8 +4,8 @@
 
 #include <fulgurite/symbol.h>
 
-#include "ir/trace_values.h"
-#include "support/text.h"
+#include "ir/analysis/trace_values.h"
+#include "support/text/text.h"
 
 namespace fulgurite {
 

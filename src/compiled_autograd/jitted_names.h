@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "autograd/traced_node.h"
+#include "autograd/compiled/traced_node.h"
 #include "compiled_autograd/backward_graph.h"
 
 namespace fulgurite {

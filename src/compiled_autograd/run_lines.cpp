@@ -4,13 +4,13 @@
 
 #include <fulgurite/error.h>
 
-#include "autograd/anomaly.h"
-#include "autograd/modes.h"
-#include "autograd/tensor_autograd.h"
-#include "ir/uses.h"
-#include "ir/without_numbers.h"
-#include "pipeline/slice.h"
-#include "support/text.h"
+#include "autograd/engine/anomaly.h"
+#include "autograd/engine/modes.h"
+#include "autograd/engine/tensor_autograd.h"
+#include "ir/analysis/uses.h"
+#include "ir/symbolic/specialize_symbols.h"
+#include "pipeline/debug/slice.h"
+#include "support/text/text.h"
 #include "tracing/evaluate.h"
 
 namespace fulgurite {

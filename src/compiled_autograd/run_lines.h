@@ -1,7 +1,7 @@
 #pragma once
 #include <vector>
 
-#include "autograd/engine.h"
+#include "autograd/engine/engine.h"
 #include "compiled_autograd/captures.h"
 
 namespace fulgurite {

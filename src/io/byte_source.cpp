@@ -11,7 +11,7 @@
 #include <fulgurite/error.h>
 
 #include "io/file_kind.h"
-#include "support/text.h"
+#include "support/text/text.h"
 
 namespace fulgurite {
 

@@ -8,8 +8,8 @@
 
 #include <fulgurite/error.h>
 
-#include "support/text.h"
-#include "support/utf8.h"
+#include "support/text/text.h"
+#include "support/text/utf8.h"
 
 namespace fulgurite::json {
 

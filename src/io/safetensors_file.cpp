@@ -7,10 +7,10 @@
 #include "io/byte_source.h"
 #include "io/file_kind.h"
 #include "io/safetensors_header.h"
-#include "ops/dispatch.h"
+#include "ops/core/dispatch.h"
 #include "support/log.h"
-#include "support/text.h"
-#include "support/utf8.h"
+#include "support/text/text.h"
+#include "support/text/utf8.h"
 #include "tensor/tensor_impl.h"
 
 namespace fulgurite {

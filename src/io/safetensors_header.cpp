@@ -6,9 +6,9 @@
 #include <fulgurite/error.h>
 
 #include "io/json.h"
-#include "support/plural.h"
-#include "support/text.h"
-#include "support/utf8.h"
+#include "support/text/plural.h"
+#include "support/text/text.h"
+#include "support/text/utf8.h"
 
 namespace fulgurite::safetensors {
 

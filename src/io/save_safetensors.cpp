@@ -4,13 +4,13 @@
 #include <fulgurite/error.h>
 #include <fulgurite/io.h>
 
-#include "executors/eager/copy.h"
 #include "io/atomic_file.h"
 #include "io/json.h"
 #include "io/safetensors_header.h"
-#include "ops/tensor_values.h"
-#include "support/text.h"
-#include "support/utf8.h"
+#include "ops/tensor/tensor_values.h"
+#include "runtime/copy_elements.h"
+#include "support/text/text.h"
+#include "support/text/utf8.h"
 #include "tensor/tensor_impl.h"
 
 namespace fulgurite {

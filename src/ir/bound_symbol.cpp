@@ -3,7 +3,7 @@
 #include <fulgurite/error.h>
 #include <fulgurite/symbol.h>
 
-#include "ir/trace_values.h"
+#include "ir/analysis/trace_values.h"
 
 namespace fulgurite {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/uses.h"
+#include "ir/analysis/uses.h"
 
 namespace fulgurite {
 

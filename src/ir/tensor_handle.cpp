@@ -3,7 +3,7 @@
 #include <fulgurite/tensor.h>
 #include <fulgurite/value.h>
 
-#include "support/text.h"
+#include "support/text/text.h"
 #include "tensor/tensor_impl.h"
 
 namespace fulgurite {

@@ -2,9 +2,9 @@
 #include <fulgurite/operators.h>
 #include <fulgurite/optim.h>
 
-#include "autograd/execute_into.h"
+#include "autograd/eager/execute_into.h"
 #include "nn/optimizer_settings.h"
-#include "ops/symbols.h"
+#include "ops/generated/symbols.h"
 
 namespace fulgurite::optim {
 

@@ -4,7 +4,7 @@
 #include <fulgurite/error.h>
 #include <fulgurite/nn.h>
 
-#include "support/text.h"
+#include "support/text/text.h"
 
 namespace fulgurite::nn {
 

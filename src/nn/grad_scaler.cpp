@@ -4,8 +4,8 @@
 #include <fulgurite/error.h>
 #include <fulgurite/operators.h>
 
-#include "ops/dispatch.h"
-#include "support/text.h"
+#include "ops/core/dispatch.h"
+#include "support/text/text.h"
 
 namespace fulgurite {
 namespace optim {

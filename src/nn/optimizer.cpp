@@ -6,7 +6,7 @@
 #include <fulgurite/optim.h>
 
 #include "nn/optimizer_settings.h"
-#include "support/text.h"
+#include "support/text/text.h"
 #include "tensor/tensor_impl.h"
 
 namespace fulgurite::optim {

@@ -7,9 +7,9 @@
 #include <fulgurite/optim.h>
 
 #include "nn/optimizer_settings.h"
-#include "ops/dispatch.h"
-#include "ops/precision.h"
-#include "support/text.h"
+#include "ops/core/dispatch.h"
+#include "ops/core/precision.h"
+#include "support/text/text.h"
 
 namespace fulgurite::optim {
 

@@ -12,8 +12,8 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-#include "support/sanitizers.h"
-#include "support/spin_lock.h"
+#include "support/base/sanitizers.h"
+#include "support/base/spin_lock.h"
 
 // Defined in programs built with a sanitizer that looks for leaks, which must search the regions for pointers.
 extern "C" [[gnu::weak, gnu::visibility("default")]] void __lsan_register_root_region(const void* begin, size_t bytes);

@@ -69,8 +69,8 @@ namespace examine {
 struct MachineLimits;
 }
 
-/// The state of the process that is no folder's own. Every part is thread-safe. The allocator (tensor/allocator.h) and the list of
-/// executors (executors/executor.h) keep theirs behind their own functions.
+/// The state of the process that is no folder's own. Every part is thread-safe. The allocator (tensor/memory/allocator.h) and the list of
+/// executors (executors/registry.h) keep theirs behind their own functions.
 struct Context {
   Generator generator;
   std::atomic<int> threads;

@@ -7,7 +7,7 @@
 
 #include <fulgurite/error.h>
 
-#include "support/text.h"
+#include "support/text/text.h"
 
 extern char** environ;
 

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "support/standard_library.h"
+#include "support/base/standard_library.h"
 
 namespace fulgurite {
 

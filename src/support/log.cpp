@@ -5,7 +5,7 @@
 
 #include "support/context.h"
 #include "support/environment.h"
-#include "support/text.h"
+#include "support/text/text.h"
 
 namespace fulgurite {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <ostream>
 
-#include "support/text.h"
+#include "support/text/text.h"
 
 namespace fulgurite {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "support/text.h"
+#include "support/text/text.h"
 #include "tensor/half.h"
 
 namespace fulgurite {

@@ -1,6 +1,6 @@
 #include "tensor/pending.h"
 
-#include "tensor/allocator.h"
+#include "tensor/memory/allocator.h"
 
 namespace fulgurite {
 

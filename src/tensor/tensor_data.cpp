@@ -4,7 +4,7 @@
 #include <fulgurite/error.h>
 #include <fulgurite/tensor.h>
 
-#include "support/text.h"
+#include "support/text/text.h"
 #include "tensor/element.h"
 #include "tensor/number_range.h"
 #include "tensor/tensor_impl.h"

@@ -2,8 +2,8 @@
 
 #include <limits>
 
-#include "support/text.h"
-#include "support/unplaced_error.h"
+#include "support/base/unplaced_error.h"
+#include "support/text/text.h"
 
 namespace fulgurite {
 

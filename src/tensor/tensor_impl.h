@@ -4,8 +4,8 @@
 
 #include <fulgurite/value.h>
 
-#include "support/small_vector.h"
-#include "tensor/storage.h"
+#include "support/containers/small_vector.h"
+#include "tensor/memory/storage.h"
 
 namespace fulgurite {
 

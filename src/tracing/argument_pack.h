@@ -5,7 +5,7 @@
 
 #include <fulgurite/trace.h>
 
-#include "ops/argument.h"
+#include "ops/core/argument.h"
 
 namespace fulgurite {
 

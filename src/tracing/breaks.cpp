@@ -7,7 +7,7 @@
 #include <fulgurite/error.h>
 #include <fulgurite/operators.h>
 
-#include "ops/indexed_elements.h"
+#include "ops/tensor/indexed_elements.h"
 #include "tracing/grad_mode.h"
 #include "tracing/own_memory.h"
 #include "tracing/tracer.h"

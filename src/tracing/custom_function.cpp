@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "ir/trace_values.h"
-#include "ops/custom_function_symbols.h"
-#include "ops/symbols.h"
+#include "ir/analysis/trace_values.h"
+#include "ops/generated/symbols.h"
+#include "ops/structural/custom_function_symbols.h"
 
 namespace fulgurite {
 

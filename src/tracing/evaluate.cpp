@@ -1,13 +1,13 @@
 #include <fulgurite/error.h>
 #include <fulgurite/fusion_executor.h>
 
-#include "ir/trace_values.h"
-#include "ops/autocast.h"
-#include "ops/symbols.h"
+#include "ir/analysis/trace_values.h"
+#include "ops/core/autocast.h"
+#include "ops/generated/symbols.h"
 #include "tracing/argument_pack.h"
 #include "tracing/custom_function.h"
 #include "tracing/evaluate.h"
-#include "tracing/number_replay.h"
+#include "tracing/symbolic_replay.h"
 #include "tracing/tracer.h"
 
 namespace fulgurite {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "ir/analysis/view_roots.h"
 #include "ir/custom_function.h"
-#include "ir/view_roots.h"
-#include "ops/symbols.h"
+#include "ops/generated/symbols.h"
 
 namespace fulgurite {
 

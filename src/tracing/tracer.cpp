@@ -7,9 +7,9 @@
 
 #include <fulgurite/error.h>
 
-#include "ir/trace_values.h"
-#include "ops/autocast.h"
-#include "ops/symbols.h"
+#include "ir/analysis/trace_values.h"
+#include "ops/core/autocast.h"
+#include "ops/generated/symbols.h"
 
 namespace fulgurite {
 

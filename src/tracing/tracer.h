@@ -8,8 +8,8 @@
 
 #include <fulgurite/trace.h>
 
-#include "ops/dispatch.h"
-#include "ops/rules.h"
+#include "ops/core/dispatch.h"
+#include "ops/core/rules.h"
 #include "tracing/breaks.h"
 
 namespace fulgurite {
@@ -305,7 +305,7 @@ Tracer* active_tracer(uint64_t serial);
 [[noreturn]] void refuse_stray_proxy(const Tensor&);
 
 /// Runs a trace's symbols through dispatch with these inputs: in eager mode computes, under a tracer records it into that one.
-/// Inputs and results are flat: ir/trace_values.h says in which order.
+/// Inputs and results are flat: ir/analysis/trace_values.h says in which order.
 std::vector<Tensor> evaluate(const Trace&, std::span<const Tensor> inputs);
 
 }  // namespace fulgurite

@@ -8,11 +8,11 @@
 #include <fulgurite/operators.h>
 #include <fulgurite/symbol.h>
 
-#include "ir/uses.h"
-#include "ir/view_roots.h"
-#include "ops/symbols.h"
+#include "ir/analysis/uses.h"
+#include "ir/analysis/view_roots.h"
+#include "ops/generated/symbols.h"
+#include "tensor/meta_tensor.h"
 #include "tensor/overlap.h"
-#include "tensor/tensor_without_memory.h"
 #include "tracing/argument_pack.h"
 #include "tracing/grad_mode.h"
 #include "tracing/tracer.h"

@@ -1,0 +1,15 @@
+#include "tensor/meta_tensor.h"
+
+namespace fulgurite {
+
+Tensor tensor_without_memory(const Sizes& sizes, const Sizes& strides, int64_t offset, Dtype dtype) {
+  TensorImplRef impl(new TensorImpl);
+  impl->sizes = sizes;
+  impl->strides = strides;
+  impl->offset = offset;
+  impl->dtype = dtype;
+  update_contiguity(*impl);
+  return Tensor(std::move(impl));
+}
+
+}  // namespace fulgurite
