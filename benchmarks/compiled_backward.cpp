@@ -14,7 +14,7 @@
 #include <fulgurite/fulgurite.h>
 #include <fulgurite/models/gpt.h>
 
-#include "autograd/tensor_autograd.h"
+#include "autograd/engine/tensor_autograd.h"
 #include "compiled_autograd/captures.h"
 
 namespace fulgurite {

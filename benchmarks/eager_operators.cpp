@@ -11,7 +11,7 @@
 #include <fulgurite/fulgurite.h>
 
 #include "io/json_values.h"
-#include "ops/call_arguments.h"
+#include "ops/core/call_arguments.h"
 
 namespace fulgurite {
 

@@ -10,7 +10,7 @@
 #include <fulgurite/fulgurite.h>
 #include <fulgurite/models/gpt.h>
 
-#include "ir/trace_values.h"
+#include "ir/analysis/trace_values.h"
 
 using namespace fulgurite;
 

@@ -5,8 +5,8 @@
 
 #include "executors/eager/kernels.h"
 #include "executors/fused.h"
-#include "ops/symbols.h"
-#include "support/emulated_matrix_unit.h"
+#include "ops/generated/symbols.h"
+#include "support/emulated_amx.h"
 
 #if defined(FULGURITE_PAIR_ATTENTION)
 // The kernels for pairs of bf16 and for a matrix unit, compiled with instructions for the rest that more CPUs have.

@@ -1,4 +1,4 @@
-#include "executors/eager/copy.h"
+#include "runtime/copy_elements.h"
 
 #include "executors/reference.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 #include "executors/reference.h"
-#include "ops/dispatch.h"
+#include "ops/core/dispatch.h"
 
 namespace fulgurite::test {
 

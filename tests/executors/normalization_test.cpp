@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "executors/fused.h"
-#include "ops/symbols.h"
+#include "ops/generated/symbols.h"
 
 using namespace fulgurite;
 using namespace fulgurite::test;

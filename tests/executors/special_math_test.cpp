@@ -1,11 +1,11 @@
 // Angle functions of lanes, and the special functions of one float that are computed in double, against the C library's.
-#include "executors/eager/kernels/special_math.h"
+#include "executors/eager/kernels/elementwise/special_math.h"
 
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 
-#include "codegen/vector_angles.h"
+#include "codegen/device_lib/angles.h"
 #include "executors/ulps.h"
 
 namespace k = fulgurite::FULGURITE_KERNELS;

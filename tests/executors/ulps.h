@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-#include "codegen/vector_memory.h"
+#include "codegen/device_lib/memory.h"
 #include "support/test.h"
 
 namespace fulgurite::test {

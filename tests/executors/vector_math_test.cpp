@@ -1,4 +1,4 @@
-#include "codegen/vector_math.h"
+#include "codegen/device_lib/math.h"
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // Random functions with branches on sizes and numbers; tools/random_branches runs many more.
-#include "support/branch_program.h"
+#include "support/programs/branch_program.h"
 #include "support/test.h"
 
 namespace fulgurite::test {

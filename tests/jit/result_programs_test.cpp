@@ -6,7 +6,7 @@
 
 #include <fulgurite/fulgurite.h>
 
-#include "support/result_program.h"
+#include "support/programs/result_program.h"
 #include "support/test.h"
 
 using namespace fulgurite;

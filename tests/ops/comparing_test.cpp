@@ -6,7 +6,7 @@
 
 #include <fulgurite/fulgurite.h>
 
-#include "ops/aliases.h"
+#include "ops/core/aliases.h"
 #include "support/test.h"
 
 using namespace fulgurite;

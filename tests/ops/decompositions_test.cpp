@@ -1,7 +1,7 @@
 // A composite's kernel and its decomposition give the same results, and its shape rule tells their types.
 #include <fulgurite/fulgurite.h>
 
-#include "ops/dispatch.h"
+#include "ops/core/dispatch.h"
 #include "support/test.h"
 
 using namespace fulgurite;

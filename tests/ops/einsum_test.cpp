@@ -1,7 +1,7 @@
 #include <fulgurite/fulgurite.h>
 
-#include "ops/contraction_order.h"
-#include "support/record.h"
+#include "ops/linalg/contraction_order.h"
+#include "support/programs/record.h"
 #include "support/test.h"
 
 using namespace fulgurite;

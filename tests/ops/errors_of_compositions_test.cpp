@@ -1,8 +1,8 @@
 // What pointwise operators and losses that are made of others say about arguments they cannot take.
 #include <fulgurite/fulgurite.h>
 
+#include "support/cases/wrong_calls.h"
 #include "support/test.h"
-#include "support/wrong_calls.h"
 
 using namespace fulgurite;
 using namespace fulgurite::test;

@@ -4,8 +4,8 @@
 
 #include <fulgurite/fulgurite.h>
 
+#include "support/cases/wrong_calls.h"
 #include "support/test.h"
-#include "support/wrong_calls.h"
 
 using namespace fulgurite;
 using namespace fulgurite::test;

@@ -2,7 +2,7 @@
 
 #include <fulgurite/fulgurite.h>
 
-#include "support/record.h"
+#include "support/programs/record.h"
 #include "support/test.h"
 
 using namespace fulgurite;

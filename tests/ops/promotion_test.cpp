@@ -1,7 +1,7 @@
 // Shapes and dtypes that operands have in common, as in PyTorch.
 #include <fulgurite/fulgurite.h>
 
-#include "ops/dispatch.h"
+#include "ops/core/dispatch.h"
 #include "support/test.h"
 
 using namespace fulgurite;

@@ -1,6 +1,6 @@
 #include <fulgurite/fulgurite.h>
 
-#include "ops/shape_rules.h"
+#include "ops/shape/shape_rules.h"
 #include "support/test.h"
 
 using namespace fulgurite;

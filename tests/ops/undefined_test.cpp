@@ -3,7 +3,7 @@
 #include <fulgurite/compare.h>
 #include <fulgurite/fulgurite.h>
 
-#include "ops/dispatch.h"
+#include "ops/core/dispatch.h"
 #include "support/test.h"
 
 using namespace fulgurite;

@@ -6,8 +6,8 @@
 
 #include <fulgurite/symbol.h>
 
-#include "ir/uses.h"
-#include "support/text.h"
+#include "ir/analysis/uses.h"
+#include "support/text/text.h"
 
 namespace fulgurite::test {
 
