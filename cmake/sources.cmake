@@ -34,18 +34,18 @@ list(FILTER fulgurite_sources EXCLUDE REGEX "/src/cli/")
 set(fulgurite_kernel_sources ${fulgurite_sources})
 list(FILTER fulgurite_kernel_sources INCLUDE REGEX "/src/executors/eager/kernels/")
 list(FILTER fulgurite_sources EXCLUDE REGEX "/src/executors/eager/kernels/")
-list(FILTER fulgurite_sources EXCLUDE REGEX "/src/codegen/library_products/")
+list(FILTER fulgurite_sources EXCLUDE REGEX "/src/codegen/prebuilt_gemm/")
 set(fulgurite_bf16_pair_sources ${fulgurite_kernel_sources})
-list(FILTER fulgurite_bf16_pair_sources INCLUDE REGEX "/kernels/bf16_pairs/")
-list(FILTER fulgurite_kernel_sources EXCLUDE REGEX "/kernels/bf16_pairs/")
+list(FILTER fulgurite_bf16_pair_sources INCLUDE REGEX "/kernels/bf16_dot/")
+list(FILTER fulgurite_kernel_sources EXCLUDE REGEX "/kernels/bf16_dot/")
 
 configure_file(${PROJECT_SOURCE_DIR}/cmake/version.h.in ${PROJECT_BINARY_DIR}/include/fulgurite/version.h @ONLY)
 
 # The header of generated kernels, as text.
 set(kernel_header_definitions "")
-foreach(part vector vector_memory vector_math vector_angles vector_activations vector_launch vector_stream vector_rows vector_reductions vector_wide
-        vector_transpose vector_matrix_unit vector_product_units vector_register_tiles vector_product)
-  set(header ${PROJECT_SOURCE_DIR}/src/codegen/${part}.h)
+foreach(part vector memory math angles activations launch stream rows reductions wide transpose amx gemm_units gemm_register_tiles
+        gemm_microkernel)
+  set(header ${PROJECT_SOURCE_DIR}/src/codegen/device_lib/${part}.h)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
   file(READ ${header} content)
   string(APPEND kernel_header_definitions "extern const std::string_view ${part}_text;\nconst std::string_view ${part}_text = R\"header(${content})header\";\n\n")
@@ -56,7 +56,7 @@ list(APPEND fulgurite_sources ${PROJECT_BINARY_DIR}/kernel_header_text.cpp)
 # The page of the explorer, as text.
 set(explorer_definitions "")
 foreach(part page.html style.css data.js trace.js inspector.js pictures.js main.js)
-  set(file ${PROJECT_SOURCE_DIR}/src/examine/explorer/${part})
+  set(file ${PROJECT_SOURCE_DIR}/src/examine/explorer/page/${part})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   file(READ ${file} content)
   string(REPLACE "." "_" name ${part})
@@ -70,14 +70,14 @@ target_include_directories(fulgurite_objects
   PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
   PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(fulgurite_objects PRIVATE fulgurite_settings)
-precompile_headers(fulgurite_objects <fulgurite/trace.h> <fulgurite/symbol.h> ${PROJECT_SOURCE_DIR}/src/support/text.h
-                   ${PROJECT_SOURCE_DIR}/src/tensor/tensor_impl.h ${PROJECT_SOURCE_DIR}/src/ops/rules.h)
+precompile_headers(fulgurite_objects <fulgurite/trace.h> <fulgurite/symbol.h> ${PROJECT_SOURCE_DIR}/src/support/text/text.h
+                   ${PROJECT_SOURCE_DIR}/src/tensor/tensor_impl.h ${PROJECT_SOURCE_DIR}/src/ops/core/rules.h)
 
 if(FULGURITE_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/codegen/compile_kernels.cpp PROPERTIES COMPILE_DEFINITIONS FULGURITE_ADDRESSES_CHECKED)
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/codegen/host_compiler/compile_kernels.cpp PROPERTIES COMPILE_DEFINITIONS FULGURITE_ADDRESSES_CHECKED)
 endif()
 
-# What kernels compute their numbers with, as codegen/compile_kernels.cpp has it for generated ones. No fast-math: the first two only say that nobody
+# What kernels compute their numbers with, as codegen/host_compiler/compile_kernels.cpp has it for generated ones. No fast-math: the first two only say that nobody
 # reads errno or the floating-point exception flags. A product is rounded before it is added to anything, unless the text says multiply_add, so that
 # a kernel of several operators gives their bits, whatever compiles it.
 set(fulgurite_number_flags -fno-math-errno -fno-trapping-math -ffp-contract=off)
@@ -91,13 +91,13 @@ function(add_kernel_variant name sources)
   target_compile_options(fulgurite_kernels_${name} PRIVATE ${fulgurite_number_flags} -Wno-psabi ${ARGN})
   target_link_libraries(fulgurite_kernels_${name} PRIVATE fulgurite_settings)
   precompile_headers(fulgurite_kernels_${name} ${PROJECT_SOURCE_DIR}/src/executors/eager/kernels.h
-                     ${PROJECT_SOURCE_DIR}/src/executors/eager/kernels/elements.h)
+                     ${PROJECT_SOURCE_DIR}/src/executors/eager/kernels/common/elements.h)
   list(APPEND fulgurite_kernel_objects $<TARGET_OBJECTS:fulgurite_kernels_${name}>)
   set(fulgurite_kernel_objects ${fulgurite_kernel_objects} PARENT_SCOPE)
 endfunction()
 # As generated kernels are compiled.
 function(add_product_variant name)
-  add_library(fulgurite_products_${name} OBJECT ${PROJECT_SOURCE_DIR}/src/codegen/library_products/library_products.cpp)
+  add_library(fulgurite_products_${name} OBJECT ${PROJECT_SOURCE_DIR}/src/codegen/prebuilt_gemm/prebuilt_gemm.cpp)
   target_include_directories(fulgurite_products_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(fulgurite_products_${name} PRIVATE FULGURITE_KERNELS=products_${name})
   target_compile_options(fulgurite_products_${name} PRIVATE $<$<CONFIG:Release>:-O2> ${fulgurite_number_flags} -fno-exceptions -fno-rtti
@@ -126,7 +126,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
     add_product_variant(avx512 -march=x86-64-v4 -mprefer-vector-width=512)
     add_product_variant(avx512_bf16 -march=x86-64-v4 -mavx512bf16 -mprefer-vector-width=512)
     add_product_variant(matrix_unit -march=x86-64-v4 -mavx512bf16 -mamx-tile -mamx-bf16 -mprefer-vector-width=512)
-    set_source_files_properties(${PROJECT_SOURCE_DIR}/src/codegen/product_kernel.cpp PROPERTIES COMPILE_DEFINITIONS FULGURITE_LIBRARY_PRODUCTS)
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/src/codegen/gemm/gemm_kernel.cpp PROPERTIES COMPILE_DEFINITIONS FULGURITE_LIBRARY_PRODUCTS)
   endif()
 else()
   add_kernel_variant(baseline "${fulgurite_kernel_sources}")

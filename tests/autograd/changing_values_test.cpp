@@ -3,8 +3,8 @@
 #include <fulgurite/compiled_autograd.h>
 #include <fulgurite/operators.h>
 
-#include "autograd/eager_function.h"
-#include "ops/symbols.h"
+#include "autograd/eager/eager_function.h"
+#include "ops/generated/symbols.h"
 #include "support/test.h"
 
 namespace fulgurite {

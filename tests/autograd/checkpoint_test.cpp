@@ -6,7 +6,7 @@
 
 #include "support/context.h"
 #include "support/test.h"
-#include "tensor/allocator.h"
+#include "tensor/memory/allocator.h"
 
 using namespace fulgurite;
 using namespace fulgurite::test;

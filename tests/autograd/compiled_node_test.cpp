@@ -1,4 +1,4 @@
-#include "autograd/compiled_node.h"
+#include "autograd/compiled/compiled_node.h"
 
 #include <fulgurite/autograd.h>
 #include <fulgurite/operators.h>

@@ -1,7 +1,7 @@
 // Custom functions: autograd::apply.
 #include <fulgurite/fulgurite.h>
 
-#include "support/hook_functions.h"
+#include "support/programs/hook_functions.h"
 #include "support/test.h"
 
 using namespace fulgurite;

@@ -17,7 +17,7 @@
 
 #include <fulgurite/fulgurite.h>
 
-#include "support/text.h"
+#include "support/text/text.h"
 
 namespace fulgurite::test {
 namespace {

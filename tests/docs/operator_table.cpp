@@ -9,10 +9,10 @@
 
 #include <fulgurite/fulgurite.h>
 
-#include "executors/executor.h"
-#include "support/case_traces.h"
-#include "support/operator_cases.h"
-#include "support/text.h"
+#include "executors/registry.h"
+#include "support/cases/case_traces.h"
+#include "support/cases/operator_cases.h"
+#include "support/text/text.h"
 
 namespace fulgurite::test {
 namespace {

@@ -3,8 +3,8 @@
 #include <fulgurite/fulgurite.h>
 #include <fulgurite/models/gpt.h>
 
-#include "runtime/execution_plan.h"
-#include "support/record.h"
+#include "runtime/plan/execution_plan.h"
+#include "support/programs/record.h"
 #include "support/test.h"
 
 using namespace fulgurite;

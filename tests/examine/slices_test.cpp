@@ -3,7 +3,7 @@
 #include <fulgurite/fulgurite.h>
 #include <fulgurite/models/gpt.h>
 
-#include "ir/trace_values.h"
+#include "ir/analysis/trace_values.h"
 #include "support/test.h"
 
 using namespace fulgurite;

@@ -2,8 +2,8 @@
 #include <map>
 #include <set>
 
-#include "ir/trace_values.h"
-#include "support/case_traces.h"
+#include "ir/analysis/trace_values.h"
+#include "support/cases/case_traces.h"
 #include "support/test.h"
 
 using namespace fulgurite;

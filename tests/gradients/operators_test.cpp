@@ -1,6 +1,6 @@
 // Every operator's gradient against central differences, to second order, on each of its cases.
+#include "support/cases/operator_cases.h"
 #include "support/gradcheck.h"
-#include "support/operator_cases.h"
 #include "support/test.h"
 
 using namespace fulgurite;

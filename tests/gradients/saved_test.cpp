@@ -1,9 +1,9 @@
 // What a backward takes from its forward.
 #include <algorithm>
 
-#include "ir/trace_values.h"
-#include "support/case_traces.h"
-#include "support/record.h"
+#include "ir/analysis/trace_values.h"
+#include "support/cases/case_traces.h"
+#include "support/programs/record.h"
 #include "support/test.h"
 
 using namespace fulgurite;

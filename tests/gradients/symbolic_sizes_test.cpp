@@ -1,8 +1,8 @@
 // Every operator's shape rule, decomposition and gradient rule on tensors whose sizes are symbols.
 #include <map>
 
-#include "ir/trace_values.h"
-#include "support/operator_cases.h"
+#include "ir/analysis/trace_values.h"
+#include "support/cases/operator_cases.h"
 #include "support/test.h"
 #include "tracing/tracer.h"
 

@@ -3,8 +3,8 @@
 
 #include <fulgurite/operators.h>
 
-#include "ops/symbols.h"
-#include "support/record.h"
+#include "ops/generated/symbols.h"
+#include "support/programs/record.h"
 #include "support/test.h"
 
 using namespace fulgurite;

@@ -1,8 +1,8 @@
 #include <fulgurite/operators.h>
 
+#include "ir/analysis/uses.h"
 #include "ir/substitution.h"
-#include "ir/uses.h"
-#include "support/record.h"
+#include "support/programs/record.h"
 #include "support/test.h"
 
 using namespace fulgurite;

@@ -1,8 +1,8 @@
 // Every operator on its cases without elements and without dimensions: an answer of the shape that a trace says, or an
 // error in both.
-#include "ir/trace_values.h"
-#include "support/altered_inputs.h"
-#include "support/case_traces.h"
+#include "ir/analysis/trace_values.h"
+#include "support/cases/altered_inputs.h"
+#include "support/cases/case_traces.h"
 #include "support/test.h"
 
 using namespace fulgurite;

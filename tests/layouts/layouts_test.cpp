@@ -1,7 +1,7 @@
 // Every operator on each of its cases, where the tensors lie in memory otherwise than row by row.
 #include "executors/reference.h"
-#include "support/altered_inputs.h"
-#include "support/case_traces.h"
+#include "support/cases/altered_inputs.h"
+#include "support/cases/case_traces.h"
 #include "support/test.h"
 
 using namespace fulgurite;

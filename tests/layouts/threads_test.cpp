@@ -3,8 +3,8 @@
 #include <cstring>
 #include <map>
 
-#include "support/altered_inputs.h"
-#include "support/case_traces.h"
+#include "support/cases/altered_inputs.h"
+#include "support/cases/case_traces.h"
 #include "support/test.h"
 
 using namespace fulgurite;

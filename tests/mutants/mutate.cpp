@@ -6,8 +6,8 @@
 
 #include <fulgurite/symbol.h>
 
-#include "ir/trace_values.h"
-#include "ops/symbols.h"
+#include "ir/analysis/trace_values.h"
+#include "ops/generated/symbols.h"
 
 namespace fulgurite::test {
 

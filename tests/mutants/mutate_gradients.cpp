@@ -10,10 +10,10 @@
 #include <random>
 #include <set>
 
-#include "ir/trace_values.h"
+#include "ir/analysis/trace_values.h"
 #include "mutants/mutate.h"
-#include "ops/symbols.h"
-#include "support/case_traces.h"
+#include "ops/generated/symbols.h"
+#include "support/cases/case_traces.h"
 #include "support/gradcheck.h"
 #include "tracing/tracer.h"
 

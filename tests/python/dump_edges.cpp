@@ -11,7 +11,7 @@
 #include <fulgurite/fulgurite.h>
 #include <fulgurite/symbol.h>
 
-#include "support/written_records.h"
+#include "support/programs/written_records.h"
 
 using namespace fulgurite;
 using namespace fulgurite::test;

@@ -17,8 +17,8 @@
 
 #include <fulgurite/fulgurite.h>
 
-#include "support/hook_functions.h"
-#include "support/written_records.h"
+#include "support/programs/hook_functions.h"
+#include "support/programs/written_records.h"
 
 using namespace fulgurite;
 using namespace fulgurite::test;

@@ -9,10 +9,10 @@
 
 #include <fulgurite/fulgurite.h>
 
+#include "support/cases/operator_cases.h"
 #include "support/gradcheck.h"
-#include "support/operator_cases.h"
-#include "support/random_program.h"
-#include "support/written_records.h"
+#include "support/programs/random_program.h"
+#include "support/programs/written_records.h"
 
 using namespace fulgurite;
 using namespace fulgurite::test;

@@ -9,8 +9,8 @@
 
 #include <fulgurite/fulgurite.h>
 
-#include "support/result_program.h"
-#include "support/written_records.h"
+#include "support/programs/result_program.h"
+#include "support/programs/written_records.h"
 
 using namespace fulgurite;
 using namespace fulgurite::test;

@@ -15,7 +15,7 @@
 #include <fulgurite/models/llama.h>
 
 #include "io/json.h"
-#include "support/altered_inputs.h"
+#include "support/cases/altered_inputs.h"
 
 using namespace fulgurite;
 using namespace fulgurite::test;

@@ -7,8 +7,8 @@
 
 #include <fulgurite/fulgurite.h>
 
-#include "support/write_program.h"
-#include "support/written_records.h"
+#include "support/programs/write_program.h"
+#include "support/programs/written_records.h"
 
 using namespace fulgurite;
 using namespace fulgurite::test;

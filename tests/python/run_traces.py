@@ -20,7 +20,7 @@ import torch
 
 DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I64": torch.int64,
           "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8, "BOOL": torch.bool}
-SEED = 7  # case_seed in tests/support/operator_cases.h
+SEED = 7  # case_seed in tests/support/cases/operator_cases.h
 
 
 class Wrong(Exception):

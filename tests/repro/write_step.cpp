@@ -9,10 +9,10 @@
 #include <map>
 #include <vector>
 
-#include "calls/training_step.h"
-#include "examine/find_fusion.h"
-#include "examine/quantile.h"
-#include "runtime/execution_plan.h"
+#include "examine/fusions/find_fusion.h"
+#include "examine/profile/quantile.h"
+#include "fuzz/training_step.h"
+#include "runtime/plan/execution_plan.h"
 #include "runtime/step_clock.h"
 
 using namespace fulgurite;

@@ -1,6 +1,6 @@
 #include <fulgurite/error.h>
 
-#include "executors/executor.h"
+#include "executors/registry.h"
 #include "support/test.h"
 
 namespace fulgurite {

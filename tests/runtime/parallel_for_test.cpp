@@ -1,4 +1,4 @@
-#include "runtime/parallel_for.h"
+#include "runtime/threads/parallel_for.h"
 
 #include <atomic>
 #include <chrono>

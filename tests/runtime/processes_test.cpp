@@ -12,8 +12,8 @@
 #include <fulgurite/operators.h>
 #include <fulgurite/tensor.h>
 
-#include "runtime/parallel_for.h"
-#include "support/sanitizers.h"
+#include "runtime/threads/parallel_for.h"
+#include "support/base/sanitizers.h"
 #include "support/test.h"
 
 namespace fulgurite {

@@ -6,7 +6,7 @@
 
 #include "runtime/trace_builder.h"
 #include "support/test.h"
-#include "tensor/allocator.h"
+#include "tensor/memory/allocator.h"
 
 namespace fulgurite {
 

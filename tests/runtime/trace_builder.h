@@ -2,8 +2,8 @@
 #include <fulgurite/symbol.h>
 #include <fulgurite/trace.h>
 
-#include "executors/executor.h"
-#include "ops/symbols.h"
+#include "executors/registry.h"
+#include "ops/generated/symbols.h"
 
 namespace fulgurite::test {
 

@@ -1,13 +1,13 @@
-#include "tensor/allocator.h"
+#include "tensor/memory/allocator.h"
 
 #include <unistd.h>
 
 #include <fulgurite/operators.h>
 #include <fulgurite/tensor.h>
 
-#include "support/sanitizers.h"
+#include "support/base/sanitizers.h"
 #include "support/test.h"
-#include "support/text.h"
+#include "support/text/text.h"
 
 namespace fulgurite {
 

@@ -5,7 +5,7 @@
 #include <fulgurite/value.h>
 
 #include "support/test.h"
-#include "support/text.h"
+#include "support/text/text.h"
 
 namespace fulgurite {
 

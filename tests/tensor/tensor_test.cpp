@@ -2,8 +2,8 @@
 #include <fulgurite/tensor.h>
 
 #include "support/test.h"
-#include "tensor/allocator.h"
-#include "tensor/large_blocks.h"
+#include "tensor/memory/allocator.h"
+#include "tensor/memory/large_blocks.h"
 #include "tensor/tensor_impl.h"
 
 namespace fulgurite {

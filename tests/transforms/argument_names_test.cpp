@@ -1,7 +1,7 @@
 // Arguments may be called what passes call the values they make.
 #include <fulgurite/fulgurite.h>
 
-#include "support/record.h"
+#include "support/programs/record.h"
 #include "support/test.h"
 
 using namespace fulgurite;

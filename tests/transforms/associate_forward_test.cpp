@@ -2,11 +2,11 @@
 // either.
 #include <fulgurite/fulgurite.h>
 
-#include "ir/uses.h"
+#include "ir/analysis/uses.h"
 #include "support/fusing_pass.h"
-#include "support/record.h"
+#include "support/programs/record.h"
 #include "support/test.h"
-#include "transforms/associate_forward.h"
+#include "transforms/grad/associate_forward.h"
 
 using namespace fulgurite;
 using namespace fulgurite::test;

@@ -7,7 +7,7 @@
 #include <fulgurite/fulgurite.h>
 #include <fulgurite/models/gpt.h>
 
-#include "ir/uses.h"
+#include "ir/analysis/uses.h"
 #include "support/test.h"
 
 using namespace fulgurite;

@@ -1,6 +1,6 @@
 #include <fulgurite/operators.h>
 
-#include "support/record.h"
+#include "support/programs/record.h"
 #include "support/test.h"
 
 using namespace fulgurite;

@@ -7,8 +7,8 @@
 
 #include <fulgurite/fulgurite.h>
 
-#include "support/operator_cases.h"
-#include "support/random_program.h"
+#include "support/cases/operator_cases.h"
+#include "support/programs/random_program.h"
 #include "support/test.h"
 
 namespace fulgurite {

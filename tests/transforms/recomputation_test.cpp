@@ -4,11 +4,11 @@
 #include <fulgurite/fulgurite.h>
 #include <fulgurite/models/gpt.h>
 
-#include "ir/trace_values.h"
+#include "ir/analysis/trace_values.h"
 #include "support/max_flow.h"
-#include "support/record.h"
+#include "support/programs/record.h"
 #include "support/test.h"
-#include "transforms/recomputation.h"
+#include "transforms/rematerialization/rematerialization.h"
 
 namespace fulgurite {
 

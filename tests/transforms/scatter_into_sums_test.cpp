@@ -1,7 +1,7 @@
 // What is scattered into zeros and added to something.
 #include <fulgurite/fulgurite.h>
 
-#include "support/record.h"
+#include "support/programs/record.h"
 #include "support/test.h"
 
 using namespace fulgurite;

@@ -1,8 +1,8 @@
 // Updates of inputs run as soon as they can.
 #include <fulgurite/fulgurite.h>
 
-#include "runtime/execution_plan.h"
-#include "support/record.h"
+#include "runtime/plan/execution_plan.h"
+#include "support/programs/record.h"
 #include "support/test.h"
 
 using namespace fulgurite;
