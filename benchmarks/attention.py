@@ -72,7 +72,7 @@ def measure(options, case, dtype):
 
 def section(rows, threads):
     lines = [BEGIN.format(threads, "s" if threads > 1 else ""),
-             "Milliseconds of the best call, by `benchmarks/attention.py`; the ratio is PyTorch's time divided by ours.\n",
+             "By `benchmarks/attention.py`.\n",
              "| case (batch, heads, heads of keys, length, width) | dtype | forward: PyTorch | ours | ratio | backward: PyTorch | ours | ratio |",
              "| --- | --- | --- | --- | --- | --- | --- | --- |"]
     for row in rows:

@@ -140,9 +140,8 @@ def rows_of(best):
 
 def section(rows, threads):
     lines = [BEGIN.format(threads, "s" if threads > 1 else ""),
-             "Milliseconds of the best call in f32, by `benchmarks/convolutions.py`; the ratio is PyTorch's time, the better one of a convolution's two, divided "
-             "by ours. Batches are of 8, those with 1 or 16 channels of 64; training is forward and both gradients, of a network's first layer that of the "
-             "weight alone, and a step of a network its loss, gradients and SGD with momentum.\n",
+             "f32, by `benchmarks/convolutions.py`. Batches are of 8, those with 1 or 16 channels of 64. Training is the forward and both gradients (of a "
+             "network's first layer that of the weight alone); a step of a network is its loss, gradients and SGD with momentum.\n",
              "| case | what | PyTorch eager | inductor | ours | ratio |", "| --- | --- | --- | --- | --- | --- |"]
     for case, what, *times, ratio in rows:
         lines.append(f"| {case} | {what} | " + " | ".join("" if t is None else f"{t:.2f}" for t in times) + f" | {ratio:.2f} |")

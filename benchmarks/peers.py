@@ -5,6 +5,7 @@ PEERS is a folder with the peers' own programs (torch_bench.py, jax_bench.py, co
 usage: peers.py FULGURITE PEERS [--cases gpt6l,…] [--dtypes f32,bf16] [--threads 1] [--rounds 3] [--seconds 3] [--peers eager,compile,jax]
                 [--write docs/performance.md]   (run by a Python that has PyTorch; fails when a loss differs)"""
 import argparse
+import datetime
 import json
 import os
 import pathlib
@@ -179,10 +180,7 @@ def marker(threads):
 def table(rows, threads, peers):
     import torch
     lines = [marker(threads), f"## Whole steps, {threads} thread{'s' if threads > 1 else ''}, {instructions()}", "",
-             f"Milliseconds of the best run on {of_processor('model name', 'an unnamed processor')}: {'CPU' if threads == 1 else 'wall'} time. "
-             f"PyTorch is {torch.__version__.split('+')[0]} with an allocator that keeps freed pages; the ratio is that of the best peer to ours. "
-             "`benchmarks/peers.py` runs all sides in turns, from the same weights and tokens, and checks that the losses agree. The limit is what the "
-             "products, or the memory that must be moved, would take alone at the best speed that this machine was seen to reach.", "",
+             f"{of_processor('model name', 'an unnamed processor')}, PyTorch {torch.__version__.split('+')[0]}, {datetime.date.today()}.", "",
              f"| case | dtype | ours | {' | '.join(peers)} | ratio | of the limit |", "| --- | --- | --- |" + " --- |" * (len(peers) + 2)]
     for row in rows:
         name = CASES[row["case"]] + {"fwd": ": forward", "fwdbwd": ": forward and backward"}.get(row["figure"], "")
