@@ -11,6 +11,8 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 FOLDERS = ("src", "include", "tests", "tools", "benchmarks", "docs", "examples", "cmake", ".ci")
 PATH = re.compile(rf"^(?:{'|'.join(map(re.escape, FOLDERS))})/[\w./*+-]*")
+# In src/README.md, paths begin in src/.
+SOURCE_PATH = re.compile(r"^[a-z_]+/[\w/]*(?:\w+\.(?:cpp|h)|/)$")
 SECTIONS = ["Context", "Decision", "Measurement", "Consequences"]
 MAX_WORDS_OF_ARCHITECTURE = 1500
 # Its entries describe the tree of their day.
@@ -46,6 +48,9 @@ def missing_paths(root: pathlib.Path, page: pathlib.Path):
     for code in INLINE_CODE.findall(CODE_BLOCK.sub("", page.read_text(encoding="utf-8"))):
         if (found := PATH.match(code)) and not any(root.glob(found[0].rstrip("/."))):
             yield f"{page.relative_to(root)}: there is no {found[0]}"
+        elif not found and page.parent == root / "src" and SOURCE_PATH.match(code):
+            if not any((root / base / code).exists() for base in ("src", "include/fulgurite")):
+                yield f"src/README.md: there is no {code}"
 
 
 def decisions(root: pathlib.Path):
