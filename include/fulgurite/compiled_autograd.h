@@ -16,6 +16,7 @@ namespace fulgurite {
 /// The whole backward pass of a run, captured into one trace and compiled. PyTorch: torch._dynamo.compiled_autograd.
 namespace compiled_autograd {
 
+/// Options of a scope of compiled autograd.
 struct Options {
   /// A backward that cannot be captured is an error; otherwise it runs in the eager engine.
   bool fullgraph = false;

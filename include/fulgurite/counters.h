@@ -20,6 +20,7 @@ class Counters {
   void clear();
 };
 
+/// Returns the counters of the process.
 Counters counters();
 
 }  // namespace fulgurite

@@ -23,6 +23,7 @@ std::string_view name(Dtype);
 Dtype dtype_from_name(std::string_view);
 std::ostream& operator<<(std::ostream&, Dtype);
 
+/// Return true for floating, integer and boolean dtypes.
 constexpr bool is_floating(Dtype d) { return d <= Dtype::f16; }
 constexpr bool is_integer(Dtype d) { return d >= Dtype::i64 && d <= Dtype::u8; }
 constexpr bool is_boolean(Dtype d) { return d == Dtype::boolean; }

@@ -28,6 +28,7 @@ namespace examine {
 /// What a trace keeps in memory while it runs, in bytes of tensors. Tensors that share a storage count once: a view has
 /// the bytes of what it views. Lists of sizes and numbers count nothing.
 struct MemoryReport {
+  /// One op of the trace.
   struct Line {
     std::string name;   // the operator: "torch.matmul"
     std::string text;   // "auto t0 = matmul(t_0, t_1);"
@@ -35,6 +36,7 @@ struct MemoryReport {
   };
   /// Where a tensor that is saved for the backward comes from. A backward trace does not say.
   enum class Origin : uint8_t { input, result, made, unknown };
+  /// One tensor that is saved for the backward.
   struct Saved {
     std::string name, type;  // "t_0", "cpu f32[2, 3]"
     int64_t bytes = 0;       // of its storage
@@ -90,6 +92,7 @@ struct FusionReport {
   double microseconds = 0;     // the median of these; of runs made now, on tensors that lie as the inputs did, where lines run one by one
   double share_of_limit = 0;   // the least time that the machine could take for bytes and operations, by the time that it took
 };
+/// Returns the report on a fusion of the last call, "fusion0". Throws UserError with the known names for an unknown one.
 FusionReport fusion_report(const Jitted&, std::string_view fusion);
 std::ostream& operator<<(std::ostream&, const FusionReport&);
 

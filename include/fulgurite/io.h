@@ -17,6 +17,7 @@
 #pragma GCC visibility push(default)
 namespace fulgurite {
 
+/// Tensors by name, and the texts of a file's metadata.
 using TensorMap = std::map<std::string, Tensor>;
 using Metadata = std::map<std::string, std::string>;
 

@@ -27,6 +27,7 @@ enum class Cache {
   no_caching,       // compiled anew at every call
 };
 
+/// Checks and annotations for debugging. check_nan and verify_against_eager run each op alone, which is slow.
 struct DebugOptions {
   bool associate_forward = false;    // backward traces say which forward symbol each line belongs to
   bool check_traces = false;         // every trace is verified after every pass

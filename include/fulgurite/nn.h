@@ -147,6 +147,7 @@ struct Fields<nn::RMSNorm> {
 
 namespace nn {
 
+/// Tensors with their dotted names, in the order of the members.
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 /// Draws every element from the normal distribution.

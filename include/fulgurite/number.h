@@ -259,6 +259,7 @@ Float& operator/=(Float& a, B b) { return a = a / b; }
 inline bool operator==(Bool a, bool b) { return static_cast<bool>(a) == b; }
 inline bool operator==(Bool a, Bool b) { return static_cast<bool>(a) == static_cast<bool>(b); }
 
+/// Functions of scalars that may be symbolic; the result is symbolic if an operand is.
 Float sqrt(Float);
 Float sqrt(Int);
 Int min(Int, Int);

@@ -17,6 +17,7 @@ namespace examine {
 
 /// What the machine does at best with the threads that are set, measured: elements copied, and matrix products.
 struct MachineLimits {
+  /// The speed of copies of one size.
   struct Bandwidth {
     int64_t bytes = 0;            // read and written in one go
     double bytes_per_second = 0;
@@ -40,6 +41,7 @@ std::vector<Lifetime> lifetimes(const Trace&);
 
 /// Where the time of a step went. One of the measured steps is shown, the one whose time is the median.
 struct Report {
+  /// One op of the step.
   struct Line {
     std::string text;       // "auto t0 = matmul(t_0, t_1);"
     std::string name;       // of the operator, "torch.matmul", or of the fusion

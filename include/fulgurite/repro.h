@@ -32,6 +32,7 @@ struct KernelOperand {
   bool is_column_sum = false, is_place = false;
   std::vector<int> dimensions;  // of the tensor's own dimensions, which of the loop's each is, as bits
 };
+/// The launch of a generated kernel: operands, scalars, and the loop's dimensions.
 struct KernelLayout {
   std::vector<KernelOperand> inputs, outputs;
   std::vector<double> numbers;

@@ -17,6 +17,7 @@ namespace examine {
 
 /// What of a function is supported, all of it at once.
 struct Supported {
+  /// One operator that the function calls.
   struct Operator {
     std::string name;        // "torch.nn.functional.gelu"
     int calls = 0;
@@ -30,6 +31,7 @@ struct Supported {
     no_gradient,       // the result needs a gradient, and the operator has none
     graph_break,       // jit compiles the function in pieces; an error with fullgraph
   };
+  /// One unsupported call.
   struct Problem {
     Kind kind = Kind::refused;
     std::string what;     // "there is no operator 'torch.fft'"

@@ -75,6 +75,7 @@ struct Samples {
   double tolerance_scale = 1;
 };
 
+/// The functions of an operator's record: result types, decomposition, gradient, strides of a view, and write through a view.
 using InferRule = void (*)(std::span<const Argument>, InferredTypes&);
 using DecomposeRule = void (*)(std::span<const Argument>, Results&, SourceLocation);
 using GradientRule = void (*)(Gradient&);

@@ -195,6 +195,7 @@ struct Slice {
   Slice(std::optional<Int> start, std::optional<Int> stop, std::optional<Int> step = {})
       : start(start), stop(stop), step(step) {}
 };
+/// Types of the constants below.
 struct EllipsisType {};
 struct NoneType {};
 /// In an index: as many full slices as fit; a new dimension of size 1. `newaxis` is None by a name that no window system defines as a macro.

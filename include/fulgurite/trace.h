@@ -21,6 +21,7 @@ namespace fulgurite {
 struct Symbol;
 struct Implementation;
 
+/// Options of print().
 struct PrintOptions {
   bool time = true;     // "(took 3 milliseconds)" in the provenance line
   bool source = true;   // the user's lines as comments
@@ -48,6 +49,7 @@ struct ForwardOrigin {
   std::string fusion = {};  // the fusion that runs the forward line, if one does
   friend bool operator==(const ForwardOrigin&, const ForwardOrigin&) = default;
 };
+/// The forward ops of one backward op, without duplicates.
 class ForwardOrigins : public SharedVector<ForwardOrigin> {
  public:
   using SharedVector::SharedVector;
@@ -104,6 +106,7 @@ std::ostream& operator<<(std::ostream&, const Trace&);
 /// The C++ form with options.
 std::string print(const Trace&, PrintOptions = {});
 
+/// A pass.
 using Transform = std::function<Trace(const Trace&)>;
 /// What saving and recomputing cost, and how much may be saved.
 struct RecomputationOptions {
@@ -111,6 +114,7 @@ struct RecomputationOptions {
   /// eight bytes moved.
   std::optional<int64_t> memory_budget = {};
 };
+/// The two halves of a joint trace.
 struct ForwardBackwardTraces {
   Trace forward, backward;
 };

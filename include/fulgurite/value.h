@@ -31,6 +31,7 @@ enum class Tag : uint8_t {
   static_memory_location,  // a parameter or another tensor that stays where it is
   detached,                // carries no gradient
 };
+/// A set of tags.
 class Tags {
  public:
   Tags() = default;

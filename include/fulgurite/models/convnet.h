@@ -14,6 +14,7 @@
 namespace fulgurite {
 namespace models {
 
+/// Sizes of a Convnet.
 struct ConvnetOptions {
   int64_t channels = 1;  // of the images
   int64_t width = 16;    // channels after the first convolution; twice as many after the second
@@ -28,6 +29,7 @@ struct ConvnetStage {
   Tensor operator()(const Tensor& x) const { return pool(relu(norm(convolution(x)))); }
 };
 
+/// Two stages of convolution, batch norm and pooling, and a linear layer: images [N, C, H, W] to logits [N, classes].
 struct Convnet {
   ConvnetStage first, second;
   nn::AdaptiveAvgPool2d average{1};
@@ -39,6 +41,7 @@ struct Convnet {
   Tensor loss(const Tensor& images, const Tensor& classes) const { return nn::cross_entropy((*this)(images), classes); }
 };
 
+/// Returns a model with fresh parameters.
 inline Convnet make_convnet(const ConvnetOptions& o) {
   Convnet model;
   model.first.convolution = nn::Conv2d(o.channels, o.width, 3, 1, 1);

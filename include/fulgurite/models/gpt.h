@@ -66,6 +66,7 @@ struct GptCache {
   std::vector<Tensor> keys, values;
 };
 
+/// The feed-forward layer: linear, gelu, linear, dropout.
 struct Mlp {
   nn::Linear fc, out;
   nn::Dropout dropout;
@@ -74,6 +75,7 @@ struct Mlp {
   Tensor operator()(const Tensor& x) const { return dropout(out(nn::gelu(fc(x), tanh_gelu ? "tanh" : "none"))); }
 };
 
+/// Attention and feed-forward layer, each with a layer norm before it and a residual around it.
 struct GptBlock {
   nn::LayerNorm ln_1;
   CausalSelfAttention attn;

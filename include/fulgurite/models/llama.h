@@ -16,6 +16,7 @@
 namespace fulgurite {
 namespace models {
 
+/// Sizes of a Llama.
 struct LlamaOptions {
   int64_t vocabulary = 256;
   int64_t layers = 4;
@@ -51,6 +52,7 @@ struct KeyValues {
   Tensor keys, values;
 };
 
+/// Causal attention with rotary embeddings; groups of query heads may share keys and values.
 struct LlamaAttention {
   nn::Linear wq, wk, wv, wo;
   int64_t heads = 1, key_value_heads = 1;
@@ -96,6 +98,7 @@ struct SwiGlu {
   }
 };
 
+/// Attention and feed-forward layer, each with an RMS norm before it and a residual around it.
 struct LlamaBlock {
   nn::RMSNorm attention_norm;
   LlamaAttention attention;
@@ -115,6 +118,7 @@ struct LlamaBlock {
   }
 };
 
+/// A LLaMA: token indices [batch, length] of i64 to logits [batch, length, vocabulary].
 struct Llama {
   nn::Embedding tokens;
   std::vector<LlamaBlock> blocks;
@@ -164,6 +168,7 @@ inline LlamaBlock make_llama_block(const LlamaOptions& o) {
   return block;
 }
 
+/// Returns a model with fresh parameters.
 inline Llama make_llama(const LlamaOptions& o) {
   Llama model;
   model.tokens = nn::Embedding(o.vocabulary, o.width);
