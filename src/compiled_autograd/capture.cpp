@@ -62,7 +62,7 @@ class Recorder {
     origin_ = {};
     tracer_.set_origin({});
     tracer_.set_location(std::nullopt);
-    line({.kind = Effect::Kind::final_callbacks, .call = static_cast<int>(graph_.calls.size()) - 1}, {}, {});
+    op({.kind = Effect::Kind::final_callbacks, .call = static_cast<int>(graph_.calls.size()) - 1}, {}, {});
     std::vector<Value> results;
     for (size_t i = 0; i < asked_.size(); ++i) {
       if (!asked_[i].defined()) continue;
@@ -129,7 +129,7 @@ class Recorder {
   }
 
   // A line for what only a run can do; `tensors` are its arguments, one list after the other.
-  std::vector<Tensor> line(Effect effect, std::vector<Value> arguments, const std::vector<TensorType>& types,
+  std::vector<Tensor> op(Effect effect, std::vector<Value> arguments, const std::vector<TensorType>& types,
                            std::vector<std::pair<std::string, Value>> options = {}) {
     BoundSymbol bound;
     bound.symbol = &symbol_of(effect.kind);
@@ -196,10 +196,10 @@ class Recorder {
         }
         Effect effect{.kind = Effect::Kind::tensor_hook, .call = place, .output = output, .hook = hook, .of_outputs = places};
         effect.results.push_back({0, type});
-        gradient.value = line(std::move(effect), {tracer_.value_of(gradient.value)}, {type}, {{"hook_type", Value("tensor_pre_hook")}})[0];
+        gradient.value = op(std::move(effect), {tracer_.value_of(gradient.value)}, {type}, {{"hook_type", Value("tensor_pre_hook")}})[0];
       }
       if (count_retaining(node, output) == 0) continue;
-      line({.kind = Effect::Kind::retain_grad, .call = place, .output = output, .of_outputs = places}, {tracer_.value_of(gradient.value)}, {});
+      op({.kind = Effect::Kind::retain_grad, .call = place, .output = output, .of_outputs = places}, {tracer_.value_of(gradient.value)}, {});
     }
   }
 
@@ -234,8 +234,8 @@ class Recorder {
     for (const Tracer::Capture& capture : tracer_.captures())
       if (tracer_.value_of(capture.concrete).proxy_id() != capture.proxy->id)
         throw UserError(text::cat("it writes into ", type_text(capture.concrete), ", which is not its argument"));
-    for (const BoundSymbol& line : tracer_.recorded().subspan(first_line))
-      if (line.symbol->traits.random) throw UserError(text::cat("it draws random numbers, ", line.name(), "()"));
+    for (const BoundSymbol& op : tracer_.recorded().subspan(first_line))
+      if (op.symbol->traits.random) throw UserError(text::cat("it draws random numbers, ", op.name(), "()"));
   }
 
   // A line that has lists of gradients and gives some of them again.
@@ -246,7 +246,7 @@ class Recorder {
       types.push_back(type_of_value(changed[i].value));
       effect.results.push_back({i, types.back()});
     }
-    std::vector<Tensor> results = line(std::move(effect), std::move(arguments), types, {{"hook_type", Value(hook_type)}});
+    std::vector<Tensor> results = op(std::move(effect), std::move(arguments), types, {{"hook_type", Value(hook_type)}});
     size_t next = 0;
     for (RecordedGradient& gradient : changed)
       if (gradient.defined()) gradient.value = std::move(results[next++]);
@@ -300,10 +300,10 @@ class Recorder {
     const size_t first_size = sizes_.of_calls[static_cast<size_t>(place)];
     const Value variable = tracer_.value_of(add_argument({true, static_cast<size_t>(place)}, leaf, first_size, "leaf"));
     if (gradients[0].defined())
-      line({.kind = Effect::Kind::accumulate_grad, .call = place, .of_outputs = places_of(gradients)},
+      op({.kind = Effect::Kind::accumulate_grad, .call = place, .of_outputs = places_of(gradients)},
            {variable, tracer_.value_of(gradients[0].value)}, {});
     for (size_t hook = 0; hook < hooks; ++hook)
-      line({.kind = Effect::Kind::post_accumulate_hook, .call = place, .hook = hook}, {variable}, {}, {{"hook_type", Value("post_acc_grad_hook")}});
+      op({.kind = Effect::Kind::post_accumulate_hook, .call = place, .hook = hook}, {variable}, {}, {{"hook_type", Value("post_acc_grad_hook")}});
   }
 
   RecordedGradients call_function(int place, const FunctionNode& function, const RecordedGradients& gradients) {
@@ -321,7 +321,7 @@ class Recorder {
       effect.results.push_back({i, types.back()});
     }
     const std::vector<Effect::Result> places = effect.results;
-    std::vector<Tensor> results = line(std::move(effect), {list_of(gradients)}, types, {{"function", Value(function.node_name)}});
+    std::vector<Tensor> results = op(std::move(effect), {list_of(gradients)}, types, {{"function", Value(function.node_name)}});
     RecordedGradients of_inputs(call.targets.size());
     for (size_t k = 0; k < places.size(); ++k) of_inputs[places[k].place] = {std::move(results[k]), {sources_++}};
     return of_inputs;

@@ -65,7 +65,7 @@ void Captures::measure_newest() {
   if (!newest) return;
   TraceBytes traces;
   int64_t program = 0;
-  traces.add(newest->lines);
+  traces.add(newest->ops);
   if (newest->program && newest->program->is_made()) {
     const ProgramBytes bytes = newest->program->bytes();
     program = bytes.plan + bytes.arenas;
@@ -89,7 +89,7 @@ std::vector<Trace> Captures::last_traces() {
   const std::lock_guard lock(mutex_);
   if (!last_) return {};
   std::vector<Trace> traces = last_->capture->stages;
-  traces.push_back(last_->program ? last_->program->trace() : last_->lines);
+  traces.push_back(last_->program ? last_->program->trace() : last_->ops);
   return traces;
 }
 

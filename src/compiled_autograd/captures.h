@@ -30,7 +30,7 @@ struct CompiledBackward {
   std::vector<Effect> effects;  // with these sizes
   std::vector<uint64_t> sizes;  // the values of the capture's symbols
   std::shared_ptr<Program> program;  // null where gradients are differentiated again
-  Trace lines;                       // which run then, one by one
+  Trace ops;                       // which run then, one by one
   uint64_t last_use = 0;  // this and what follows: guarded by Captures
   int64_t bytes = 0;      // about; measured when the next one is added
 };
@@ -39,7 +39,7 @@ struct CompiledBackward {
 struct StructureOfBackward {
   BackwardStructure structure;  // of the first
   std::vector<std::string> node_names;
-  std::vector<std::string> node_lines;                   // "model.cpp:12" of each; empty where it is not known
+  std::vector<std::string> node_ops;                   // "model.cpp:12" of each; empty where it is not known
   std::vector<std::shared_ptr<const Capture>> captures;  // the newest last
   std::string failure;                                   // why it could not be compiled: the engine runs it
   uint64_t last_use = 0;

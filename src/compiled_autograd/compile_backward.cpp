@@ -39,8 +39,8 @@ std::shared_ptr<CompiledBackward> make_program(const std::shared_ptr<const Captu
   compiled->sizes = given;
   compiled->effects = with_values(capture->captured.effects, numbers);
   if (request.call.create_graph) {
-    compiled->lines = lines_of(*capture, given);
-    check_trace(compiled->lines);
+    compiled->ops = lines_of(*capture, given);
+    check_trace(compiled->ops);
     return compiled;
   }
   Trace trace = capture->stages.back();

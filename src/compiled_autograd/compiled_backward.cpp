@@ -65,7 +65,7 @@ class Interceptor final : public BackwardInterceptor {
     if (is_new)
       for (const NodeCall& one : request.graph.calls) {
         structure.node_names.push_back(one.node->name());
-        structure.node_lines.push_back(line_of(*one.node));
+        structure.node_ops.push_back(line_of(*one.node));
       }
     if (structure.failure.empty()) {
       try {
@@ -119,9 +119,9 @@ class Interceptor final : public BackwardInterceptor {
   static std::vector<Tensor> run_on(const CompiledBackward& compiled, const BackwardCall& call, const BackwardGraph& graph,
                                     const std::vector<Tensor>& arguments, CompiledRun& effects) {
     const CapturedBackward& captured = compiled.capture->captured;
-    const bool looks_at_lines = autograd_modes().checks_nan || autograd_modes().detects_anomaly;
-    if (!compiled.program) return run_lines(compiled.lines, captured, call, graph, arguments, effects);
-    if (looks_at_lines) return run_lines(lines_of(*compiled.capture, compiled.sizes), captured, call, graph, arguments, effects);
+    const bool observes_ops = autograd_modes().checks_nan || autograd_modes().detects_anomaly;
+    if (!compiled.program) return run_lines(compiled.ops, captured, call, graph, arguments, effects);
+    if (observes_ops) return run_lines(lines_of(*compiled.capture, compiled.sizes), captured, call, graph, arguments, effects);
     std::vector<Tensor> results;
     compiled.program->run(arguments, results);
     return results;

@@ -145,11 +145,11 @@ const Implementation& implementation_of(Effect::Kind kind) {
   throw InternalError("an effect has no implementation");
 }
 
-int effect_of(const BoundSymbol& line) {
+int effect_of(const BoundSymbol& op) {
   constexpr const Symbol* symbols[] = {&call_hook_symbol,      &call_leaf_hook_symbol,  &final_callbacks_symbol, &call_node_hooks_symbol,
                                        &retain_grad_symbol, &call_backward_symbol, &accumulate_grad_symbol};
-  if (std::ranges::find(symbols, line.symbol) == std::end(symbols)) return -1;
-  return static_cast<int>(line.args.read()[0].integer().hint());
+  if (std::ranges::find(symbols, op.symbol) == std::end(symbols)) return -1;
+  return static_cast<int>(op.args.read()[0].integer().hint());
 }
 
 bool calls_user(Effect::Kind kind) {
@@ -251,7 +251,7 @@ void CompiledRun::check_added_hooks(int first_call) {
   const uint64_t changes = context().hook_changes.load(std::memory_order_relaxed);
   if (changes == hook_changes_) return;
   hook_changes_ = changes;
-  const auto has_line = [&](Effect::Kind kind, size_t call, size_t output) {
+  const auto has_op = [&](Effect::Kind kind, size_t call, size_t output) {
     return std::ranges::any_of(effects_, [&](const Effect& effect) {
       return effect.kind == kind && effect.call == static_cast<int>(call) && effect.output == output;
     });
@@ -260,12 +260,12 @@ void CompiledRun::check_added_hooks(int first_call) {
     const Node& node = *graph_.calls[i].node;
     Node::Hooks* const hooks = node.existing_hooks();
     const Tensor* const leaf = node.accumulates_into();
-    bool is_missed = (hooks && !hooks->before.empty() && !has_line(Effect::Kind::before_node, i, 0)) ||
-                     (hooks && !hooks->after.empty() && !has_line(Effect::Kind::after_node, i, 0)) ||
-                     (leaf && !post_accumulate_hooks(*leaf).empty() && !has_line(Effect::Kind::post_accumulate_hook, i, 0));
+    bool is_missed = (hooks && !hooks->before.empty() && !has_op(Effect::Kind::before_node, i, 0)) ||
+                     (hooks && !hooks->after.empty() && !has_op(Effect::Kind::after_node, i, 0)) ||
+                     (leaf && !post_accumulate_hooks(*leaf).empty() && !has_op(Effect::Kind::post_accumulate_hook, i, 0));
     for (size_t output = 0; !is_missed && output < node.output_count(); ++output)
       is_missed = std::ranges::any_of(hooks_of_output(node, output), [](const Hook& hook) { return !hook.recorded_as(); }) &&
-                  !has_line(Effect::Kind::tensor_hook, i, output);
+                  !has_op(Effect::Kind::tensor_hook, i, output);
     if (is_missed)
       throw UserError(text::cat("compiled autograd: a hook added a hook to ", node.name(), " (NodeCall ", i + 1,
                                 "), which has not run yet and was captured without one; add it before backward(), or run this backward "

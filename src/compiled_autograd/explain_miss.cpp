@@ -16,8 +16,8 @@ std::string name_of_part(const StructureOfBackward& one, size_t part) {
   return part == 0 ? std::string("GraphRoot") : part <= one.node_names.size() ? one.node_names[part - 1] : std::string();
 }
 std::string node_text(const StructureOfBackward& one, size_t part) { return text::cat(name_of_part(one, part), " (NodeCall ", part, ")"); }
-std::string line_text(const StructureOfBackward& one, size_t part) {
-  return part == 0 || one.node_lines[part - 1].empty() ? std::string() : "; " + one.node_lines[part - 1];
+std::string op_text(const StructureOfBackward& one, size_t part) {
+  return part == 0 || one.node_ops[part - 1].empty() ? std::string() : "; " + one.node_ops[part - 1];
 }
 
 const char* field_name(KeyField field) {
@@ -108,7 +108,7 @@ std::string explain_new_node(const StructureOfBackward& one, std::vector<const S
     if (part < other->structure.parts() && name_of_part(*other, part) == name_of_part(one, part)) sizes.push_back(other->structure.bytes_of(part));
   std::string out = text::cat("Cache miss due to new autograd node: ", node_text(one, part), " with key size ", structure.bytes_of(part),
                               ", previous key sizes=[", text::join(sizes, [](size_t size) { return std::to_string(size); }), "]");
-  if (!known.empty()) out += text::cat("\n  what differs: ", difference(one, *known.back(), part), line_text(one, part));
+  if (!known.empty()) out += text::cat("\n  what differs: ", difference(one, *known.back(), part), op_text(one, part));
   return out;
 }
 
@@ -129,7 +129,7 @@ std::string explain_new_sizes(const StructureOfBackward& one, const Capture& new
       else value = now;
     }
     if (change.empty()) continue;
-    out += text::cat(out.empty() ? "" : "\n", "Cache miss due to changed shapes: ", change, ", from ", before, " to ", now, line_text(one, part));
+    out += text::cat(out.empty() ? "" : "\n", "Cache miss due to changed shapes: ", change, ", from ", before, " to ", now, op_text(one, part));
   }
   if (!out.empty()) return out;
   if (const auto given = pattern.values(sizes.values)) {

@@ -21,7 +21,7 @@ JittedNames::JittedNames(const BackwardGraph& graph) {
   }
 }
 
-void JittedNames::name(const TracedNode& node, std::span<BoundSymbol> lines) {
+void JittedNames::name(const TracedNode& node, std::span<BoundSymbol> ops) {
   const Trace* const backward = node.jitted_backward();
   if (backward == nullptr) return;
   std::string prefix = text::cat("aot", numbers_.at(backward), "_");
@@ -33,7 +33,7 @@ void JittedNames::name(const TracedNode& node, std::span<BoundSymbol> lines) {
   std::vector<const BoundSymbol*> originals, recorded;
   for (const BoundSymbol& bound : backward->bound_symbols)
     if (makes_tensors(bound)) originals.push_back(&bound);
-  for (const BoundSymbol& bound : lines)
+  for (const BoundSymbol& bound : ops)
     if (makes_tensors(bound)) recorded.push_back(&bound);
   for (size_t i = 0; i < recorded.size(); ++i) {
     const bool is_that = originals.size() == recorded.size() && originals[i]->symbol == recorded[i]->symbol &&

@@ -14,7 +14,7 @@ class JittedNames {
  public:
   explicit JittedNames(const BackwardGraph&);
   /// Names what a node has recorded, `lines`, after the values of the backward that it is of; nothing where that is no jitted function's.
-  void name(const TracedNode&, std::span<BoundSymbol> lines);
+  void name(const TracedNode&, std::span<BoundSymbol> ops);
 
  private:
   std::map<const Trace*, int> numbers_;

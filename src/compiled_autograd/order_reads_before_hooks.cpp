@@ -12,23 +12,23 @@ namespace fulgurite {
 namespace {
 
 // Lines that something comes of.
-std::vector<char> live_lines(const Trace& trace) {
-  const std::span<const BoundSymbol> lines = trace.bound_symbols.read();
-  std::vector<char> is_live(lines.size()), is_needed(static_cast<size_t>(trace.next_id));
-  for (size_t i = lines.size(); i-- > 0;) {
-    bool live = i + 1 == lines.size() || effect_of(lines[i]) >= 0;
-    for_each_output(lines[i], [&](const Value& output) {
+std::vector<char> live_ops(const Trace& trace) {
+  const std::span<const BoundSymbol> ops = trace.bound_symbols.read();
+  std::vector<char> is_live(ops.size()), is_needed(static_cast<size_t>(trace.next_id));
+  for (size_t i = ops.size(); i-- > 0;) {
+    bool live = i + 1 == ops.size() || effect_of(ops[i]) >= 0;
+    for_each_output(ops[i], [&](const Value& output) {
       if (const int id = proxy_id(output); id >= 0) live = live || is_needed[static_cast<size_t>(id)] != 0;
     });
     is_live[i] = live;
-    if (live) for_each_use(lines[i], [&](int id) { is_needed[static_cast<size_t>(id)] = true; });
+    if (live) for_each_use(ops[i], [&](int id) { is_needed[static_cast<size_t>(id)] = true; });
   }
   return is_live;
 }
 
-bool makes_operand(const BoundSymbol& line, const BoundSymbol& of) {
+bool makes_operand(const BoundSymbol& op, const BoundSymbol& of) {
   bool makes = false;
-  for_each_output(line, [&](const Value& output) {
+  for_each_output(op, [&](const Value& output) {
     for_each_use(of, [&](int id) { makes = makes || id == proxy_id(output); });
   });
   return makes;
@@ -36,29 +36,29 @@ bool makes_operand(const BoundSymbol& line, const BoundSymbol& of) {
 
 }  // namespace
 
-std::vector<LinePair> reads_before_hooks(const CapturedBackward& captured) {
+std::vector<OpPair> reads_before_hooks(const CapturedBackward& captured) {
   const auto calls_one = [](const Effect& effect) { return calls_user(effect.kind); };
   if (std::ranges::none_of(captured.effects, calls_one)) return {};
   const Trace& trace = captured.trace;
-  const std::span<const BoundSymbol> lines = trace.bound_symbols.read();
-  const std::vector<char> is_live = live_lines(trace);
-  const std::vector<int> roots = view_roots(lines, trace.next_id);
+  const std::span<const BoundSymbol> ops = trace.bound_symbols.read();
+  const std::vector<char> is_live = live_ops(trace);
+  const std::vector<int> roots = view_roots(ops, trace.next_id);
   std::vector<char> is_given(static_cast<size_t>(trace.next_id));
   for (const Value& argument : trace.args)
     if (argument.is_tensor()) is_given[static_cast<size_t>(argument.proxy_id())] = true;
 
-  std::vector<LinePair> pairs;
+  std::vector<OpPair> pairs;
   std::vector<int> reads;  // since the last hook
   int accumulation = -1;   // the line before, where it is one
-  for (int i = 0; i < static_cast<int>(lines.size()); ++i) {
-    const BoundSymbol& line = lines[static_cast<size_t>(i)];
-    const int effect = effect_of(line);
+  for (int i = 0; i < static_cast<int>(ops.size()); ++i) {
+    const BoundSymbol& op = ops[static_cast<size_t>(i)];
+    const int effect = effect_of(op);
     if (effect < 0) {
       bool reads_given = false;
-      for_each_argument(line, [&](const Value& value) {
+      for_each_argument(op, [&](const Value& value) {
         reads_given = reads_given || (value.is_tensor() && is_given[static_cast<size_t>(roots[static_cast<size_t>(value.proxy_id())])] != 0);
       });
-      if (reads_given && is_live[static_cast<size_t>(i)] && !line.symbol->traits.view) reads.push_back(i);
+      if (reads_given && is_live[static_cast<size_t>(i)] && !op.symbol->traits.view) reads.push_back(i);
       accumulation = -1;
       continue;
     }
@@ -67,7 +67,7 @@ std::vector<LinePair> reads_before_hooks(const CapturedBackward& captured) {
     if (!calls_user(kind)) continue;
     const int second = kind == Effect::Kind::post_accumulate_hook && accumulation >= 0 ? accumulation : i;
     for (const int read : reads)
-      if (!makes_operand(lines[static_cast<size_t>(read)], lines[static_cast<size_t>(second)])) pairs.push_back({read, second});
+      if (!makes_operand(ops[static_cast<size_t>(read)], ops[static_cast<size_t>(second)])) pairs.push_back({read, second});
     reads.clear();
   }
   return pairs;

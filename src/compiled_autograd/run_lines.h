@@ -12,7 +12,7 @@ Trace lines_of(const Capture&, const std::vector<uint64_t>& sizes);
 /// Runs a captured backward line by line, as operators of eager mode. With create_graph these are recorded like any others: what comes of them
 /// can be differentiated again, and that backward captured in its turn. Where anomalies are to be detected, a node that gives NaN is an error
 /// which says the node, its line in the trace and in the user's program, and which parameter the gradient is of.
-std::vector<Tensor> run_lines(const Trace& lines, const CapturedBackward&, const BackwardCall&, const BackwardGraph&,
+std::vector<Tensor> run_lines(const Trace& ops, const CapturedBackward&, const BackwardCall&, const BackwardGraph&,
                               const std::vector<Tensor>& arguments, CompiledRun&);
 
 }  // namespace fulgurite

@@ -99,7 +99,7 @@ class UserFuser {
     fuser::GrownRegions grown = fuser::grow_regions(trace, graph, is_candidate, rules, explains);
     std::vector<fuser::RegionFusion> fusions;
     grown.keep_if([&](const fuser::GrownRegion& region) {
-      if (std::ranges::all_of(region.lines, [&](int line) { return is_view(trace.bound_symbols[line]); })) return false;
+      if (std::ranges::all_of(region.ops, [&](int op) { return is_view(trace.bound_symbols[op]); })) return false;
       const std::string name = names.next();
       Fusion fusion = fuse_(region_for_user(trace, graph, region, name));
       if (!fusion.run) return false;
@@ -133,7 +133,7 @@ class UserFuser {
     region.trace.name = name;
     region.trace.args = region.inputs;
     region.trace.provenance = text::cat("a region of ", trace.name);
-    region.trace.bound_symbols = fuser::inner_lines(trace, graph, grown, region.trace.next_id, region.trace.next_name);
+    region.trace.bound_symbols = fuser::inner_ops(trace, graph, grown, region.trace.next_id, region.trace.next_name);
     for (const BoundSymbol& bound : region.trace.bound_symbols) region.bound_symbols.push_back(bound);
     BoundSymbol last;
     last.symbol = &prims_return_symbol;

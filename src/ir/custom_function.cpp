@@ -9,10 +9,10 @@ namespace fulgurite {
 namespace {
 
 size_t forward_count(const BoundSymbol& bound) {
-  const std::span<const BoundSymbol> lines = bound.subsymbols.read();
-  if (!is_custom_function(bound)) return lines.size();
+  const std::span<const BoundSymbol> ops = bound.subsymbols.read();
+  if (!is_custom_function(bound)) return ops.size();
   const auto reads_cotangent = [](const BoundSymbol& line) { return line.symbol->qualified_name() == "prims.get_grad"; };
-  return static_cast<size_t>(std::ranges::find_if(lines, reads_cotangent) - lines.begin());
+  return static_cast<size_t>(std::ranges::find_if(ops, reads_cotangent) - ops.begin());
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ std::shared_ptr<const CompiledVersion> last_version(const Jitted& f, const char*
 }
 
 /// Behind each trace that somebody watched, the same with what they had to say about its lines.
-std::vector<Trace> with_notes(std::vector<Trace> stages, const LineWatch& watch) {
+std::vector<Trace> with_notes(std::vector<Trace> stages, const ExecutionObserver& watch) {
   std::vector<Trace> out;
   for (Trace& stage : stages) {
     std::vector<std::string> notes = watch.notes(stage);

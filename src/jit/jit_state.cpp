@@ -48,7 +48,7 @@ std::string first_line(std::string_view text) { return std::string(text.substr(0
 }  // namespace
 
 JitState::JitState(std::shared_ptr<void> callable, JitOptions options, bool names_executors, std::vector<Transform> transforms,
-                   OpenScope open_scope, SourceLocation made_at, std::shared_ptr<const LineWatch> watch)
+                   OpenScope open_scope, SourceLocation made_at, std::shared_ptr<const ExecutionObserver> watch)
     : callable_(std::move(callable)),
       options_(std::move(options)),
       names_executors_(names_executors),
@@ -56,7 +56,7 @@ JitState::JitState(std::shared_ptr<void> callable, JitOptions options, bool name
       open_scope_(open_scope),
       made_at_(made_at),
       watch_(std::move(watch)),
-      line_watch_(make_line_watch(options_.debug, watch_)),
+      execution_observer_(make_execution_observer(options_.debug, watch_)),
       store_(options_.limits, options_.cache != Cache::no_caching),
       recompiles_(options_.limits, made_at) {}
 
@@ -316,7 +316,7 @@ PipelineOptions JitState::pipeline_options() const {
   pipeline.check_traces = options_.debug.check_traces;
   pipeline.recomputation.memory_budget = options_.memory_budget;
   pipeline.fusion_names = fusion_names_;
-  pipeline.watch = line_watch_;
+  pipeline.watch = execution_observer_;
   return pipeline;
 }
 

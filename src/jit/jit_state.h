@@ -29,7 +29,7 @@ class JitState {
   /// `names_executors`: the options' executors are the user's choice, not the default list.
   /// `watch` is told of every line that runs; null: nobody.
   JitState(std::shared_ptr<void> callable, JitOptions options, bool names_executors, std::vector<Transform> transforms,
-           OpenScope open_scope, SourceLocation made_at, std::shared_ptr<const LineWatch> watch = {});
+           OpenScope open_scope, SourceLocation made_at, std::shared_ptr<const ExecutionObserver> watch = {});
   ~JitState();
 
   void call(const CallableTable&, const void* const* arguments, SourceLocation, CallResult&);
@@ -40,7 +40,7 @@ class JitState {
   bool names_executors() const { return names_executors_; }
   const std::vector<Transform>& transforms() const { return transforms_; }
   OpenScope open_scope() const { return open_scope_; }
-  const std::shared_ptr<const LineWatch>& watch() const { return watch_; }
+  const std::shared_ptr<const ExecutionObserver>& watch() const { return watch_; }
   SourceLocation made_at() const { return made_at_; }
 
   const VersionStore& store() const { return store_; }
@@ -85,8 +85,8 @@ class JitState {
   void run_named(const CompiledVersion&, const Leaves&, CallResult&) const;
   const SourceLocation made_at_;
   mutable std::atomic<const char*> last_file_{nullptr};  // of a call that was not the standard library's
-  const std::shared_ptr<const LineWatch> watch_;       // the caller's
-  const std::shared_ptr<const LineWatch> line_watch_;  // with what the options check
+  const std::shared_ptr<const ExecutionObserver> watch_;       // the caller's
+  const std::shared_ptr<const ExecutionObserver> execution_observer_;  // with what the options check
   const std::shared_ptr<FusionNames> fusion_names_ = std::make_shared<FusionNames>();
 
   VersionStore store_;

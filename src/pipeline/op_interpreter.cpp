@@ -13,7 +13,7 @@
 
 namespace fulgurite {
 
-struct LineByLine::Line {
+struct OpInterpreter::Op {
   const BoundSymbol* bound = nullptr;
   std::unique_ptr<Program> program;  // null where nothing runs
   std::vector<int> arguments;        // of the program, by id
@@ -34,22 +34,22 @@ bool runs(const BoundSymbol& bound) {
 
 }  // namespace
 
-LineByLine::LineByLine(Trace trace, std::shared_ptr<const LineWatch> watch) : trace_(std::move(trace)), watch_(std::move(watch)) {
+OpInterpreter::OpInterpreter(Trace trace, std::shared_ptr<const ExecutionObserver> watch) : trace_(std::move(trace)), watch_(std::move(watch)) {
   const std::span<const BoundSymbol> symbols = trace_.bound_symbols.read();
   for (size_t i = 0; i < symbols.size(); ++i) {
     const BoundSymbol& bound = symbols[i];
-    Line& line = lines_.emplace_back();
-    line.bound = &bound;
+    Op& op = ops_.emplace_back();
+    op.bound = &bound;
     if (!runs(bound)) continue;
-    const Trace slice = slice_of_line(trace_, bound);
-    line.program = std::make_unique<Program>(slice);
-    for (const Value& input : slice.args) line.arguments.push_back(input.tensor().id);
-    for (const Value& result : returned_values(slice)) line.results.push_back(result.tensor().id);
+    const Trace slice = slice_of_op(trace_, bound);
+    op.program = std::make_unique<Program>(slice);
+    for (const Value& input : slice.args) op.arguments.push_back(input.tensor().id);
+    for (const Value& result : returned_values(slice)) op.results.push_back(result.tensor().id);
     if (bound.symbol != &prims_copy__symbol) continue;
     for (size_t later = i + 1; later < symbols.size(); ++later) {
       if (!runs(symbols[later])) continue;
       const auto keep = [&](const Value& value) {
-        if (value.is_tensor()) line.read_later.push_back(value.tensor().id);
+        if (value.is_tensor()) op.read_later.push_back(value.tensor().id);
       };
       if (symbols[later].symbol == &prims_copy__symbol) keep(symbols[later].args.read()[0]);
       else for_each_argument(symbols[later], keep);
@@ -57,22 +57,22 @@ LineByLine::LineByLine(Trace trace, std::shared_ptr<const LineWatch> watch) : tr
   }
 }
 
-LineByLine::~LineByLine() = default;
+OpInterpreter::~OpInterpreter() = default;
 
-void LineByLine::run(std::span<const Tensor> inputs, std::vector<Tensor>& results) const {
+void OpInterpreter::run(std::span<const Tensor> inputs, std::vector<Tensor>& results) const {
   std::vector<Tensor> values;
-  run_lines(values, inputs, false);
+  run_ops(values, inputs, false);
   results.clear();
   for (const Value& result : returned_values(trace_)) results.push_back(result.is_tensor() ? values[id_of(result)] : Tensor());
 }
 
-std::vector<Tensor> LineByLine::values(std::span<const Tensor> inputs) const {
+std::vector<Tensor> OpInterpreter::values(std::span<const Tensor> inputs) const {
   std::vector<Tensor> values;
-  run_lines(values, inputs, true);
+  run_ops(values, inputs, true);
   return values;
 }
 
-void LineByLine::run_lines(std::vector<Tensor>& values, std::span<const Tensor> inputs, bool keeps_all) const {
+void OpInterpreter::run_ops(std::vector<Tensor>& values, std::span<const Tensor> inputs, bool keeps_all) const {
   values.resize(static_cast<size_t>(trace_.next_id));
   const std::vector<Value> expected = input_values(trace_);
   if (expected.size() != inputs.size())
@@ -85,36 +85,36 @@ void LineByLine::run_lines(std::vector<Tensor>& values, std::span<const Tensor> 
                                 inputs[i].defined() ? type_text(inputs[i]) : "nothing", ", not ", expected[i].tensor().type_text()));
     values[id_of(expected[i])] = inputs[i];
   }
-  for (const Line& line : lines_) {
-    if (line.program) {
-      run_line(line, values, keeps_all);
-    } else if (line.bound->symbol == &prims_unpack_sequence_symbol) {
+  for (const Op& op : ops_) {
+    if (op.program) {
+      run_op(op, values, keeps_all);
+    } else if (op.bound->symbol == &prims_unpack_sequence_symbol) {
       std::vector<Value> from, to;
-      for_each_argument(*line.bound, [&](const Value& value) { from.push_back(value); });
-      for_each_output(*line.bound, [&](const Value& value) { to.push_back(value); });
+      for_each_argument(*op.bound, [&](const Value& value) { from.push_back(value); });
+      for_each_output(*op.bound, [&](const Value& value) { to.push_back(value); });
       for (size_t i = 0; i < to.size(); ++i)
         if (to[i].is_tensor()) values[id_of(to[i])] = values[id_of(from.at(i))];
-    } else if (!keeps_all && line.bound->symbol == &prims_del_symbol) {
-      for_each_argument(*line.bound, [&](const Value& value) {
+    } else if (!keeps_all && op.bound->symbol == &prims_del_symbol) {
+      for_each_argument(*op.bound, [&](const Value& value) {
         if (value.is_tensor()) values[id_of(value)] = Tensor();
       });
     }
   }
 }
 
-void LineByLine::run_line(const Line& line, std::vector<Tensor>& values, bool keeps_all) const {
+void OpInterpreter::run_op(const Op& op, std::vector<Tensor>& values, bool keeps_all) const {
   std::vector<Tensor> arguments, results;
-  for (const int id : line.arguments) arguments.push_back(values[static_cast<size_t>(id)]);
-  if (line.bound->symbol == &prims_copy__symbol) keep_old_values(line, values, keeps_all);
-  if (watch_) watch_->before(trace_, *line.bound, arguments);
-  line.program->run(arguments, results);
-  for (size_t i = 0; i < results.size(); ++i) values[static_cast<size_t>(line.results[i])] = results[i];
-  if (watch_) watch_->after(trace_, *line.bound, arguments, results);
+  for (const int id : op.arguments) arguments.push_back(values[static_cast<size_t>(id)]);
+  if (op.bound->symbol == &prims_copy__symbol) keep_old_values(op, values, keeps_all);
+  if (watch_) watch_->before(trace_, *op.bound, arguments);
+  op.program->run(arguments, results);
+  for (size_t i = 0; i < results.size(); ++i) values[static_cast<size_t>(op.results[i])] = results[i];
+  if (watch_) watch_->after(trace_, *op.bound, arguments, results);
 }
 
 // Values are functional: what is read later of memory that is about to be overwritten is copied away first.
-void LineByLine::keep_old_values(const Line& line, std::vector<Tensor>& values, bool keeps_all) {
-  const Storage* const written = values[id_of(line.bound->args.read()[1])].impl()->storage.get();
+void OpInterpreter::keep_old_values(const Op& op, std::vector<Tensor>& values, bool keeps_all) {
+  const Storage* const written = values[id_of(op.bound->args.read()[1])].impl()->storage.get();
   const auto keep = [&](Tensor& value) {
     if (!value.defined() || value.impl()->storage.get() != written) return;
     const Tensor copy = make_tensor(value.impl()->sizes, value.impl()->dtype);
@@ -122,7 +122,7 @@ void LineByLine::keep_old_values(const Line& line, std::vector<Tensor>& values, 
     value = copy;
   };
   if (keeps_all) std::ranges::for_each(values, keep);
-  else for (const int id : line.read_later) keep(values[static_cast<size_t>(id)]);
+  else for (const int id : op.read_later) keep(values[static_cast<size_t>(id)]);
 }
 
 }  // namespace fulgurite

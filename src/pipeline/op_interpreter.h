@@ -9,9 +9,9 @@
 namespace fulgurite {
 
 /// Is told of each line of a trace that runs line by line. The tensors are those among its arguments, or its results. May throw.
-class LineWatch {
+class ExecutionObserver {
  public:
-  virtual ~LineWatch() = default;
+  virtual ~ExecutionObserver() = default;
   virtual void before(const Trace&, const BoundSymbol&, std::span<const Tensor>) const {}
   virtual void after(const Trace&, const BoundSymbol&, std::span<const Tensor> arguments, std::span<const Tensor> results) const = 0;
   /// What it has to say above each line of a trace that ran, by place; empty where nothing.
@@ -22,23 +22,23 @@ class LineWatch {
 
 /// An execution trace, each line of it a program of its own: slower than one program for all, with every value to be looked at. Any number of
 /// threads may run it.
-class LineByLine final : public ProgramRunner {
+class OpInterpreter final : public ProgramRunner {
  public:
-  LineByLine(Trace, std::shared_ptr<const LineWatch>);
-  ~LineByLine() override;
+  OpInterpreter(Trace, std::shared_ptr<const ExecutionObserver>);
+  ~OpInterpreter() override;
   void run(std::span<const Tensor> inputs, std::vector<Tensor>& results) const override;
   /// Every tensor that was given or made, by proxy id, as it was before anything was written into it.
   std::vector<Tensor> values(std::span<const Tensor> inputs) const;
 
  private:
-  struct Line;
-  void run_lines(std::vector<Tensor>& values, std::span<const Tensor> inputs, bool keeps_all) const;
-  void run_line(const Line&, std::vector<Tensor>& values, bool keeps_all) const;
-  static void keep_old_values(const Line&, std::vector<Tensor>& values, bool keeps_all);
+  struct Op;
+  void run_ops(std::vector<Tensor>& values, std::span<const Tensor> inputs, bool keeps_all) const;
+  void run_op(const Op&, std::vector<Tensor>& values, bool keeps_all) const;
+  static void keep_old_values(const Op&, std::vector<Tensor>& values, bool keeps_all);
 
   const Trace trace_;
-  const std::shared_ptr<const LineWatch> watch_;
-  std::vector<Line> lines_;
+  const std::shared_ptr<const ExecutionObserver> watch_;
+  std::vector<Op> ops_;
 };
 
 }  // namespace fulgurite

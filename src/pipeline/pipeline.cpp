@@ -58,7 +58,7 @@ void prepare(std::vector<Trace>& stages, std::vector<const Executor*> executors,
 Executable executable(const Trace& last, const Trace& first, const PipelineOptions& options) {
   std::shared_ptr<const ProgramRunner> runner;
   if (options.watch) runner = options.watch->runner(last);
-  if (options.watch && !runner) runner = std::make_shared<LineByLine>(last, options.watch);
+  if (options.watch && !runner) runner = std::make_shared<OpInterpreter>(last, options.watch);
   return {last, has_custom_functions(first) ? std::optional(first) : std::nullopt, std::move(runner)};
 }
 
@@ -110,8 +110,8 @@ CompiledFunction compile(const Trace& recorded, bool differentiate, const Pipeli
     make_programs(out, options);
     if (options.associate_forward) {
       const Trace last = out.forward_traces.back();
-      name_forward_lines(out.forward_traces, last);
-      name_forward_lines(out.backward_traces, last);
+      name_forward_ops(out.forward_traces, last);
+      name_forward_ops(out.backward_traces, last);
     }
     return out;
   }

@@ -31,21 +31,21 @@ bool lends(int64_t bytes) {
 // The fused line that reads an operand of its fusion, through views; the fusion itself if there is none.
 const BoundSymbol& reader_of(const BoundSymbol& fusion, size_t operand) {
   int id = fusion.args.read()[operand].proxy_id();
-  for (const BoundSymbol& line : fusion.subsymbols) {
-    const bool reads = std::ranges::any_of(line.flat_args(), [&](const Value& argument) { return argument.is_tensor() && argument.proxy_id() == id; });
+  for (const BoundSymbol& op : fusion.subsymbols) {
+    const bool reads = std::ranges::any_of(op.flat_args(), [&](const Value& argument) { return argument.is_tensor() && argument.proxy_id() == id; });
     if (!reads) continue;
-    if (!line.symbol->traits.view) return line;
-    id = line.outputs.read()[0].proxy_id();
+    if (!op.symbol->traits.view) return op;
+    id = op.outputs.read()[0].proxy_id();
   }
   return fusion;
 }
 
 // "gather(cpu f32[2, 3], cpu i64[2, 1])"
-std::string call_text_of_types(const BoundSymbol& line) {
+std::string call_text_of_types(const BoundSymbol& op) {
   std::string types;
-  for (const Value& argument : line.flat_args())
+  for (const Value& argument : op.flat_args())
     if (argument.is_tensor()) types += (types.empty() ? "" : ", ") + argument.tensor().type_text();
-  return text::cat(line.symbol->name(), "(", types, ")");
+  return text::cat(op.symbol->name(), "(", types, ")");
 }
 
 }  // namespace
@@ -102,8 +102,8 @@ void Frame::run(std::span<const Tensor> inputs) {
     }
   } catch (const OperandError& error) {
     const BoundSymbol& fusion = *plan_.steps[i].bound;
-    const BoundSymbol& line = reader_of(fusion, error.operand());
-    throw CallError(call_text_of_types(line), error.what(), line.source);
+    const BoundSymbol& op = reader_of(fusion, error.operand());
+    throw CallError(call_text_of_types(op), error.what(), op.source);
   } catch (const UnplacedError& error) {
     if (plan_.steps[i].kind != Step::Kind::kernel) throw;
     const BoundSymbol& bound = *plan_.steps[i].bound;

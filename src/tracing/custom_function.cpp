@@ -32,7 +32,7 @@ Trace forward_trace(const BoundSymbol& custom) {
   count_ids(custom, trace);
   for (const Value& value : custom.args)
     if (value.is_tensor()) trace.args.push_back(value);
-  for (const BoundSymbol& line : forward_lines(custom)) trace.bound_symbols.push_back(line);
+  for (const BoundSymbol& op : forward_lines(custom)) trace.bound_symbols.push_back(op);
   add_return(trace, custom.outputs);
   return trace;
 }
@@ -54,18 +54,18 @@ CustomBackward backward_trace(const BoundSymbol& custom) {
   };
   std::vector<Value> cotangents, gradients;
   const std::span<const Value> results = custom.outputs.read();
-  for (const BoundSymbol& line : backward_lines(custom)) {
-    if (line.symbol == &prims_get_grad_symbol) {
-      out.cotangents.push_back(static_cast<int>(std::ranges::find(results, line.args[0]) - results.begin()));
-      cotangents.push_back(line.outputs[0]);
-    } else if (line.symbol == &prims_put_grad_symbol) {
-      use(line.args[1]);
-      out.targets.push_back(line.args[0]);
-      gradients.push_back(line.args[1]);
+  for (const BoundSymbol& op : backward_lines(custom)) {
+    if (op.symbol == &prims_get_grad_symbol) {
+      out.cotangents.push_back(static_cast<int>(std::ranges::find(results, op.args[0]) - results.begin()));
+      cotangents.push_back(op.outputs[0]);
+    } else if (op.symbol == &prims_put_grad_symbol) {
+      use(op.args[1]);
+      out.targets.push_back(op.args[0]);
+      gradients.push_back(op.args[1]);
     } else {
-      for_each_argument(line, use);
-      out.once_differentiable = out.once_differentiable || line.symbol == &prims_once_differentiable_symbol;
-      out.trace.bound_symbols.push_back(line);
+      for_each_argument(op, use);
+      out.once_differentiable = out.once_differentiable || op.symbol == &prims_once_differentiable_symbol;
+      out.trace.bound_symbols.push_back(op);
     }
   }
   out.trace.args = out.saved;

@@ -18,7 +18,7 @@ namespace {
 // its order and its tags.
 class Evaluation final : public ArgumentPack::Resolver {
  public:
-  explicit Evaluation(const Trace& trace, NumberReplay* numbers = nullptr, LineRunner* runner = nullptr)
+  explicit Evaluation(const Trace& trace, NumberReplay* numbers = nullptr, OpRunner* runner = nullptr)
       : tensors_(trace.next_id), numbers_(numbers), runner_(runner), recorder_(dynamic_cast<Tracer*>(innermost_interpreter())) {
     if (!recorder_) return;
     outer_tags_ = recorder_->tags();
@@ -39,9 +39,9 @@ class Evaluation final : public ArgumentPack::Resolver {
   Tensor get(const Value& value) const { return value.is_tensor() ? tensors_[value.tensor().id] : Tensor(); }
 
   void run(const BoundSymbol& bound) {
-    if (!runner_) return run_line(bound);
+    if (!runner_) return run_op(bound);
     try {
-      run_line(bound);
+      run_op(bound);
     } catch (...) {
       runner_->fail(bound);
     }
@@ -53,7 +53,7 @@ class Evaluation final : public ArgumentPack::Resolver {
   Bool boolean(Bool symbol) override { return numbers_ ? numbers_->boolean(*symbol.proxy()) : symbol; }
 
  private:
-  void run_line(const BoundSymbol& bound) {
+  void run_op(const BoundSymbol& bound) {
     const Symbol* symbol = bound.symbol;
     if (symbol == &prims_return_symbol || symbol == &prims_unpack_sequence_symbol || symbol == &prims_clear_collection_symbol)
       return;
@@ -65,7 +65,7 @@ class Evaluation final : public ArgumentPack::Resolver {
     if (runner_ && run_by_runner(bound)) return;
     if (is_custom_function(bound)) return call(bound);
     if (bound.is_fusion()) {
-      for (const BoundSymbol& subsymbol : bound.subsymbols) run_line(subsymbol);
+      for (const BoundSymbol& subsymbol : bound.subsymbols) run_op(subsymbol);
       return;
     }
     if (symbol->traits.structural && symbol != &prims_copy__symbol)
@@ -126,7 +126,7 @@ class Evaluation final : public ArgumentPack::Resolver {
   const AutocastScope as_recorded_{std::nullopt};
   std::vector<Tensor> tensors_;
   NumberReplay* numbers_;
-  LineRunner* runner_;
+  OpRunner* runner_;
   Tracer* recorder_;
   Tags outer_tags_;
   int outer_sequence_ = 0;
@@ -136,7 +136,7 @@ class Evaluation final : public ArgumentPack::Resolver {
 
 namespace {
 
-std::vector<Tensor> evaluate_lines(Evaluation& evaluation, const Trace& trace, const std::vector<Value>& expected, std::span<const Tensor> inputs) {
+std::vector<Tensor> evaluate_ops(Evaluation& evaluation, const Trace& trace, const std::vector<Value>& expected, std::span<const Tensor> inputs) {
   if (expected.size() != inputs.size())
     throw InternalError(text::cat(trace.name, " takes ", expected.size(), " inputs, got ", inputs.size()));
   for (size_t i = 0; i < inputs.size(); ++i) evaluation.give(expected[i], inputs[i]);
@@ -150,12 +150,12 @@ std::vector<Tensor> evaluate_lines(Evaluation& evaluation, const Trace& trace, c
 
 std::vector<Tensor> evaluate(const Trace& trace, std::span<const Tensor> inputs) {
   Evaluation evaluation(trace);
-  return evaluate_lines(evaluation, trace, input_values(trace), inputs);
+  return evaluate_ops(evaluation, trace, input_values(trace), inputs);
 }
 
-std::vector<Tensor> evaluate(const Trace& trace, std::span<const Tensor> inputs, LineRunner& runner) {
+std::vector<Tensor> evaluate(const Trace& trace, std::span<const Tensor> inputs, OpRunner& runner) {
   Evaluation evaluation(trace, nullptr, &runner);
-  return evaluate_lines(evaluation, trace, input_values(trace), inputs);
+  return evaluate_ops(evaluation, trace, input_values(trace), inputs);
 }
 
 std::vector<Tensor> evaluate(const Trace& trace, std::span<const Tensor> inputs, std::span<const Int> given) {
@@ -166,7 +166,7 @@ std::vector<Tensor> evaluate(const Trace& trace, std::span<const Tensor> inputs,
   Evaluation evaluation(trace, &numbers);
   std::vector<Value> expected = input_values(trace);
   std::erase_if(expected, [](const Value& value) { return value.is_proxy() && !value.is_tensor(); });
-  return evaluate_lines(evaluation, trace, expected, inputs);
+  return evaluate_ops(evaluation, trace, expected, inputs);
 }
 
 }  // namespace fulgurite

@@ -7,12 +7,12 @@
 namespace fulgurite {
 
 /// Runs some lines of a trace in evaluate()'s place, and is told of the others.
-class LineRunner {
+class OpRunner {
  public:
-  LineRunner() = default;
-  virtual ~LineRunner() = default;
-  LineRunner(const LineRunner&) = delete;
-  LineRunner& operator=(const LineRunner&) = delete;
+  OpRunner() = default;
+  virtual ~OpRunner() = default;
+  OpRunner(const OpRunner&) = delete;
+  OpRunner& operator=(const OpRunner&) = delete;
   /// Runs a line of its own; `arguments` are the tensors among the line's. False: it is not one.
   virtual bool run(const BoundSymbol&, std::vector<Tensor> arguments, std::vector<Tensor>& results) = 0;
   virtual void after(const BoundSymbol&, std::span<const Tensor> results) = 0;
@@ -21,7 +21,7 @@ class LineRunner {
 };
 
 /// As evaluate() of tracing/tracer.h.
-std::vector<Tensor> evaluate(const Trace&, std::span<const Tensor> inputs, LineRunner&);
+std::vector<Tensor> evaluate(const Trace&, std::span<const Tensor> inputs, OpRunner&);
 
 /// As evaluate() of tracing/tracer.h, of a trace with number symbols, whose args that are symbols are left out of `inputs`. `given` are the
 /// values or symbols that stand for those which a call gives, by NumberProxy::input; numbers made of them are made again, and what was asked

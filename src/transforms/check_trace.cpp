@@ -25,7 +25,7 @@ class Check final : public ArgumentPack::Resolver {
     if (trace_.bound_symbols.empty()) fail("it has no return");
     for (size_t i = 0; i < trace_.bound_symbols.size(); ++i) {
       const BoundSymbol& bound = trace_.bound_symbols[i];
-      line_ = static_cast<int>(i);
+      op_ = static_cast<int>(i);
       if (!bound.symbol) fail("it has no symbol");
       if ((bound.symbol == &prims_return_symbol) != (i + 1 == trace_.bound_symbols.size()))
         fail(bound.symbol == &prims_return_symbol ? "symbols follow the return" : "the last symbol is not the return");
@@ -46,9 +46,9 @@ class Check final : public ArgumentPack::Resolver {
  private:
   [[noreturn]] void fail(const std::string& what) const {
     std::string where;
-    if (line_ >= 0) {
-      const Symbol* symbol = trace_.bound_symbols[line_].symbol;
-      where = text::cat(", symbol ", line_, symbol ? text::cat(" (", symbol->qualified_name(), ")") : std::string());
+    if (op_ >= 0) {
+      const Symbol* symbol = trace_.bound_symbols[op_].symbol;
+      where = text::cat(", symbol ", op_, symbol ? text::cat(" (", symbol->qualified_name(), ")") : std::string());
     }
     throw InternalError(text::cat("the trace ", trace_.name, " is broken", where, ": ", what));
   }
@@ -147,7 +147,7 @@ class Check final : public ArgumentPack::Resolver {
   std::vector<char> is_known_;   // by proxy id: made, and not deleted
   std::vector<Tensor> handles_;  // by proxy id
   std::unordered_set<std::string_view> names_;
-  int line_ = -1;
+  int op_ = -1;
 };
 
 }  // namespace

@@ -10,10 +10,10 @@ namespace fulgurite {
 /// eliminate_dead_code
 void remove_dead_code(Trace&);
 /// Of two lines of a trace, by position, which comes first.
-struct LinePair {
+struct OpPair {
   int first, second;
 };
 /// canonical_order, in which what is given here holds as well.
-void bring_into_canonical_order(Trace&, std::span<const LinePair> pairs = {});
+void bring_into_canonical_order(Trace&, std::span<const OpPair> pairs = {});
 
 }  // namespace fulgurite

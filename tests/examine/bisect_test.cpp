@@ -135,7 +135,7 @@ std::string broken_by(const Change& change) {
   return out.str();
 }
 
-BoundSymbol& line_named(Trace& trace, const std::string& name, size_t which = 0) {
+BoundSymbol& op_named(Trace& trace, const std::string& name, size_t which = 0) {
   for (BoundSymbol& bound : trace.bound_symbols.change())
     if (bound.name() == name && which-- == 0) return bound;
   throw UserError("no line " + name);
@@ -145,16 +145,16 @@ BoundSymbol& line_named(Trace& trace, const std::string& name, size_t which = 0)
 
 TEST("find_broken_pass names the pass, the line and what it was before: of the forward") {
   expect_equal(broken_by([](Trace&) {}), std::string("none"));
-  const std::string symbol = broken_by([](Trace& trace) { line_named(trace, "tanh").symbol = find_symbol("sin"); });
+  const std::string symbol = broken_by([](Trace& trace) { op_named(trace, "tanh").symbol = find_symbol("sin"); });
   expect(symbol.starts_with("after \"User transform\", stage 4 of the forward: line 1: auto t1 = sin(t0);: t1: element [0, 0] is "), symbol);
   expect(symbol.ends_with("; before it: auto t1 = tanh(t0);"), symbol);
-  const std::string constant = broken_by([](Trace& trace) { line_named(trace, "sub").args.change()[1] = Value(2.0); });
+  const std::string constant = broken_by([](Trace& trace) { op_named(trace, "sub").args.change()[1] = Value(2.0); });
   expect(constant.find("auto t3 = sub(t2, 2.0);: t3: element [0, 0] is ") != std::string::npos, constant);
 }
 
 TEST("find_broken_pass names the line of the backward") {
   const std::string swapped = broken_by([](Trace& trace) {
-    BoundSymbol& product = line_named(trace, "matmul", 4);  // two of the forward, then of the backward
+    BoundSymbol& product = op_named(trace, "matmul", 4);  // two of the forward, then of the backward
     std::swap(product.args.change()[0], product.args.change()[1]);
   });
   expect(swapped.find("stage 4 of the forward") != std::string::npos && swapped.find("matmul(") != std::string::npos, swapped);
@@ -164,10 +164,10 @@ TEST("find_broken_pass names the line that uses what a dropped one made") {
   const std::string dropped = broken_by([](Trace& trace) {
     Trace out = trace;
     out.bound_symbols = {};
-    const BoundSymbol* const dropped = &line_named(trace, "sub");
+    const BoundSymbol* const dropped = &op_named(trace, "sub");
     for (const BoundSymbol& bound : trace.bound_symbols.read())
       if (&bound != dropped) out.bound_symbols.push_back(bound);
-    BoundSymbol& total = line_named(out, "sum");
+    BoundSymbol& total = op_named(out, "sum");
     total.args.change()[0] = dropped->args.read()[0];
     trace = out;
   });

@@ -15,7 +15,7 @@ using namespace fulgurite::test;
 namespace {
 
 /// "limits_test.cpp:12" without the number.
-std::string without_lines(std::string text) {
+std::string without_ops(std::string text) {
   for (size_t at = text.find(".cpp:"); at != std::string::npos; at = text.find(".cpp:", at + 1)) {
     size_t end = at + 5;
     while (end < text.size() && text[end] >= '0' && text[end] <= '9') ++end;
@@ -29,7 +29,7 @@ std::string refusal(const std::function<void()>& run) {
     run();
   } catch (const std::exception& error) {
     const std::string_view text = error.what();
-    return without_lines(std::string(text.substr(0, text.find('\n'))));
+    return without_ops(std::string(text.substr(0, text.find('\n'))));
   }
   return "(no error)";
 }
@@ -187,14 +187,14 @@ TEST("a function that is compiled often says once what changes") {
   const std::string sizes = stderr_text([&] {
     for (int64_t size = 1; size < 9; ++size) f(ones({size}), size == 3 ? 7 : 1);
   });
-  expect_text(without_lines(sizes), R"(
+  expect_text(without_ops(sizes), R"(
 [fulgurite] the function jitted at limits_test.cpp:N has been compiled 4 times, last for the call at limits_test.cpp:N; what changed: t_0 (3 times, last t_0: cpu f32[4] instead of cpu f32[3]), n_0 (2 times, last n_0: 1 instead of 7); Cache::symbolic_values, or mark_dynamic() of what varies, lets one version serve many sizes; explain() lists every compile
 )");
   const auto g = jit([](Tensor x, double s) { return x * s; }, {.limits = {.warn_after = 3}});
   const std::string numbers = stderr_text([&] {
     for (int i = 0; i < 5; ++i) g(ones({1}), i);
   });
-  expect_text(without_lines(numbers), R"(
+  expect_text(without_ops(numbers), R"(
 [fulgurite] the function jitted at limits_test.cpp:N has been compiled 3 times, last for the call at limits_test.cpp:N; what changed: n_0 (2 times, last n_0: 2.0 instead of 1.0); Cache::symbolic_values with a parameter of type Int or Float, or a tensor in its place, lets one version serve many numbers; explain() lists every compile
 )");
   const JitOptions options{.cache = Cache::symbolic_values, .limits = {.warn_after = 3}};
@@ -202,7 +202,7 @@ TEST("a function that is compiled often says once what changes") {
   const std::string guards = stderr_text([&] {
     for (int64_t size = 1; size < 9; ++size) h(ones({size}));
   });
-  expect_text(without_lines(guards), R"(
+  expect_text(without_ops(guards), R"(
 [fulgurite] the function jitted at limits_test.cpp:N has been compiled 3 times, last for the call at limits_test.cpp:N; what changed: answers about sizes and numbers (2 times, last i0 == 2 no longer holds); what the function asks of a size or number (an if, a conversion to a C++ number) fixes it; explain() lists every compile
 )");
   const auto quiet = jit([](Tensor x) { return x + 1; }, {.limits = {.warn_after = 0}});
@@ -217,7 +217,7 @@ TEST("a piece that is compiled often says so too") {
   const std::string pieces = stderr_text([&] {
     for (int i = 0; i < 5; ++i) f(full({1}, i));
   });
-  expect_text(without_lines(pieces), R"(
+  expect_text(without_ops(pieces), R"(
 [fulgurite] the piece of the function jitted at limits_test.cpp:N that begins at limits_test.cpp:N has been compiled 3 times, last for the call at limits_test.cpp:N: what it does differs from call to call: a number taken out of a tensor with item() is a constant of the piece behind it, so keep such numbers tensors
 )");
 }

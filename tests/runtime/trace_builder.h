@@ -38,7 +38,7 @@ inline constinit const Symbol flip_symbol{
       return true;
     },
     .traits = {.view = true}};
-inline constinit const Symbol line_symbol{
+inline constinit const Symbol op_symbol{
     .signature = "test.line(Tensor x) -> Tensor",
     .view = [](std::span<const Argument> arguments, ViewGeometry& view) {
       const TensorImpl& x = *arguments[0].tensor().impl();
@@ -59,7 +59,7 @@ class TraceBuilder {
     return add(join_symbol, {Value(tensors), number}, {count}, &join_implementation);
   }
   Value flip(const Value& x) { return add(flip_symbol, {x}, {x.tensor().shape[1], x.tensor().shape[0]}); }
-  Value line(const Value& x) { return add(line_symbol, {x}, {x.tensor().shape.numel()}); }
+  Value line(const Value& x) { return add(op_symbol, {x}, {x.tensor().shape.numel()}); }
   Value copy(const Value& source, const Value& destination) {
     return add(prims_copy__symbol, {source, destination}, destination.tensor().shape);
   }

@@ -236,7 +236,7 @@ TEST("a fused line lists the lines that it serves, and names the fusion that run
                         randn({3, 3}).requires_grad_(), randn({3, 3}).requires_grad_());
   const Trace forward = fuse_pointwise(last_traces(f).back(), "fusion");
   std::vector<Trace> backward{fuse_pointwise(last_backward_traces(f).back(), "backward_fusion")};
-  name_forward_lines(backward, forward);
+  name_forward_ops(backward, forward);
   check_trace(forward);
   check_trace(backward[0]);
   expect_python(backward[0], R"(

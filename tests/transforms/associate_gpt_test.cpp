@@ -42,8 +42,8 @@ const Trace& stage(const std::vector<Trace>& stages, std::string_view provenance
 }
 
 bool is_line(const BoundSymbol& bound) {
-  static const std::set<std::string> not_lines = {"del", "clear_collection", "unpack_sequence", "return"};
-  return !not_lines.contains(bound.name());
+  static const std::set<std::string> not_ops = {"del", "clear_collection", "unpack_sequence", "return"};
+  return !not_ops.contains(bound.name());
 }
 
 // The id that stands for a line: that of its first result.
@@ -153,26 +153,26 @@ TEST("gradients flow from the backward of a line's users into its own") {
   const Trace& joint = stage(compiled_gpt().forward, "Grad transform pass");
   const Trace& backward = compiled_gpt().backward.front();
   const std::map<int, const BoundSymbol*> lines = forward_lines(joint);
-  std::map<int, int> line_of_value;
+  std::map<int, int> op_of_value;
   for (const auto& [id, line] : lines)
     for (const Value& output : line->flat_outs())
-      if (proxy_id(output) >= 0) line_of_value[proxy_id(output)] = id;
+      if (proxy_id(output) >= 0) op_of_value[proxy_id(output)] = id;
   std::map<int, std::set<int>> users;  // line -> lines that use what it makes
   for (const auto& [id, line] : lines)
     for_each_use(*line, [&, user = id](int value) {
-      if (line_of_value.contains(value)) users[line_of_value[value]].insert(user);
+      if (op_of_value.contains(value)) users[op_of_value[value]].insert(user);
     });
   // The cotangent of a sum is that of its terms, as it is: there is no line for it.
   const auto reached = [&](int line) {
-    std::set<int> reached_lines;
+    std::set<int> reached_ops;
     std::vector<int> pending(users[line].begin(), users[line].end());
     while (!pending.empty()) {
       const int user = pending.back();
       pending.pop_back();
-      if (!reached_lines.insert(user).second || lines.at(user)->name() != "add") continue;
+      if (!reached_ops.insert(user).second || lines.at(user)->name() != "add") continue;
       pending.insert(pending.end(), users[user].begin(), users[user].end());
     }
-    return reached_lines;
+    return reached_ops;
   };
   const Uses uses(backward);
   int checked = 0;
@@ -195,7 +195,7 @@ TEST("gradients flow from the backward of a line's users into its own") {
       if (bound.forward[0].part == Part::accumulation && !flows) {
         for_each_use(*lines.at(served), [&](int shared) {
           for_each_use(*lines.at(from.id),
-                       [&](int other) { flows = flows || (shared == other && !line_of_value.contains(shared)); });
+                       [&](int other) { flows = flows || (shared == other && !op_of_value.contains(shared)); });
         });
       }
       expect(flows,

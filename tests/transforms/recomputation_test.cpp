@@ -39,7 +39,7 @@ ForwardBackwardTraces split_with(const Trace& trace, RecomputationOptions option
   return split_into_forward_and_backward(choose_recomputation(grad_transform_on_trace(trace), options));
 }
 
-int count_lines(const Trace& trace, std::string_view name) {
+int count_ops(const Trace& trace, std::string_view name) {
   int count = 0;
   for (const BoundSymbol& bound : trace.bound_symbols) count += bound.name() == name;
   return count;
@@ -111,7 +111,7 @@ TEST("small results are kept: running a symbol again would cost more") {
     const Tensor active = tanh(matmul(a[0], a[1]));
     return std::vector<Tensor>{matmul(active, a[2])};
   });
-  expect_equal(count_lines(split_with(trace).backward, "tanh"), 0);
+  expect_equal(count_ops(split_with(trace).backward, "tanh"), 0);
 }
 
 TEST("a long chain is kept at intervals") {
@@ -132,7 +132,7 @@ TEST("a budget is kept, for as little work as it takes, or refused") {
   });
   constexpr int64_t matrix = 256 * 64 * 4;
   const ForwardBackwardTraces generous = split_with(trace, {.memory_budget = 10 * matrix});
-  expect_equal(count_lines(generous.backward, "sin"), 0);
+  expect_equal(count_ops(generous.backward, "sin"), 0);
   expect_equal(bytes_saved(generous.forward), 2 * matrix);
   const ForwardBackwardTraces exact = split_with(trace, {.memory_budget = matrix});
   expect_equal(bytes_saved(exact.forward), matrix);
@@ -154,7 +154,7 @@ TEST("what leaves a checkpoint is saved; what is inside is made again") {
   check_trace(traces.forward);
   check_trace(traces.backward);
   expect_equal(saved_names(traces.forward).size(), size_t{4});  // x, w and the results of the first two blocks
-  expect_equal(count_lines(traces.backward, "matmul"), 3 + 6);
+  expect_equal(count_ops(traces.backward, "matmul"), 3 + 6);
 }
 
 TEST("a checkpoint inside a checkpoint belongs to the outer one") {
@@ -194,12 +194,12 @@ TEST("what is compared with an extremum of it is saved, and where a checkpoint m
   };
   const ForwardBackwardTraces traces = traces_of(largest);
   expect(saved_names(traces.forward) == std::vector<std::string>{"t4", "t2", "x"});
-  expect_equal(count_lines(traces.backward, "sin") + count_lines(traces.backward, "amax"), 0);
+  expect_equal(count_ops(traces.backward, "sin") + count_ops(traces.backward, "amax"), 0);
 
   const ForwardBackwardTraces inside = traces_of(checkpoint(largest));
   expect(saved_names(inside.forward) == std::vector<std::string>{"x"});
-  expect_equal(count_lines(inside.backward, "sin"), 1);
-  expect_equal(count_lines(inside.backward, "amax"), 1);
+  expect_equal(count_ops(inside.backward, "sin"), 1);
+  expect_equal(count_ops(inside.backward, "amax"), 1);
 }
 
 TEST("inside a compiled step a checkpointed part is still made again, and backward lines keep their order") {
@@ -210,8 +210,8 @@ TEST("inside a compiled step a checkpointed part is still made again, and backwa
   const Tensor expected = grad([=](Tensor t) { return sum(block(t)); })(x);
   expect_near(step(x).to_vector<float>(), expected.to_vector<float>());
   const std::vector<Trace> traces = last_traces(step);
-  expect_equal(count_lines(traces.back(), "exp"), 2);
-  expect_equal(count_lines(traces.back(), "sin"), 1);  // its result is not needed: tanh's is saved
+  expect_equal(count_ops(traces.back(), "exp"), 2);
+  expect_equal(count_ops(traces.back(), "sin"), 1);  // its result is not needed: tanh's is saved
   // Of a checkpointed function differentiated twice too.
   const Tensor second = jit(grad([=](Tensor t) { return sum(grad(loss)(t)); }))(x);
   const Tensor twice = grad([=](Tensor t) { return sum(grad([=](Tensor u) { return sum(block(u)); })(t)); })(x);

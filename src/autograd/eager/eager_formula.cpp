@@ -41,7 +41,7 @@ EagerFormula::EagerFormula(const Trace& trace) : trace_(trace) {
 void EagerFormula::add(const BoundSymbol& bound) {
   const Symbol* const symbol = bound.symbol;
   if (symbol == &prims_return_symbol || symbol == &prims_unpack_sequence_symbol || symbol == &prims_clear_collection_symbol) return;
-  if (symbol == &prims_del_symbol) return lines_.push_back({Kind::deletion, &bound});
+  if (symbol == &prims_del_symbol) return ops_.push_back({Kind::deletion, &bound});
   if (makes_numbers(bound)) return;
   const bool is_kernel = bound.implementation != nullptr && bound.implementation->kernel != nullptr && bound.implementation->user == nullptr &&
                          bound.implementation->fusion == nullptr;
@@ -50,7 +50,7 @@ void EagerFormula::add(const BoundSymbol& bound) {
     throw InternalError(text::cat(symbol->qualified_name(), " needs a program"));
   for_each_argument(bound, [&](const Value& value) { add_numbers(value); });
   for_each_output(bound, [&](const Value& value) { add_numbers(value); });
-  lines_.push_back({is_kernel ? Kind::kernel : Kind::view, &bound});
+  ops_.push_back({is_kernel ? Kind::kernel : Kind::view, &bound});
 }
 
 void EagerFormula::add_numbers(const Value& value) {
@@ -85,26 +85,26 @@ class EagerFormula::Run final : public ArgumentPack::Resolver {
   Float floating(Float symbol) override { return of(*symbol.proxy()).floating; }
   Bool boolean(Bool symbol) override { return of(*symbol.proxy()).integer != 0; }
 
-  bool run(const Line& line) {
-    if (line.kind == Kind::deletion) {
-      for_each_argument(*line.bound, [&](const Value& value) {
+  bool run(const Op& op) {
+    if (op.kind == Kind::deletion) {
+      for_each_argument(*op.bound, [&](const Value& value) {
         if (value.is_tensor()) at(value) = Tensor();
       });
       return true;
     }
-    const ArgumentPack pack(*line.bound, *this);
-    if (line.kind == Kind::view) return run_view(*line.bound, pack.arguments());
-    const Implementation& implementation = *line.bound->implementation;
+    const ArgumentPack pack(*op.bound, *this);
+    if (op.kind == Kind::view) return run_view(*op.bound, pack.arguments());
+    const Implementation& implementation = *op.bound->implementation;
     if (!implementation.accepts(pack.arguments())) return false;
     SmallVector<Tensor, 4> results;
-    for_each_output(*line.bound, [&](const Value& value) { results.push_back(make_result(value.tensor())); });
+    for_each_output(*op.bound, [&](const Value& value) { results.push_back(make_result(value.tensor())); });
     try {
       implementation.run(pack.arguments(), {results.data(), results.size()});
     } catch (const UnplacedError& error) {
-      throw CallError(call_text(*line.bound->symbol, pack.arguments()), error.what(), line.bound->source);
+      throw CallError(call_text(*op.bound->symbol, pack.arguments()), error.what(), op.bound->source);
     }
     size_t i = 0;
-    for_each_output(*line.bound, [&](const Value& value) { at(value) = std::move(results[i++]); });
+    for_each_output(*op.bound, [&](const Value& value) { at(value) = std::move(results[i++]); });
     return true;
   }
 
@@ -167,8 +167,8 @@ bool EagerFormula::run(std::span<const Tensor> arguments, std::span<const uint64
   Run run(*this, values);
   for (size_t i = 0; i < arguments.size(); ++i)
     if (inputs_[i].is_tensor()) run.at(inputs_[i]) = arguments[i];
-  for (const Line& line : lines_)
-    if (!run.run(line)) return false;
+  for (const Op& op : ops_)
+    if (!run.run(op)) return false;
   for (const Value& result : results_) results.push_back(result.is_tensor() ? run.at(result) : Tensor());
   return true;
 }

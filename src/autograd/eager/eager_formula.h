@@ -23,7 +23,7 @@ class EagerFormula {
  private:
   class Run;
   enum class Kind : uint8_t { kernel, view, deletion };
-  struct Line {
+  struct Op {
     Kind kind;
     const BoundSymbol* bound;
   };
@@ -34,7 +34,7 @@ class EagerFormula {
 
   Trace trace_;
   std::vector<Value> inputs_, results_;  // tensors, or None
-  std::vector<Line> lines_;
+  std::vector<Op> ops_;
   NumberTable numbers_;
   std::vector<std::pair<int, detail::Ref<const NumberProxy>>> conditions_;
 };

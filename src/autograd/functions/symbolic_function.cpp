@@ -76,16 +76,16 @@ class PatternNumbers {
 };
 
 const BoundSymbol& line_of(const Trace& trace, const Symbol* symbol) {
-  const auto& lines = trace.bound_symbols.read();
-  return *std::ranges::find_if(lines, [&](const BoundSymbol& bound) { return bound.symbol == symbol; });
+  const auto& ops = trace.bound_symbols.read();
+  return *std::ranges::find_if(ops, [&](const BoundSymbol& bound) { return bound.symbol == symbol; });
 }
 
 // The line with symbols in the places that find_call_pattern() looks at.
-BoundSymbol with_numbers(const BoundSymbol& line, PatternNumbers& numbers) {
-  BoundSymbol out = line;
-  const auto parameters = line.symbol->signature.params();
-  for (size_t i = 0; i < line.args.size(); ++i) {
-    const Value& value = line.args.read()[i];
+BoundSymbol with_numbers(const BoundSymbol& op, PatternNumbers& numbers) {
+  BoundSymbol out = op;
+  const auto parameters = op.symbol->signature.params();
+  for (size_t i = 0; i < op.args.size(); ++i) {
+    const Value& value = op.args.read()[i];
     const Parameter parameter = i < parameters.size() ? parameters[i] : Parameter();
     if (names_sizes(parameter.name) && value.is_list()) {
       std::vector<Value> sizes;
@@ -101,11 +101,11 @@ BoundSymbol with_numbers(const BoundSymbol& line, PatternNumbers& numbers) {
 }
 
 // The line with symbols among its sizes, `next` the first of them.
-BoundSymbol with_sizes(const BoundSymbol& line, const Int* next) {
-  BoundSymbol out = line;
-  const auto parameters = line.symbol->signature.params();
-  for (size_t i = 0; i < line.args.size() && i < parameters.size(); ++i) {
-    const Value& value = line.args.read()[i];
+BoundSymbol with_sizes(const BoundSymbol& op, const Int* next) {
+  BoundSymbol out = op;
+  const auto parameters = op.symbol->signature.params();
+  for (size_t i = 0; i < op.args.size() && i < parameters.size(); ++i) {
+    const Value& value = op.args.read()[i];
     if (!names_sizes(parameters[i].name) || !value.is_list()) continue;
     std::vector<Value> sizes;
     for (const Value& size : value.list()) sizes.push_back(size.is_int() && size.integer().hint() >= 0 ? Value(*next++) : size);
@@ -143,9 +143,9 @@ EagerFunction::EagerFunction(const EagerFunction& concrete, std::span<const Int>
     handles.give(input, tracer.add_argument({shape, proxy.dtype, proxy.device}, proxy.requires_grad, {}));
   }
   for (const Int symbol : symbols) tracer.trace().args.emplace_back(symbol);
-  const auto& lines = concrete.recorded_.bound_symbols.read();
-  const auto line = std::ranges::find_if(lines, [&](const BoundSymbol& bound) { return bound.symbol == symbol_; });
-  const BoundSymbol call = with_sizes(*line, next);
+  const auto& ops = concrete.recorded_.bound_symbols.read();
+  const auto op = std::ranges::find_if(ops, [&](const BoundSymbol& bound) { return bound.symbol == symbol_; });
+  const BoundSymbol call = with_sizes(*op, next);
   const ArgumentPack pack(call, handles);
   Results results;
   dispatch(*symbol_, pack.arguments(), call.source, results);

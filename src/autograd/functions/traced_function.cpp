@@ -65,7 +65,7 @@ class Recorded final : public FunctionState {
       record_backward();
       bind();
     } else {
-      for (BoundSymbol& line : forward_) tracer_.append(std::move(line));
+      for (BoundSymbol& op : forward_) tracer_.append(std::move(op));
     }
     return give_results();
   }
@@ -117,8 +117,8 @@ class Recorded final : public FunctionState {
   // A result that is an argument, another result or a captured tensor as it came gets a value of its own.
   void separate_results() {
     std::unordered_set<int> made;
-    for (const BoundSymbol& line : tracer_.recorded())
-      for_each_output(line, [&](const Value& output) { made.insert(proxy_id(output)); });
+    for (const BoundSymbol& op : tracer_.recorded())
+      for_each_output(op, [&](const Value& output) { made.insert(proxy_id(output)); });
     for (size_t i = 0; i < values_.size(); ++i) {
       if (made.erase(values_[i].proxy_id()) > 0) continue;
       const Tensor same = expand(results_[i], results_[i].shape());
@@ -129,19 +129,19 @@ class Recorded final : public FunctionState {
   // Draws happen once, where the function is called; what is made of them may be made again.
   void hoist_draws() {
     std::vector<BoundSymbol> kept;
-    const auto take = [&](const auto& self, BoundSymbol& line) -> void {
-      if (line.symbol->traits.random && line.subsymbols.empty()) return tracer_.append(std::move(line));
+    const auto take = [&](const auto& self, BoundSymbol& op) -> void {
+      if (op.symbol->traits.random && op.subsymbols.empty()) return tracer_.append(std::move(op));
       const auto draws = [](const auto& inner, const BoundSymbol& bound) -> bool {
         if (bound.symbol->traits.random && bound.subsymbols.empty()) return true;
         return std::ranges::any_of(bound.subsymbols.read(), [&](const BoundSymbol& subsymbol) { return inner(inner, subsymbol); });
       };
-      if (!draws(draws, line)) {
-        kept.push_back(std::move(line));
+      if (!draws(draws, op)) {
+        kept.push_back(std::move(op));
         return;
       }
-      for (BoundSymbol& subsymbol : line.subsymbols) self(self, subsymbol);
+      for (BoundSymbol& subsymbol : op.subsymbols) self(self, subsymbol);
     };
-    for (BoundSymbol& line : forward_) take(take, line);
+    for (BoundSymbol& op : forward_) take(take, op);
     forward_ = std::move(kept);
   }
 
@@ -154,7 +154,7 @@ class Recorded final : public FunctionState {
       renamed_.set(proxy.id, named);
       values_[i] = named;
     }
-    for (BoundSymbol& line : forward_) renamed_.apply(line);
+    for (BoundSymbol& op : forward_) renamed_.apply(op);
     for (Value& value : values_) value = renamed_.apply(value);
     for (Value& value : to_save_) value = renamed_.apply(value);
     for (auto& [argument, value] : written_) value = renamed_.apply(value);
@@ -184,7 +184,7 @@ class Recorded final : public FunctionState {
       tracer_.bind(prims_put_grad_symbol, {arguments_[i], tracer_.value_of(gradient)}, {}, at);
     }
     backward_ = scope.close();
-    for (BoundSymbol& line : backward_) renamed_.apply(line);
+    for (BoundSymbol& op : backward_) renamed_.apply(op);
   }
 
   Tensor once(const Tensor& gradient) const {
@@ -212,31 +212,31 @@ class Recorded final : public FunctionState {
     std::vector<Value> arguments, outputs_and_saved = values_;
     for (const Value& value : arguments_)
       if (value.is_tensor() && known.insert(value.proxy_id()).second) arguments.push_back(value);
-    for (const BoundSymbol& line : forward_)
-      for_each_output(line, [&](const Value& output) { made.insert(proxy_id(output)); });
+    for (const BoundSymbol& op : forward_)
+      for_each_output(op, [&](const Value& output) { made.insert(proxy_id(output)); });
     for (const auto& [argument, value] : written_) outputs_and_saved.push_back(value);
     for (const Value& value : outputs_and_saved) known.insert(value.proxy_id());
     const auto use_outside = [&](const Value& leaf) {
       const bool is_proxy = leaf.is_proxy() || leaf.is_tensor();
       if (is_proxy && !made.contains(leaf.proxy_id()) && known.insert(leaf.proxy_id()).second) arguments.push_back(leaf);
     };
-    for (const BoundSymbol& line : forward_) for_each_argument(line, use_outside);
+    for (const BoundSymbol& op : forward_) for_each_argument(op, use_outside);
     const std::unordered_set<int> made_forward = made;
-    for (const BoundSymbol& line : backward_) {
-      for_each_argument(line, [&](const Value& leaf) {
+    for (const BoundSymbol& op : backward_) {
+      for_each_argument(op, [&](const Value& leaf) {
         if (leaf.is_tensor() && made_forward.contains(leaf.proxy_id())) {
           if (known.insert(leaf.proxy_id()).second) outputs_and_saved.push_back(leaf);
         } else {
           use_outside(leaf);
         }
       });
-      for_each_output(line, [&](const Value& output) { made.insert(proxy_id(output)); });
+      for_each_output(op, [&](const Value& output) { made.insert(proxy_id(output)); });
     }
     tracer_.bind(custom_function_symbol(function.name), std::move(arguments), std::move(outputs_and_saved), at);
-    SharedVector<BoundSymbol> lines;
-    for (BoundSymbol& line : forward_) lines.push_back(std::move(line));
-    for (BoundSymbol& line : backward_) lines.push_back(std::move(line));
-    tracer_.recorded().back().subsymbols = std::move(lines);
+    SharedVector<BoundSymbol> ops;
+    for (BoundSymbol& op : forward_) ops.push_back(std::move(op));
+    for (BoundSymbol& op : backward_) ops.push_back(std::move(op));
+    tracer_.recorded().back().subsymbols = std::move(ops);
   }
 
   std::vector<Tensor> give_results() {

@@ -48,8 +48,8 @@ void name_operators(const BoundSymbol& bound, std::unordered_map<std::string, st
 
 class EpilogueLowering {
  public:
-  EpilogueLowering(const EpilogueLines& lines, Kernel kernel) : lines_(lines), kernel_(std::move(kernel)), names_(kernel_.values.size()) {
-    for (const BoundSymbol* line : lines.region.lines) name_operators(*line, operators_);
+  EpilogueLowering(const EpilogueOps& ops, Kernel kernel) : ops_(ops), kernel_(std::move(kernel)), names_(kernel_.values.size()) {
+    for (const BoundSymbol* op : ops.region.ops) name_operators(*op, operators_);
   }
 
   LoweredEpilogue run() {
@@ -73,11 +73,11 @@ class EpilogueLowering {
 
  private:
   int count() const { return static_cast<int>(kernel_.values.size()); }
-  int product_id() const { return lines_.product->outputs.read()[0].tensor().id; }
+  int product_id() const { return ops_.product->outputs.read()[0].tensor().id; }
   /// The product's dtype where its numbers are rounded to 16 bits.
   std::optional<Dtype> rounded_number() const {
-    const Dtype dtype = lines_.product->outputs.read()[0].tensor().dtype;
-    return lines_.rounds && is_half(dtype) ? std::optional(dtype) : std::nullopt;
+    const Dtype dtype = ops_.product->outputs.read()[0].tensor().dtype;
+    return ops_.rounds && is_half(dtype) ? std::optional(dtype) : std::nullopt;
   }
   int last_dimension() const { return 1 << (kernel_.dimensions - 1); }
   const KernelOperand& input_of(const KernelValue& value) const { return kernel_.inputs[static_cast<size_t>(value.input)]; }
@@ -118,10 +118,10 @@ class EpilogueLowering {
   // The values that are stored; -1: what the product gives.
   std::vector<int> list_results() {
     std::vector<int> values;
-    if (lines_.stores_product) {
+    if (ops_.stores_product) {
       values.push_back(-1);
       out_.results.push_back(product_id());
-      out_.epilogue.results.push_back(lines_.product->outputs.read()[0].tensor().dtype);
+      out_.epilogue.results.push_back(ops_.product->outputs.read()[0].tensor().dtype);
     }
     for (size_t k = 0; k < kernel_.outputs.size(); ++k) {
       const auto is_output = [&](const KernelValue& value) { return value.output == static_cast<int>(k); };
@@ -136,9 +136,9 @@ class EpilogueLowering {
   std::string function_name() const {
     constexpr size_t most_parts = 4;
     std::vector<std::string> parts;
-    if (lines_.bias) parts.push_back(text::cat("add_", *lines_.bias));
-    for (const BoundSymbol* line : lines_.region.lines)
-      if (line->symbol != &prims_convert_element_type_symbol) parts.push_back(identifier(std::string(line->symbol->name())));
+    if (ops_.bias) parts.push_back(text::cat("add_", *ops_.bias));
+    for (const BoundSymbol* op : ops_.region.ops)
+      if (op->symbol != &prims_convert_element_type_symbol) parts.push_back(identifier(std::string(op->symbol->name())));
     if (parts.size() > most_parts) {
       const std::string more = text::cat("and_", parts.size() - most_parts + 1, "_more");
       parts.resize(most_parts - 1);
@@ -150,13 +150,13 @@ class EpilogueLowering {
   void list_operands() {
     ProductEpilogue& epilogue = out_.epilogue;
     product_name_ = "sums";
-    if (lines_.bias) {
-      epilogue.operands.push_back({*lines_.bias, true});
-      epilogue.statements.push_back(text::cat("const Floats ", free_name("bias"), " = ", loaded_bias(*lines_.bias, epilogue.results.size(), rounded_number()), ";"));
+    if (ops_.bias) {
+      epilogue.operands.push_back({*ops_.bias, true});
+      epilogue.statements.push_back(text::cat("const Floats ", free_name("bias"), " = ", loaded_bias(*ops_.bias, epilogue.results.size(), rounded_number()), ";"));
     }
-    if (lines_.bias || rounded_number()) {
-      const std::string value = lines_.bias ? "sums + bias" : "sums";
-      product_name_ = free_name(lines_.product->symbol->name());
+    if (ops_.bias || rounded_number()) {
+      const std::string value = ops_.bias ? "sums + bias" : "sums";
+      product_name_ = free_name(ops_.product->symbol->name());
       epilogue.statements.push_back(text::cat("const Floats ", product_name_, " = ", rounded_number() ? rounded_text(value, *rounded_number()) : value, ";"));
     }
     for (const KernelValue& value : kernel_.values) {
@@ -174,7 +174,7 @@ class EpilogueLowering {
     }
     ProductEpilogue& epilogue = out_.epilogue;
     if (value.kind == Kind::input) {
-      const auto at = std::ranges::find(out_.operands, input_of(value).proxy) - out_.operands.begin() + (lines_.bias ? 1 : 0);
+      const auto at = std::ranges::find(out_.operands, input_of(value).proxy) - out_.operands.begin() + (ops_.bias ? 1 : 0);
       names_[i] = free_name(epilogue.operands[static_cast<size_t>(at)].is_row ? "row" : "other");
       epilogue.statements.push_back(text::cat("const ", lanes_text(value.lanes), " ", names_[i], " = ", loaded(value.dtype, epilogue.results.size() + static_cast<size_t>(at)), ";"));
       return;
@@ -200,7 +200,7 @@ class EpilogueLowering {
     return name;
   }
 
-  const EpilogueLines& lines_;
+  const EpilogueOps& ops_;
   const Kernel kernel_;
   std::vector<char> is_used_;
   std::vector<std::string> names_;  // by value
@@ -226,14 +226,14 @@ ProductEpilogue plain_epilogue(Dtype result, std::optional<Dtype> bias, std::opt
   return epilogue;
 }
 
-LoweredEpilogue lower_epilogue(const EpilogueLines& lines, LineExpressions& expressions) {
-  LoweredRegion lowered = lower(lines.region, expressions);
+LoweredEpilogue lower_epilogue(const EpilogueOps& ops, OpExpressions& expressions) {
+  LoweredRegion lowered = lower(ops.region, expressions);
   if (!lowered.is_possible) {
     LoweredEpilogue out;
     out.reason = std::move(lowered.reason);
     return out;
   }
-  return EpilogueLowering(lines, std::move(lowered.kernel)).run();
+  return EpilogueLowering(ops, std::move(lowered.kernel)).run();
 }
 
 }  // namespace fulgurite::codegen

@@ -29,7 +29,7 @@ constexpr size_t most_product_matrices = 16;
 ProductEpilogue plain_epilogue(Dtype result, std::optional<Dtype> bias = {}, std::optional<Dtype> number = {});
 
 /// Lines of a trace that follow a product and are computed element by element.
-struct EpilogueLines {
+struct EpilogueOps {
   const BoundSymbol* product = nullptr;
   std::optional<Dtype> bias;  // which the product adds
   bool stores_product = false;  // what it gives is used by others too
@@ -50,6 +50,6 @@ struct LoweredEpilogue {
 ///                                         store(at.of<float>(launch, 0), at, linear);
 ///                                         store(at.of<float>(launch, 1), at, gelu_);
 /// Values of 16 bits are rounded, the product's too. Takes operands and results of f32, bf16 and f16, and masks as operands.
-LoweredEpilogue lower_epilogue(const EpilogueLines&, LineExpressions&);
+LoweredEpilogue lower_epilogue(const EpilogueOps&, OpExpressions&);
 
 }  // namespace fulgurite::codegen

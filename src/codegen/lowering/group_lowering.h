@@ -37,9 +37,9 @@ class Shapes final : public ArgumentPack::Resolver {
 
 bool is_reduction(const Symbol&);
 
-struct LineExpressions::Known {
+struct OpExpressions::Known {
   Rounding rounding;
-  std::unordered_map<const BoundSymbol*, std::optional<Expression>> lines;
+  std::unordered_map<const BoundSymbol*, std::optional<Expression>> ops;
   std::unordered_map<const BoundSymbol*, bool> calls;
   const std::optional<Expression>& of(const BoundSymbol&);
   bool is_one_call(const BoundSymbol&);
@@ -58,7 +58,7 @@ std::optional<Dimensions> only_grouping(const Sizes& sizes, const Sizes& region_
 /// Makes a kernel of a region, line by line. Throws a Refusal.
 class RegionLowering {
  public:
-  RegionLowering(const Region& region, LineExpressions& expressions) : region_(region), expressions_(*expressions.known_) {}
+  RegionLowering(const Region& region, OpExpressions& expressions) : region_(region), expressions_(*expressions.known_) {}
   Kernel run();
 
  private:
@@ -119,7 +119,7 @@ class RegionLowering {
   int every_dimension() const { return (1 << kernel_.dimensions) - 1; }
 
   const Region& region_;
-  LineExpressions::Known& expressions_;
+  OpExpressions::Known& expressions_;
   Kernel kernel_;
   Sizes full_;                   // of the largest value
   Dimensions full_dimensions_;

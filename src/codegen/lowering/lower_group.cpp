@@ -58,7 +58,7 @@ bool is_reduction(const Symbol& symbol) {
 
 namespace {
 
-std::optional<Expression> expression_of_line(const BoundSymbol& bound) {
+std::optional<Expression> expression_of_op(const BoundSymbol& bound) {
   Shapes shapes;
   const ArgumentPack pack(bound, shapes);
   return expression_of(*bound.symbol, pack.arguments(), bound.outputs.read()[0].tensor().dtype);
@@ -70,7 +70,7 @@ bool has_expression(const BoundSymbol& bound) {
   const Symbol& symbol = *bound.symbol;
   if (is_reduction(symbol) || &symbol == &prims_convert_element_type_symbol || is_transparent_view(bound)) return true;
   if (symbol.traits.view || symbol.traits.structural || bound.outputs.empty() || !bound.outputs.read()[0].is_tensor()) return false;
-  if (symbol.traits.pointwise && expression_of_line(bound)) return true;
+  if (symbol.traits.pointwise && expression_of_op(bound)) return true;
   return !bound.subsymbols.empty() && std::ranges::all_of(bound.subsymbols, has_expression);
 }
 
@@ -81,23 +81,23 @@ bool is_plain(const BoundSymbol& bound) {
   const auto long_ones = std::ranges::count_if(shape, [](const Int& size) { return size.hint() != 1; });
   if (long_ones == 0 || long_ones > most_dimensions) return false;
   if (&symbol == &prims_convert_element_type_symbol) return true;
-  return symbol.traits.pointwise && expression_of_line(bound);
+  return symbol.traits.pointwise && expression_of_op(bound);
 }
 
 bool is_part_of_class_loss(const BoundSymbol& bound) {
   return bound.symbol == &full_symbol || bound.symbol == &scatter_symbol || bound.symbol == &gather_symbol;
 }
 
-LineExpressions::LineExpressions(Rounding rounding) : known_(std::make_unique<Known>()) { known_->rounding = rounding; }
-LineExpressions::~LineExpressions() = default;
+OpExpressions::OpExpressions(Rounding rounding) : known_(std::make_unique<Known>()) { known_->rounding = rounding; }
+OpExpressions::~OpExpressions() = default;
 
-const std::optional<Expression>& LineExpressions::Known::of(const BoundSymbol& bound) {
-  const auto [found, is_new] = lines.try_emplace(&bound);
-  if (is_new) found->second = expression_of_line(bound);
+const std::optional<Expression>& OpExpressions::Known::of(const BoundSymbol& bound) {
+  const auto [found, is_new] = ops.try_emplace(&bound);
+  if (is_new) found->second = expression_of_op(bound);
   return found->second;
 }
 
-LoweredRegion lower(const Region& region, LineExpressions& expressions) {
+LoweredRegion lower(const Region& region, OpExpressions& expressions) {
   LoweredRegion lowered;
   try {
     lowered.kernel = RegionLowering(region, expressions).run();
@@ -110,8 +110,8 @@ LoweredRegion lower(const Region& region, LineExpressions& expressions) {
 
 Kernel RegionLowering::run() {
   find_sizes();
-  for (size_t i = region_.lines.size(); i-- > 0;) look_ahead(*region_.lines[i]);
-  for (const BoundSymbol* line : region_.lines) lower(*line);
+  for (size_t i = region_.ops.size(); i-- > 0;) look_ahead(*region_.ops[i]);
+  for (const BoundSymbol* op : region_.ops) lower(*op);
   choose_rows();
   for (const Value& result : region_.results) add_output(result);
   drop_rounding_before_stores();
@@ -123,7 +123,7 @@ Kernel RegionLowering::run() {
 // The region's sizes are those of its largest value, dimensions of size 1 left out.
 void RegionLowering::find_sizes() {
   int64_t most = -1;
-  for (const BoundSymbol* line : region_.lines) look_at_sizes(*line, most);
+  for (const BoundSymbol* op : region_.ops) look_at_sizes(*op, most);
   for (const int64_t size : full_) {
     full_dimensions_.push_back(size == 1 ? 0 : 1 << kernel_.dimensions++);
     if (size != 1) region_sizes_.push_back(size);

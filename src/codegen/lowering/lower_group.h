@@ -10,7 +10,7 @@ namespace fulgurite::codegen {
 
 /// Lines of a trace that are to become one kernel, and which of their results are used elsewhere.
 struct Region {
-  std::vector<const BoundSymbol*> lines;  // in order
+  std::vector<const BoundSymbol*> ops;  // in order
   std::vector<Value> results;
 };
 
@@ -34,12 +34,12 @@ struct Rounding {
 
 /// What lines compute, found once for each: regions of a trace are lowered again whenever a line joins. To be used with one trace, which stays as
 /// it is.
-class LineExpressions {
+class OpExpressions {
  public:
-  explicit LineExpressions(Rounding = {});
-  ~LineExpressions();
-  LineExpressions(const LineExpressions&) = delete;
-  LineExpressions& operator=(const LineExpressions&) = delete;
+  explicit OpExpressions(Rounding = {});
+  ~OpExpressions();
+  OpExpressions(const OpExpressions&) = delete;
+  OpExpressions& operator=(const OpExpressions&) = delete;
 
  private:
   friend class RegionLowering;
@@ -57,6 +57,6 @@ struct LoweredRegion {
 /// last dimensions): rows and columns of one loop.
 ///
 ///   t1 = softmax(t0, -1)     ->     largest, then a sum, then a quotient of each element of t0's rows
-LoweredRegion lower(const Region&, LineExpressions&);
+LoweredRegion lower(const Region&, OpExpressions&);
 
 }  // namespace fulgurite::codegen

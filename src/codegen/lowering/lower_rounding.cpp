@@ -18,7 +18,7 @@ Argument number_of(const Value& value) {
   }
 }
 
-bool LineExpressions::Known::is_one_call(const BoundSymbol& bound) {
+bool OpExpressions::Known::is_one_call(const BoundSymbol& bound) {
   if (rounding.is_one_call == nullptr) return false;
   const auto [found, is_new] = calls.try_emplace(&bound);
   if (is_new) found->second = rounding.is_one_call(bound);

@@ -28,16 +28,16 @@ class Bisection {
   std::optional<Difference> run() {
     const SameDraws draws;
     const std::vector<Tensor> inputs = chosen(given_, all_, inputs_);
-    expected_ = LineByLine(executable_slice(all_, reference_), nullptr).values(copies(inputs));
+    expected_ = OpInterpreter(executable_slice(all_, reference_), nullptr).values(copies(inputs));
     draws.again();
     const Trace executed = executable_slice(all_, executors_);
     std::vector<Tensor> actual(static_cast<size_t>(executed.next_id));
     for (size_t i = 0; i < inputs.size(); ++i) value_of(actual, all_.args[i]) = inputs[i].detach();
     for (const BoundSymbol& bound : executed.bound_symbols.read()) {
       if (bound.outputs.empty()) continue;
-      const Trace line = slice_of_line(executed, bound);
-      const std::vector<Tensor> results = run_line(line, actual);
-      const std::vector<Value> made = returned_values(line);
+      const Trace op = slice_of_op(executed, bound);
+      const std::vector<Tensor> results = run_op(op, actual);
+      const std::vector<Value> made = returned_values(op);
       for (size_t i = 0; i < made.size(); ++i) value_of(actual, made[i]) = results[i];
       for (size_t i = 0; i < made.size(); ++i)
         if (const std::string detail = difference(made[i], results[i], bound); !detail.empty())
@@ -59,20 +59,20 @@ class Bisection {
     const bool is_common = id < expected_.size() && id < static_cast<size_t>(all_.next_id);
     return is_common && expected_[id].defined() ? &expected_[id] : nullptr;
   }
-  std::string difference(const Value& value, const Tensor& actual, const BoundSymbol& line) const {
+  std::string difference(const Value& value, const Tensor& actual, const BoundSymbol& op) const {
     const Tensor* const wanted = expected(value);
-    return wanted ? difference_text(actual, *wanted, tolerance_, {&line, 1}) : std::string();
+    return wanted ? difference_text(actual, *wanted, tolerance_, {&op, 1}) : std::string();
   }
 
-  std::vector<Tensor> run_line(const Trace& line, std::vector<Tensor>& actual) const {
+  std::vector<Tensor> run_op(const Trace& op, std::vector<Tensor>& actual) const {
     std::vector<Tensor> arguments, results;
-    for (const Value& arg : line.args) {
+    for (const Value& arg : op.args) {
       const Tensor* const wanted = expected(arg);
       arguments.push_back(wanted ? *wanted : value_of(actual, arg));
     }
     // What is written must not be what later lines are given.
-    if (line.bound_symbols.read()[0].symbol->qualified_name() == "prims.copy_") arguments = copies(arguments);
-    Program(line).run(arguments, results);
+    if (op.bound_symbols.read()[0].symbol->qualified_name() == "prims.copy_") arguments = copies(arguments);
+    Program(op).run(arguments, results);
     return results;
   }
 
@@ -85,16 +85,16 @@ class Bisection {
         return difference_text(actual, wanted, tolerance_, {&bound, 1});
       };
       std::vector<Tensor> given;
-      for (const Value& arg : slice_of_line(executed, bound).args) given.push_back(*expected(arg));
-      if (const auto inside = find_wrong_line(executed, bound, given, executors_, reference_, different)) {
-        at = &bound.subsymbols.read()[inside->line];
+      for (const Value& arg : slice_of_op(executed, bound).args) given.push_back(*expected(arg));
+      if (const auto inside = locate_mismatch(executed, bound, given, executors_, reference_, different)) {
+        at = &bound.subsymbols.read()[inside->op];
         value = proxy_name(inside->value);
         detail = inside->detail;
       }
     }
     out.value = std::move(value);
     out.detail = std::move(detail);
-    out.text = line_text(executed, *at);
+    out.text = op_text(executed, *at);
     out.source = at->source.line > 0 ? at->source : bound.source;
     out.line = place_of(given_, *at);
     return out;

@@ -20,7 +20,7 @@ namespace fulgurite::examine {
 namespace {
 
 // Claimed lines as they are, the others on eager.
-Trace executable_lines(const Trace& trace) {
+Trace executable_ops(const Trace& trace) {
   PipelineOptions options;
   options.executors = {"eager"};
   return prepare_for_execution(trace, options);
@@ -101,8 +101,8 @@ struct RanStage {
       inputs.push_back(*tensor);
     }
     for (size_t i = 0; i < inputs.size(); ++i) values.set(plain.trace.args[i], inputs[i]);
-    const Trace executed = executable_lines(plain.trace);
-    const std::vector<Tensor> all = LineByLine(executed, nullptr).values(copies(inputs));
+    const Trace executed = executable_ops(plain.trace);
+    const std::vector<Tensor> all = OpInterpreter(executed, nullptr).values(copies(inputs));
     for (const BoundSymbol& bound : executed.bound_symbols.read())
       for_each_output(bound, [&](const Value& value) {
         if (value.is_tensor()) values.set(value, all[static_cast<size_t>(value.tensor().id)]);
@@ -232,9 +232,9 @@ class PassSearch {
 
   // What is wrong with a line that is given the values of the stage before; empty where nothing is.
   std::string problem_of(const PlainStage& stage, const BoundSymbol& bound, const RanStage& before, Known& own, std::string& value) const {
-    const Trace line = slice_of_line(stage.trace, bound);
+    const Trace op = slice_of_op(stage.trace, bound);
     std::vector<Tensor> inputs, results;
-    for (const Value& arg : line.args) {
+    for (const Value& arg : op.args) {
       if (!own.find(arg)) {
         value = proxy_name(arg);
         return "is used before it is made";
@@ -243,13 +243,13 @@ class PassSearch {
       inputs.push_back(wanted ? *wanted : *own.find(arg));
     }
     try {
-      check_trace(line);
-      Program(executable_lines(line)).run(copies(inputs), results);
+      check_trace(op);
+      Program(executable_ops(op)).run(copies(inputs), results);
     } catch (const std::exception& error) {
       const std::string_view message = error.what();
       return std::string(message.substr(0, message.find('\n')));
     }
-    const std::vector<Value> made = returned_values(line);
+    const std::vector<Value> made = returned_values(op);
     for (size_t i = 0; i < made.size(); ++i) own.set(made[i], results[i]);
     for (size_t i = 0; i < made.size(); ++i) {
       const Tensor* const wanted = is_common(before, made[i]) ? before.values.find(made[i]) : nullptr;
@@ -266,21 +266,21 @@ class PassSearch {
   void describe(BrokenPass& out, const PlainStage& stage, const BoundSymbol& bound, const RanStage& before, const std::string& value,
                 const std::string& detail) const {
     Difference& at = out.difference;
-    const BoundSymbol* line = &bound;
+    const BoundSymbol* op = &bound;
     at.value = value;
     at.detail = detail;
     if (bound.is_fusion()) {
       at.fusion = bound.name();
       for (const BoundSymbol& inside : bound.subsymbols.read())
         for_each_output(inside, [&](const Value& made) {
-          if (proxy_name(made) == value) line = &inside;
+          if (proxy_name(made) == value) op = &inside;
         });
     }
-    at.text = line_text(stage.trace, *line);
-    at.source = line->source.line > 0 ? line->source : bound.source;
-    at.line = place_of(stage.given, *line);
-    const int place = place_of(before.plain.given, *line);
-    if (place >= 0) out.before = line_text(before.plain.given, before.plain.given.bound_symbols.read()[static_cast<size_t>(place)]);
+    at.text = op_text(stage.trace, *op);
+    at.source = op->source.line > 0 ? op->source : bound.source;
+    at.line = place_of(stage.given, *op);
+    const int place = place_of(before.plain.given, *op);
+    if (place >= 0) out.before = op_text(before.plain.given, before.plain.given.bound_symbols.read()[static_cast<size_t>(place)]);
   }
 
   const std::vector<Trace>& stages_;

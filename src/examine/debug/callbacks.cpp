@@ -10,9 +10,9 @@ namespace fulgurite::examine {
 
 namespace {
 
-class Told final : public LineWatch {
+class CallbackObserver final : public ExecutionObserver {
  public:
-  explicit Told(Callbacks callbacks) : callbacks_(std::move(callbacks)) {}
+  explicit CallbackObserver(Callbacks callbacks) : callbacks_(std::move(callbacks)) {}
   void before(const Trace& trace, const BoundSymbol& bound, std::span<const Tensor> arguments) const override {
     if (callbacks_.before) keep(trace, bound, {callbacks_.before(bound, {arguments.begin(), arguments.end()}), {}});
   }
@@ -57,7 +57,7 @@ class Told final : public LineWatch {
 
 std::shared_ptr<detail::JitState> state_with_callbacks(const detail::JitState& state, Callbacks callbacks, SourceLocation at) {
   return std::make_shared<detail::JitState>(state.shared_callable(), state.options(), state.names_executors(), state.transforms(),
-                                            state.open_scope(), at, std::make_shared<Told>(std::move(callbacks)));
+                                            state.open_scope(), at, std::make_shared<CallbackObserver>(std::move(callbacks)));
 }
 
 }  // namespace fulgurite::examine

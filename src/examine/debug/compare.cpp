@@ -27,9 +27,9 @@ double microseconds_of(const Side& run, const std::vector<Tensor>& tensors) {
 
 /// Leaves the caches as the lines before a line of a program leave them: what was touched long ago is not in them, and since each tensor was
 /// touched other lines have moved as much as is described.
-class LinesBefore {
+class OpsBefore {
  public:
-  explicit LinesBefore(const Conditions& conditions) : memory_(cache_bytes(), 0) {
+  explicit OpsBefore(const Conditions& conditions) : memory_(cache_bytes(), 0) {
     const auto& [described, tensors, others] = conditions;
     for (size_t i = 0; i < tensors.size(); ++i) {
       if (described[i].moved_since >= 0) touched_.push_back({tensors[i], described[i].moved_since});
@@ -116,7 +116,7 @@ bool print_result(size_t number, const Tensor& actual, const Tensor& expected, c
 }  // namespace
 
 int compare(const std::string& title, const Side& subject, const Side& reference, Tolerance tolerance, int runs, const Conditions& conditions) {
-  LinesBefore before(conditions);
+  OpsBefore before(conditions);
   Generator& generator = context().generator;
   const RandomState draws = generator.state();
   const std::vector<Tensor> actual = subject(conditions.tensors);

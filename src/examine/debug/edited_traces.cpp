@@ -143,7 +143,7 @@ std::string types_of(const Trace& trace) {
 }
 
 /// Says who runs traces like those that were edited.
-class Edits final : public LineWatch {
+class Edits final : public ExecutionObserver {
  public:
   void add(const Trace& trace, EditedFunction function) { functions_.emplace_back(types_of(trace), function); }
   void after(const Trace&, const BoundSymbol&, std::span<const Tensor>, std::span<const Tensor>) const override {}

@@ -33,7 +33,7 @@ std::map<std::string, Tensor> run_lines(const Trace& trace, const std::vector<Te
   const NoGrad no_grad;
   const Trace all = concrete(trace);
   const Trace executed = executable_slice(all, executors);
-  const std::vector<Tensor> values = LineByLine(executed, nullptr).values(copies(chosen(trace, all, inputs)));
+  const std::vector<Tensor> values = OpInterpreter(executed, nullptr).values(copies(chosen(trace, all, inputs)));
   std::map<std::string, Tensor> out;
   const auto take = [&](const Value& value) {
     if (value.is_tensor()) out[proxy_name(value)] = values[static_cast<size_t>(value.tensor().id)];

@@ -65,8 +65,8 @@ class Data {
     if (!stages.forward.empty()) {
       const Trace run = stages.forward.back();
       if (title_.empty()) title_ = run.name;
-      name_forward_lines(stages.forward, run);
-      name_forward_lines(stages.backward, run);
+      name_forward_ops(stages.forward, run);
+      name_forward_ops(stages.backward, run);
     }
     add_group("prologue" + suffix, stages.prologue, nullptr);
     add_group("forward" + suffix, stages.forward, version.forward.get());
@@ -95,7 +95,7 @@ class Data {
 
   std::string as_run(const Trace& trace, const Program& program) {
     const MemoryReport report = memory(trace);
-    const auto arguments = static_cast<int>(ExplorerLines::arguments_of(trace));
+    const auto arguments = static_cast<int>(ExplorerOps::arguments_of(trace));
     const std::string alive = array(report.lines, [](const MemoryReport::Line& line) { return text::cat(line.bytes); });
     const std::string lives = array(lifetimes(trace), [](const Lifetime& life) {
       const std::string name = json::quote(identifier(life.name)), type = json::quote(life.type);
@@ -156,7 +156,7 @@ class Data {
 
   const Jitted& f_;
   const HtmlOptions& options_;
-  ExplorerLines lines_;
+  ExplorerOps lines_;
   std::string title_, groups_, kernels_;
 };
 

@@ -10,8 +10,8 @@ namespace fulgurite::examine {
 ///   {"title", "library",
 ///    "files":   [[name, [line, …]], …]             the user's, by place
 ///    "sources": [[file, line], …]                  into them
-///    "lines":   [[kind, text, types, outputs, executor, source, sublines, origins, is_backward], …]
-///               kind: 0 an argument, 1 a call, 2 an unpacking, 3 a deletion, 4 the return; sublines: [[depth, line], …];
+///    "lines":   [[kind, text, types, outputs, executor, source, subops, origins, is_backward], …]
+///               kind: 0 an argument, 1 a call, 2 an unpacking, 3 a deletion, 4 the return; subops: [[depth, line], …];
 ///               origins: [[result, what it does there], …], the forward lines that a backward line serves
 ///    "groups":  [{"name", "stages": [{"title", "ms", "name", "lines": [line, …]}, …],
 ///                 "alive": [bytes, …], "lives": [[name, type, bytes, first, last], …], "peak": line,     of the last stage, as run

@@ -56,21 +56,21 @@ std::string origins_json(const BoundSymbol& bound) {
   return "[" + out + "]";
 }
 
-std::string line_json(Kind kind, const std::string& text, const std::string& types, const std::string& outputs, std::string_view executor, int source,
-                      const std::string& sublines, const std::string& origins, bool is_backward) {
+std::string op_json(Kind kind, const std::string& text, const std::string& types, const std::string& outputs, std::string_view executor, int source,
+                      const std::string& subops, const std::string& origins, bool is_backward) {
   return text::cat("[", static_cast<int>(kind), ", ", json::quote(text), ", ", json::quote(types), ", ", json::quote(outputs), ", ",
-                   json::quote(executor), ", ", source, ", ", sublines, ", ", origins, ", ", is_backward ? "1]" : "0]");
+                   json::quote(executor), ", ", source, ", ", subops, ", ", origins, ", ", is_backward ? "1]" : "0]");
 }
 
 }  // namespace
 
-int ExplorerLines::add_line(const std::string& json) {
-  const auto [at, is_new] = known_lines_.try_emplace(json, static_cast<int>(known_lines_.size()));
+int ExplorerOps::add_op(const std::string& json) {
+  const auto [at, is_new] = known_ops_.try_emplace(json, static_cast<int>(known_ops_.size()));
   if (is_new) lines_ += text::cat(lines_.empty() ? "\n" : ",\n", json);
   return at->second;
 }
 
-int ExplorerLines::add_source(SourceLocation at) {
+int ExplorerOps::add_source(SourceLocation at) {
   if (at.line == 0) return -1;
   auto path = std::ranges::find(paths_, at.file);
   if (path == paths_.end()) path = paths_.insert(path, at.file);
@@ -81,7 +81,7 @@ int ExplorerLines::add_source(SourceLocation at) {
 }
 
 // What a composite consists of, to every depth.
-std::string ExplorerLines::sublines(const BoundSymbol& bound) {
+std::string ExplorerOps::subops(const BoundSymbol& bound) {
   std::string out;
   const auto add_below = [&](const auto& self, const BoundSymbol& composite, int depth) -> void {
     for (const BoundSymbol& inside : composite.subsymbols.read()) {
@@ -89,10 +89,10 @@ std::string ExplorerLines::sublines(const BoundSymbol& bound) {
       BoundSymbol alone = inside;
       alone.subsymbols = {};
       printed << alone;
-      std::string line = printed.str();
-      while (!line.empty() && line.back() == '\n') line.pop_back();
+      std::string op = printed.str();
+      while (!op.empty() && op.back() == '\n') op.pop_back();
       const int source = add_source(inside.source);
-      const int id = add_line(line_json(Kind::call, statement_in(line), types_of(inside), outputs_of(inside), "", source, "[]", "[]", false));
+      const int id = add_op(op_json(Kind::call, statement_in(op), types_of(inside), outputs_of(inside), "", source, "[]", "[]", false));
       out += text::cat(out.empty() ? "" : ", ", "[", depth, ", ", id, "]");
       self(self, inside, depth + 1);
     }
@@ -101,24 +101,24 @@ std::string ExplorerLines::sublines(const BoundSymbol& bound) {
   return "[" + out + "]";
 }
 
-int ExplorerLines::add_bound(const BoundSymbol& bound, const std::string& printed) {
+int ExplorerOps::add_bound(const BoundSymbol& bound, const std::string& printed) {
   const std::string_view executor = bound.implementation ? executor_name(*bound.implementation) : std::string_view();
-  return add_line(line_json(kind_of(bound), statement_in(printed), types_of(bound), outputs_of(bound), executor, add_source(bound.source),
-                            sublines(bound), origins_json(bound), !bound.forward.empty()));
+  return add_op(op_json(kind_of(bound), statement_in(printed), types_of(bound), outputs_of(bound), executor, add_source(bound.source),
+                            subops(bound), origins_json(bound), !bound.forward.empty()));
 }
 
-size_t ExplorerLines::arguments_of(const Trace& trace) {
+size_t ExplorerOps::arguments_of(const Trace& trace) {
   return static_cast<size_t>(std::ranges::count_if(trace.args, [](const Value& arg) { return arg.is_proxy() || arg.is_collection(); }));
 }
 
-std::string ExplorerLines::add(const Trace& trace) {
+std::string ExplorerOps::add(const Trace& trace) {
   std::string out;
   const auto append = [&](int id) { out += text::cat(out.empty() ? "" : ",", id); };
   for (const Value& arg : trace.args) {
     if (!arg.is_proxy() && !arg.is_collection()) continue;
     const std::string name = identifier(proxy_name(arg)), quoted = quoted_type(arg, false);
     const std::string type = text::cat(name, ": ", std::string_view(quoted).substr(1, quoted.size() - 2));
-    append(add_line(line_json(Kind::argument, name, type, name, "", -1, "[]", "[]", false)));
+    append(add_op(op_json(Kind::argument, name, type, name, "", -1, "[]", "[]", false)));
   }
   const std::vector<std::string> texts = cpp_lines(trace);
   size_t i = 0;
@@ -126,12 +126,12 @@ std::string ExplorerLines::add(const Trace& trace) {
   return "[" + out + "]";
 }
 
-std::string ExplorerLines::files() {
+std::string ExplorerOps::files() {
   std::string out;
   for (const std::string& path : paths_) {
     const std::string name = path.substr(path.rfind('/') + 1);
     out += text::cat(out.empty() ? "" : ",\n", "[", json::quote(name), ", [",
-                     text::join(texts_.lines_of(path), [](const std::string& line) { return json::quote(line); }), "]]");
+                     text::join(texts_.lines_of(path), [](const std::string& op) { return json::quote(op); }), "]]");
   }
   return "[" + out + "]";
 }

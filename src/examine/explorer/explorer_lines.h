@@ -11,7 +11,7 @@
 namespace fulgurite::examine {
 
 /// The tables of lines, of places in the user's files, and of these files that the stages of a page share; as JSON.
-class ExplorerLines {
+class ExplorerOps {
  public:
   /// The lines of a stage, its arguments first: a JSON array of places in the table.
   std::string add(const Trace&);
@@ -23,12 +23,12 @@ class ExplorerLines {
   std::string files();
 
  private:
-  int add_line(const std::string& json);
+  int add_op(const std::string& json);
   int add_source(SourceLocation);
-  std::string sublines(const BoundSymbol&);
+  std::string subops(const BoundSymbol&);
   int add_bound(const BoundSymbol&, const std::string& printed);
 
-  std::unordered_map<std::string, int> known_lines_;
+  std::unordered_map<std::string, int> known_ops_;
   std::string lines_, sources_;
   std::map<std::pair<int, int>, int> known_sources_;  // by file and line
   std::vector<std::string> paths_;

@@ -27,7 +27,7 @@ Programs joined(Programs forwards, const Programs& backwards) {
   return forwards;
 }
 
-const BoundSymbol* find_line(const Trace& trace, std::string_view name) {
+const BoundSymbol* find_op(const Trace& trace, std::string_view name) {
   for (const BoundSymbol& bound : trace.bound_symbols.read())
     if (bound.is_fusion() && bound.symbol->name() == name) return &bound;
   return nullptr;
@@ -69,13 +69,13 @@ Programs programs_of_last_call(const Jitted& f, const char* what) {
 FoundFusion find_fusion(const Jitted& f, std::string_view name, const char* what) {
   const Programs last = programs_of_last_call(f, what);
   for (const auto& program : last)
-    if (const BoundSymbol* bound = find_line(program->trace(), name)) return {program, bound};
+    if (const BoundSymbol* bound = find_op(program->trace(), name)) return {program, bound};
   Programs forwards, backwards;
   for (const auto& version : f.state()->store().versions()) add_programs(*version, forwards, backwards);
   for (const auto& program : joined(std::move(forwards), backwards))
-    if (const BoundSymbol* bound = find_line(program->trace(), name)) return {program, bound};
+    if (const BoundSymbol* bound = find_op(program->trace(), name)) return {program, bound};
   for (const auto& stages : {last_traces(f), last_backward_traces(f)}) {
-    const BoundSymbol* const shown = stages.empty() ? nullptr : find_line(stages.back(), name);
+    const BoundSymbol* const shown = stages.empty() ? nullptr : find_op(stages.back(), name);
     for (const auto& program : last)
       if (const BoundSymbol* bound = shown ? find_counterpart(program->trace(), *shown) : nullptr) return {program, bound};
   }

@@ -42,7 +42,7 @@ namespace {
 
 // Of runs made now: the median, in microseconds.
 double measured_microseconds(const FoundFusion& found, const std::vector<FusionInput>& described) {
-  const Program program(executable_slice(slice_of_line(found.program->trace(), *found.bound), {}));
+  const Program program(executable_slice(slice_of_op(found.program->trace(), *found.bound), {}));
   const std::vector<Tensor> inputs = make_tensors(described);
   std::vector<Tensor> results;
   std::vector<double> times;

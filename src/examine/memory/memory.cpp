@@ -123,7 +123,7 @@ class Walk {
 
   void step(int i, const std::string& text) {
     const BoundSymbol& bound = trace_.bound_symbols[i];
-    line_ = i;
+    op_ = i;
     storages_.make(bound);
     for_each_output(bound, [&](const Value& output) { begin(output); });
     if (is_deletion(bound))
@@ -153,7 +153,7 @@ class Walk {
     const TensorProxy& proxy = value.tensor();
     lifetime_of_[storage] = lifetimes_.size();
     const int end = static_cast<int>(trace_.bound_symbols.size()) - 1;
-    lifetimes_.push_back({proxy.name, proxy.type_text(), storage->bytes, line_, end});
+    lifetimes_.push_back({proxy.name, proxy.type_text(), storage->bytes, op_, end});
   }
   void end(const Value& value, int last) {
     if (!value.is_tensor() || !is_alive_[value.tensor().id]) return;
@@ -232,7 +232,7 @@ class Walk {
   std::vector<Lifetime> lifetimes_;
   std::unordered_map<const Storage*, size_t> lifetime_of_;  // places in lifetimes_
   std::vector<Value> inputs_;
-  int line_ = -1;  // -1: before the first
+  int op_ = -1;  // -1: before the first
   int64_t alive_ = 0;
   bool has_deletions_ = false;
   MemoryReport report_;

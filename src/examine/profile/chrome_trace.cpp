@@ -19,7 +19,7 @@ class Events {
     name_track(lines_track, "lines of the programs");
     name_track(user_track, "lines of your code");
     for (const Report::Event& event : report_.events) {
-      add_line(event);
+      add_op(event);
       add_user_line(event);
       add_memory(event);
     }
@@ -40,15 +40,15 @@ class Events {
                   json::number(begin), ", \"dur\": ", json::number(duration), ", \"args\": {", arguments, "}"));
   }
 
-  void add_line(const Report::Event& event) {
-    const Report::Line& line = line_of(event);
+  void add_op(const Report::Event& event) {
+    const Report::Line& op = line_of(event);
     const Report::Part& part = report_.parts[static_cast<size_t>(event.part)];
-    std::string arguments = text::cat("\"line\": ", json::quote(line.text), ", \"program\": ", json::quote(part.name), ", \"bytes read\": ",
-                                      line.bytes_read, ", \"bytes written\": ", line.bytes_written, ", \"operations\": ", line.operations,
-                                      ", \"share of limit\": ", json::number(line.share_of_limit));
-    if (line.source.line != 0) arguments += text::cat(", \"source\": ", json::quote(sources_.text(line.source)));
-    if (line.operation != line.name) arguments += text::cat(", \"operation\": ", json::quote(line.operation));
-    add_span(lines_track, line.name, line.executor.empty() ? "view" : line.executor, event.begin, event.microseconds, arguments);
+    std::string arguments = text::cat("\"line\": ", json::quote(op.text), ", \"program\": ", json::quote(part.name), ", \"bytes read\": ",
+                                      op.bytes_read, ", \"bytes written\": ", op.bytes_written, ", \"operations\": ", op.operations,
+                                      ", \"share of limit\": ", json::number(op.share_of_limit));
+    if (op.source.line != 0) arguments += text::cat(", \"source\": ", json::quote(sources_.text(op.source)));
+    if (op.operation != op.name) arguments += text::cat(", \"operation\": ", json::quote(op.operation));
+    add_span(lines_track, op.name, op.executor.empty() ? "view" : op.executor, event.begin, event.microseconds, arguments);
   }
 
   // Neighbours of one line of the user's are one span.

@@ -43,7 +43,7 @@ int64_t operation_count(const BoundSymbol& bound) {
   if (traits.structural || traits.view) return 0;
   if (!bound.subsymbols.empty()) {
     int64_t count = 0;
-    for (const BoundSymbol& line : forward_lines(bound)) count += operation_count(line);
+    for (const BoundSymbol& op : forward_lines(bound)) count += operation_count(op);
     return count;
   }
   int64_t results = 0;

@@ -40,22 +40,22 @@ std::string one_line(std::string text) {
   return text;
 }
 
-void print_lines(std::ostream& out, const Report::Part& part) {
+void print_ops(std::ostream& out, const Report::Part& part) {
   out << "    time      bytes  limit\n";
   SourceLines texts;
   SourceLocation last;
-  for (const Report::Line& line : part.lines) {
-    if (line.source.line != 0 && part.stage == Stage::forward && !(line.source == last)) {
-      last = line.source;
-      out << std::string(27, ' ') << "// " << texts.text(line.source) << '\n';
+  for (const Report::Line& op : part.lines) {
+    if (op.source.line != 0 && part.stage == Stage::forward && !(op.source == last)) {
+      last = op.source;
+      out << std::string(27, ' ') << "// " << texts.text(op.source) << '\n';
     }
-    if (!line.is_statement || line.microseconds == 0) out << std::string(25, ' ');
-    else if (line.bytes_read + line.bytes_written == 0) out << time_text(line.microseconds) << std::string(17, ' ');
+    if (!op.is_statement || op.microseconds == 0) out << std::string(25, ' ');
+    else if (op.bytes_read + op.bytes_written == 0) out << time_text(op.microseconds) << std::string(17, ' ');
     else
-      out << time_text(line.microseconds) << ' ' << bytes_text(line.bytes_read + line.bytes_written) << ' '
-          << formatted("%4.0f %%", 100 * line.share_of_limit);
-    out << "  " << one_line(line.text);
-    if (!line.executor.empty() && line.executor != "eager") out << "  // " << line.executor;
+      out << time_text(op.microseconds) << ' ' << bytes_text(op.bytes_read + op.bytes_written) << ' '
+          << formatted("%4.0f %%", 100 * op.share_of_limit);
+    out << "  " << one_line(op.text);
+    if (!op.executor.empty() && op.executor != "eager") out << "  // " << op.executor;
     out << '\n';
   }
 }
@@ -97,7 +97,7 @@ void print_peak(std::ostream& out, const Report::Part& part) {
 std::ostream& operator<<(std::ostream& out, const Report& report) {
   for (const Report::Part& part : report.parts) {
     out << part.name << ": " << time_text(part.microseconds) << " in " << part.runs << (part.runs == 1 ? " run\n" : " runs\n");
-    print_lines(out, part);
+    print_ops(out, part);
     print_peak(out, part);
     out << '\n';
   }

@@ -57,11 +57,11 @@ void add_step(const TimedStep& step, const std::vector<DescribedProgram>& descri
       ++part.runs;
       int64_t before = run.began;
       for (size_t i = 0; i < run.done.size(); ++i) {
-        const int line = described[p].line_of_step[i];
+        const int op = described[p].op_of_step[i];
         const double microseconds = 1e-3 * static_cast<double>(run.done[i] - before);
-        part.lines[static_cast<size_t>(line)].microseconds += microseconds;
+        part.lines[static_cast<size_t>(op)].microseconds += microseconds;
         part.microseconds += microseconds;
-        report.events.push_back({static_cast<int>(p), line, 1e-3 * static_cast<double>(before - step.begin), microseconds});
+        report.events.push_back({static_cast<int>(p), op, 1e-3 * static_cast<double>(before - step.begin), microseconds});
         before = run.done[i];
       }
     }
@@ -74,11 +74,11 @@ void add_limits(const Programs& programs, Report& report) {
     Report::Part& part = report.parts[p];
     const std::span<const BoundSymbol> symbols = programs[p]->trace().bound_symbols.read();
     for (size_t i = 0; i < symbols.size(); ++i) {
-      Report::Line& line = part.lines[i];
-      if (line.microseconds > 0)
-        line.share_of_limit = part.runs *
-                              least_microseconds(line.bytes_read + line.bytes_written, line.operations, report.limits, computes_in_bf16(symbols[i])) /
-                              line.microseconds;
+      Report::Line& op = part.lines[i];
+      if (op.microseconds > 0)
+        op.share_of_limit = part.runs *
+                              least_microseconds(op.bytes_read + op.bytes_written, op.operations, report.limits, computes_in_bf16(symbols[i])) /
+                              op.microseconds;
     }
   }
 }
@@ -101,14 +101,14 @@ double Report::in_lines() const {
 std::vector<Report::Row> Report::by_operator() const {
   std::map<std::string, Row> rows;
   for (const Part& part : parts)
-    for (const Line& line : part.lines) {
-      if (!line.is_statement || line.microseconds == 0) continue;
-      Row& row = rows[line.operation];
-      row.name = line.operation;
+    for (const Line& op : part.lines) {
+      if (!op.is_statement || op.microseconds == 0) continue;
+      Row& row = rows[op.operation];
+      row.name = op.operation;
       row.count += part.runs;
-      row.microseconds += line.microseconds;
-      row.bytes += part.runs * (line.bytes_read + line.bytes_written);
-      row.operations += part.runs * line.operations;
+      row.microseconds += op.microseconds;
+      row.bytes += part.runs * (op.bytes_read + op.bytes_written);
+      row.operations += part.runs * op.operations;
     }
   return sorted(rows);
 }
@@ -116,20 +116,20 @@ std::vector<Report::Row> Report::by_operator() const {
 std::vector<Report::Row> Report::by_user_line() const {
   std::map<std::string, Row> rows;
   SourceLines texts;
-  const auto add = [&](SourceLocation at, const Line& line, const Part& part, int among) {
+  const auto add = [&](SourceLocation at, const Line& op, const Part& part, int among) {
     const std::string name = at.line == 0 ? "no line of yours" : texts.text(at);
     Row& row = rows[name];
     row.name = name;
     row.count += part.runs;
-    row.microseconds += line.microseconds / among;
-    row.bytes += part.runs * (line.bytes_read + line.bytes_written) / among;
-    row.operations += part.runs * line.operations / among;
+    row.microseconds += op.microseconds / among;
+    row.bytes += part.runs * (op.bytes_read + op.bytes_written) / among;
+    row.operations += part.runs * op.operations / among;
   };
   for (const Part& part : parts)
-    for (const Line& line : part.lines) {
-      if (!line.is_statement || line.microseconds == 0) continue;
-      if (line.sources.empty()) add(line.source, line, part, 1);
-      else for (const SourceLocation at : line.sources) add(at, line, part, static_cast<int>(line.sources.size()));
+    for (const Line& op : part.lines) {
+      if (!op.is_statement || op.microseconds == 0) continue;
+      if (op.sources.empty()) add(op.source, op, part, 1);
+      else for (const SourceLocation at : op.sources) add(at, op, part, static_cast<int>(op.sources.size()));
     }
   return sorted(rows);
 }

@@ -30,27 +30,27 @@ int table_of(std::string_view name) {
   return std::ranges::find(names, name) != names.end() ? 0 : -1;
 }
 
-void count_bytes(const Step& step, const std::vector<SlotLayout>& layouts, Report::Line& line) {
+void count_bytes(const Step& step, const std::vector<SlotLayout>& layouts, Report::Line& op) {
   const auto layout = [&](int slot) -> const SlotLayout& { return layouts[static_cast<size_t>(slot)]; };
   switch (step.kind) {
     case Step::Kind::view:
     case Step::Kind::input_view: return;
     case Step::Kind::clone:
     case Step::Kind::write:
-      line.bytes_read += bytes_of(layout(step.source));
-      line.bytes_written += bytes_of(layout(step.result));
+      op.bytes_read += bytes_of(layout(step.source));
+      op.bytes_written += bytes_of(layout(step.result));
       return;
     case Step::Kind::kernel:
     case Step::Kind::call: break;
   }
   int64_t written = 0;
   for (int k = 0; k < step.result_count; ++k) written += bytes_of(layout(step.result + k));
-  line.bytes_written += written;
+  op.bytes_written += written;
   std::vector<int> seen;
   for (const int operand : step.operands) {
     if (std::ranges::find(seen, operand) != seen.end()) continue;
     const int64_t bytes = bytes_of(layout(operand));
-    line.bytes_read += static_cast<int>(seen.size()) == table_of(line.name) ? std::min(bytes, written) : bytes;
+    op.bytes_read += static_cast<int>(seen.size()) == table_of(op.name) ? std::min(bytes, written) : bytes;
     seen.push_back(operand);
   }
 }
@@ -61,17 +61,17 @@ bool is_statement(const BoundSymbol& bound) {
 }
 
 Report::Line described(const BoundSymbol& bound, const std::string& text) {
-  Report::Line line;
-  line.text = text.substr(0, text.find("  // "));
-  line.name = bound.is_fusion() ? bound.name() : std::string(bound.symbol->qualified_name());
-  line.operation = operation_text(bound);
-  if (bound.implementation) line.executor = executor_name(*bound.implementation);
-  line.source = bound.source;
+  Report::Line op;
+  op.text = text.substr(0, text.find("  // "));
+  op.name = bound.is_fusion() ? bound.name() : std::string(bound.symbol->qualified_name());
+  op.operation = operation_text(bound);
+  if (bound.implementation) op.executor = executor_name(*bound.implementation);
+  op.source = bound.source;
   if (bound.is_fusion())
-    for (const BoundSymbol& inside : bound.subsymbols.read()) line.sources.push_back(inside.source);
-  line.operations = operation_count(bound);
-  line.is_statement = is_statement(bound);
-  return line;
+    for (const BoundSymbol& inside : bound.subsymbols.read()) op.sources.push_back(inside.source);
+  op.operations = operation_count(bound);
+  op.is_statement = is_statement(bound);
+  return op;
 }
 
 }  // namespace
@@ -112,20 +112,20 @@ DescribedProgram describe(const Program& program) {
 
   // Copies and writes have no symbol of their own: a copy is made for the line that follows.
   const std::vector<SlotLayout> layouts = slot_layouts(plan, program.last_inputs());
-  out.line_of_step.resize(plan.steps.size());
-  int line = static_cast<int>(symbols.size()) - 1;
+  out.op_of_step.resize(plan.steps.size());
+  int op = static_cast<int>(symbols.size()) - 1;
   std::vector<int> writes;
   for (int i = 0; i < static_cast<int>(symbols.size()); ++i)
     if (symbols[static_cast<size_t>(i)].symbol == &prims_copy__symbol) writes.push_back(i);
   for (size_t i = plan.steps.size(); i-- > 0;) {
     const Step& step = plan.steps[i];
-    if (step.bound) line = static_cast<int>(step.bound - symbols.data());
+    if (step.bound) op = static_cast<int>(step.bound - symbols.data());
     if (step.kind == Step::Kind::write && !writes.empty()) {
-      line = writes.back();
+      op = writes.back();
       writes.pop_back();
     }
-    out.line_of_step[i] = line;
-    count_bytes(step, layouts, out.part.lines[static_cast<size_t>(line)]);
+    out.op_of_step[i] = op;
+    count_bytes(step, layouts, out.part.lines[static_cast<size_t>(op)]);
   }
   return out;
 }

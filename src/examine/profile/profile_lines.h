@@ -10,7 +10,7 @@ namespace fulgurite::examine {
 /// The lines of a program's trace without their times, and for each step of its plan the line that it belongs to.
 struct DescribedProgram {
   Report::Part part;
-  std::vector<int> line_of_step;
+  std::vector<int> op_of_step;
 };
 DescribedProgram describe(const Program&);
 

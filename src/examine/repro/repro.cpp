@@ -121,8 +121,8 @@ std::vector<int> slots_of(const ExecutionPlan& plan) {
 }
 
 // The first step of a line or of one after it.
-size_t step_of(const ExecutionPlan& plan, int line) {
-  const BoundSymbol* const first = plan.trace.bound_symbols.read().data() + line;
+size_t step_of(const ExecutionPlan& plan, int op) {
+  const BoundSymbol* const first = plan.trace.bound_symbols.read().data() + op;
   const auto found = std::ranges::find_if(plan.steps, [&](const Step& step) { return step.bound && step.bound >= first; });
   return static_cast<size_t>(found - plan.steps.begin());
 }
@@ -150,12 +150,12 @@ void take_layouts(ReproProgram& program, const Trace& slice, int first_line, con
 }
 
 // Lines are counted as last_traces() shows them, where what callbacks said stands among them; a program has none of that.
-int line_that_ran(const Trace& shown, int line) {
-  const auto lines = shown.bound_symbols.read().first(static_cast<size_t>(std::clamp<int>(line, 0, static_cast<int>(shown.bound_symbols.size()))));
-  return line - static_cast<int>(std::ranges::count_if(lines, is_note));
+int op_that_ran(const Trace& shown, int op) {
+  const auto lines = shown.bound_symbols.read().first(static_cast<size_t>(std::clamp<int>(op, 0, static_cast<int>(shown.bound_symbols.size()))));
+  return op - static_cast<int>(std::ranges::count_if(lines, is_note));
 }
 
-std::string lines_text(int first, int last) { return text::cat("lines_", first, "_", last); }
+std::string ops_text(int first, int last) { return text::cat("lines_", first, "_", last); }
 
 }  // namespace
 
@@ -178,7 +178,7 @@ std::string repro(const Jitted& f, std::string_view fusion, const ReproOptions& 
   const NoGrad no_grad;
   const FoundFusion found = find_fusion(f, fusion, "repro");
   const Trace& trace = found.program->trace();
-  const Trace slice = slice_of_line(trace, *found.bound);
+  const Trace slice = slice_of_op(trace, *found.bound);
   const std::string name = found.bound->name();
   ReproProgram program = make_program(text::cat(name, " of ", trace.name), name, slice, options);
   FusionTensors tensors = tensors_of(found);
@@ -202,9 +202,9 @@ std::string repro(const Jitted& f, int first, int last, Stage stage, const Repro
   if (programs.size() > 1) throw UserError("repro: the function has graph breaks, and so several traces: give repro() one of last_traces()");
   const Program& ran = *programs.front();
   const Trace shown = (stage == Stage::forward ? last_traces(f) : last_backward_traces(f)).back();
-  const int first_run = line_that_ran(shown, first);
-  const Trace slice = slice_of(ran.trace(), first_run, line_that_ran(shown, last));
-  ReproProgram program = make_program(text::cat("lines [", first, ", ", last, ") of ", ran.trace().name), lines_text(first, last), slice, options);
+  const int first_run = op_that_ran(shown, first);
+  const Trace slice = slice_of(ran.trace(), first_run, op_that_ran(shown, last));
+  ReproProgram program = make_program(text::cat("lines [", first, ", ", last, ") of ", ran.trace().name), ops_text(first, last), slice, options);
   take_layouts(program, slice, first_run, ran);
   const auto& state = *f.state();
   if (program.executors.empty() && (state.names_executors() || has_fusion(slice))) program.executors = state.options().executors;
@@ -219,7 +219,7 @@ std::string repro(const Trace& trace, int first, int last, const ReproOptions& o
   check_not_recording("repro");
   const NoGrad no_grad;
   const Trace slice = slice_of(trace, first, last);
-  ReproProgram program = make_program(text::cat("lines [", first, ", ", last, ") of ", trace.name), lines_text(first, last), slice, options);
+  ReproProgram program = make_program(text::cat("lines [", first, ", ", last, ") of ", trace.name), ops_text(first, last), slice, options);
   for (const auto& [name, layout] : layouts) {
     const auto input = std::ranges::find(program.inputs, name, &FusionInput::name);
     if (input == program.inputs.end()) throw UserError(text::cat("repro: ", program.title, " have no input ", name));

@@ -40,11 +40,11 @@ int64_t moved_by(const BoundSymbol& bound) {
 }
 
 bool pays(const Trace& trace, const GrownRegion& region) {
-  int64_t line_by_line = 0, as_one = 0;
-  for (const int line : region.lines) line_by_line += moved_by(trace.bound_symbols[line]);
+  int64_t op_interpreter = 0, as_one = 0;
+  for (const int op : region.ops) op_interpreter += moved_by(trace.bound_symbols[op]);
   for (const Value& input : region.inputs) as_one += bytes_of(input);
   for (const Value& result : region.results) as_one += bytes_of(result);
-  return line_by_line >= least_moved && line_by_line > as_one;
+  return op_interpreter >= least_moved && op_interpreter > as_one;
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ bool may_pay(const Trace& trace) {
     const int64_t moved = moved_by(bound);
     bytes += moved;
     most.push(moved);
-    if (most.size() > most_lines) {
+    if (most.size() > max_ops) {
       bytes -= most.top();
       most.pop();
     }

@@ -18,12 +18,12 @@ void open(const BoundSymbol& bound, const BoundSymbol& parent, const Implementat
     for (const BoundSymbol& subsymbol : bound.subsymbols) open(subsymbol, parent, candidate, out);
     return;
   }
-  BoundSymbol line = bound;
-  if (line.source.line == 0) line.source = parent.source;
-  if (line.forward.empty()) line.forward = parent.forward;
-  line.tags.add(parent.tags);
-  if (is_taken && !line.symbol->traits.view) line.implementation = &candidate;
-  out.push_back(std::move(line));
+  BoundSymbol op = bound;
+  if (op.source.line == 0) op.source = parent.source;
+  if (op.forward.empty()) op.forward = parent.forward;
+  op.tags.add(parent.tags);
+  if (is_taken && !op.symbol->traits.view) op.implementation = &candidate;
+  out.push_back(std::move(op));
 }
 
 }  // namespace

@@ -122,7 +122,7 @@ class Fuser {
     std::vector<codegen::Schedule> schedules;
     std::vector<codegen::KernelSource> sources;
     for (const GrownRegion& region : grown_.regions) {
-      codegen::Kernel& kernel = lowered.emplace_back(codegen::lower(region_lines(trace_, region), expressions_).kernel);
+      codegen::Kernel& kernel = lowered.emplace_back(codegen::lower(group_ops(trace_, region), expressions_).kernel);
       const codegen::Schedule& schedule = schedules.emplace_back(codegen::schedule(kernel));
       codegen::note_sweeps(kernel, schedule);
       codegen::KernelSource& source = sources.emplace_back();
@@ -159,20 +159,20 @@ class Fuser {
     std::string text;
     for (size_t i = 0; i < grown_.regions.size(); ++i) {
       const GrownRegion& region = grown_.regions[i];
-      const std::string lines = text::join(
-          region.lines, [&](int line) { return text::cat(trace_.bound_symbols[line].symbol->name(), " (", proxy_name(trace_.bound_symbols[line].outputs.read()[0]), ")"); });
-      text += text::cat(fusions_[i].name, " of ", trace_.name, ": ", lines, "\n", fusions_[i].implementation->fusion->text());
+      const std::string ops = text::join(
+          region.ops, [&](int op) { return text::cat(trace_.bound_symbols[op].symbol->name(), " (", proxy_name(trace_.bound_symbols[op].outputs.read()[0]), ")"); });
+      text += text::cat(fusions_[i].name, " of ", trace_.name, ": ", ops, "\n", fusions_[i].implementation->fusion->text());
     }
     for (const std::string& refusal : grown_.refusals) text += text::cat(refusal, "\n");
-    for (int line = 0; line < graph_.size(); ++line)
-      if (trace_.bound_symbols[line].implementation == &candidate_ && grown_.region_of[line] < 0)
-        text += text::cat(trace_.bound_symbols[line].symbol->name(), " (", proxy_name(trace_.bound_symbols[line].outputs.read()[0]), ") stays alone\n");
+    for (int op = 0; op < graph_.size(); ++op)
+      if (trace_.bound_symbols[op].implementation == &candidate_ && grown_.region_of[op] < 0)
+        text += text::cat(trace_.bound_symbols[op].symbol->name(), " (", proxy_name(trace_.bound_symbols[op].outputs.read()[0]), ") stays alone\n");
     if (!text.empty()) log(LogChannel::fusions, text);
   }
 
   const Trace trace_;
   const LineGraph graph_;
-  codegen::LineExpressions expressions_;
+  codegen::OpExpressions expressions_;
   const Implementation& candidate_;
   FusionNames& names_;
   const FusingOptions options_;

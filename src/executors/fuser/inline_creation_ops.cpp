@@ -30,12 +30,12 @@ Trace open_creations(const Trace& trace) {
       out.bound_symbols.push_back(bound);
       continue;
     }
-    BoundSymbol line = bound.subsymbols.read()[0];
-    line.source = bound.source;
-    line.forward = bound.forward;
-    line.tags.add(bound.tags);
-    line.implementation = find_eager_implementation(*line.symbol);
-    out.bound_symbols.push_back(std::move(line));
+    BoundSymbol op = bound.subsymbols.read()[0];
+    op.source = bound.source;
+    op.forward = bound.forward;
+    op.tags.add(bound.tags);
+    op.implementation = find_eager_implementation(*op.symbol);
+    out.bound_symbols.push_back(std::move(op));
   }
   return out;
 }

@@ -12,8 +12,8 @@ namespace fulgurite::fuser {
 
 namespace {
 
-void add_once(std::vector<int>& lines, int line) {
-  if (std::ranges::find(lines, line) == lines.end()) lines.push_back(line);
+void add_once(std::vector<int>& ops, int op) {
+  if (std::ranges::find(ops, op) == ops.end()) ops.push_back(op);
 }
 
 // An effect of which nothing is known, such as a hook. Traces write into inputs themselves when all else has run.
@@ -23,15 +23,15 @@ bool may_write_inputs(const BoundSymbol& bound) {
 
 // Lines that read what the trace is given, by themselves or through views; of a trace in which nothing may write it none.
 std::vector<char> readers_of_inputs(const Trace& trace) {
-  const std::span<const BoundSymbol> lines = trace.bound_symbols.read();
-  std::vector<char> reads(lines.size());
-  if (std::ranges::none_of(lines, may_write_inputs)) return reads;
-  const std::vector<int> roots = view_roots(lines, trace.next_id);
+  const std::span<const BoundSymbol> ops = trace.bound_symbols.read();
+  std::vector<char> reads(ops.size());
+  if (std::ranges::none_of(ops, may_write_inputs)) return reads;
+  const std::vector<int> roots = view_roots(ops, trace.next_id);
   std::vector<char> is_input(static_cast<size_t>(trace.next_id));
   for (const Value& input : input_values(trace))
     if (input.is_tensor()) is_input[static_cast<size_t>(input.proxy_id())] = true;
-  for (size_t i = 0; i < lines.size(); ++i)
-    for_each_use(lines[i], [&](int id) { reads[i] = reads[i] || is_input[static_cast<size_t>(roots[static_cast<size_t>(id)])] != 0; });
+  for (size_t i = 0; i < ops.size(); ++i)
+    for_each_use(ops[i], [&](int id) { reads[i] = reads[i] || is_input[static_cast<size_t>(roots[static_cast<size_t>(id)])] != 0; });
   return reads;
 }
 
@@ -43,10 +43,10 @@ LineGraph::LineGraph(const Trace& trace, bool looks_through_views)
   const std::vector<char> reads_inputs = readers_of_inputs(trace);
   std::vector<int> reads;  // of inputs, since an effect that may write these
   int last_effect = -1;
-  const auto wait = [&](int line, int for_line) {
-    if (for_line < 0 || for_line == line) return;
-    add_once(before_[line], for_line);
-    add_once(after_[for_line], line);
+  const auto wait = [&](int op, int for_op) {
+    if (for_op < 0 || for_op == op) return;
+    add_once(before_[op], for_op);
+    add_once(after_[for_op], op);
   };
   for (int i = 0; i < size(); ++i) {
     const BoundSymbol& bound = trace.bound_symbols[i];
@@ -81,10 +81,10 @@ const Value& LineGraph::base(const Value& value, std::vector<int>* views) const 
   return *at;
 }
 
-void LineGraph::readers(int id, std::vector<int>& lines) const {
-  for (const int line : uses_.consumers(id)) {
-    if (!is_transparent_[line]) add_once(lines, line);
-    else for_each_output(trace_.bound_symbols[line], [&](const Value& view) { readers(view.tensor().id, lines); });
+void LineGraph::readers(int id, std::vector<int>& ops) const {
+  for (const int op : uses_.consumers(id)) {
+    if (!is_transparent_[op]) add_once(ops, op);
+    else for_each_output(trace_.bound_symbols[op], [&](const Value& view) { readers(view.tensor().id, ops); });
   }
 }
 

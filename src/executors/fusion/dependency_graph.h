@@ -15,16 +15,16 @@ class LineGraph {
 
   int size() const { return static_cast<int>(before_.size()); }
   /// The lines that must run before a line, or after it.
-  const std::vector<int>& before(int line) const { return before_[line]; }
-  const std::vector<int>& after(int line) const { return after_[line]; }
+  const std::vector<int>& before(int op) const { return before_[op]; }
+  const std::vector<int>& after(int op) const { return after_[op]; }
   /// Whether a line is a view that kernels look through.
-  bool is_transparent(int line) const { return is_transparent_[line]; }
+  bool is_transparent(int op) const { return is_transparent_[op]; }
   /// The line that makes a value; -1 for arguments.
   int producer(int id) const { return uses_.producer(id); }
   /// The value that a view of views was made of, and the lines of these views in the order of the trace.
   const Value& base(const Value&, std::vector<int>* views = nullptr) const;
   /// The lines that read a value, by way of views too. The lines of these views are left out.
-  void readers(int id, std::vector<int>& lines) const;
+  void readers(int id, std::vector<int>& ops) const;
 
  private:
   const Trace& trace_;

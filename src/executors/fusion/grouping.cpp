@@ -38,21 +38,21 @@ class Growing {
   }
 
  private:
-  bool may_join(int line) const { return is_candidate_[line] && !waits_[line]; }
+  bool may_join(int op) const { return is_candidate_[op] && !waits_[op]; }
   void grow() {
-    for (int line = 0; line < graph_.size(); ++line) {
-      if (!may_join(line)) continue;
-      std::vector<int> makers = graph_.before(line);
+    for (int op = 0; op < graph_.size(); ++op) {
+      if (!may_join(op)) continue;
+      std::vector<int> makers = graph_.before(op);
       std::sort(makers.rbegin(), makers.rend());
       for (const int maker : makers)
-        if (may_join(maker)) merge(group_of_[maker], group_of_[line]);
+        if (may_join(maker)) merge(group_of_[maker], group_of_[op]);
     }
-    for (int line = 0; line < graph_.size(); ++line) merge_readers(line);
+    for (int op = 0; op < graph_.size(); ++op) merge_readers(op);
     merge_readers_of_inputs();
   }
   // Those that read what a line makes.
-  void merge_readers(int line) {
-    for_each_output(trace_.bound_symbols[line], [&](const Value& value) {
+  void merge_readers(int op) {
+    for_each_output(trace_.bound_symbols[op], [&](const Value& value) {
       if (value.is_tensor()) merge_readers_of(value.tensor().id);
     });
   }
@@ -76,20 +76,20 @@ class Growing {
 
   // What the backward makes again was given up before on purpose: together with lines long before it, it would be kept all the same.
   bool undoes_recomputation(int a, int b) const {
-    const auto is_recomputed = [&](int line) { return trace_.bound_symbols[line].tags.has(Tag::recomputed); };
+    const auto is_recomputed = [&](int op) { return trace_.bound_symbols[op].tags.has(Tag::recomputed); };
     const bool differ = std::ranges::any_of(members_[a], is_recomputed) != std::ranges::all_of(members_[b], is_recomputed) ||
                         std::ranges::all_of(members_[a], is_recomputed) != std::ranges::any_of(members_[b], is_recomputed);
     return differ && !are_near(a, b);
   }
 
   void merge(int a, int b) {
-    if (a == b || members_[a].size() + members_[b].size() > most_lines) return;
+    if (a == b || members_[a].size() + members_[b].size() > max_ops) return;
     if (undoes_recomputation(a, b)) return refuse(a, b, "one is made again so that the other need not be kept");
     if (has_path_between(a, b) || has_path_between(b, a)) return refuse(a, b, "a line in between belongs to neither");
     std::vector<int> both(members_[a].size() + members_[b].size());
     std::merge(members_[a].begin(), members_[a].end(), members_[b].begin(), members_[b].end(), both.begin());
     const int into = std::min(a, b), from = std::max(a, b);
-    for (const int line : members_[from]) group_of_[line] = into;
+    for (const int op : members_[from]) group_of_[op] = into;
     const GrownRegion region = region_of(both, into);
     const int shape = shapes_[a] == shapes_[b] ? shapes_[a] : not_plain;
     const std::string refusal = refusal_of(region, shape);
@@ -100,7 +100,7 @@ class Growing {
       note_last(into, members_[into].back());
       return;
     }
-    for (const int line : members_[from]) group_of_[line] = from;
+    for (const int op : members_[from]) group_of_[op] = from;
     refuse(a, b, refusal);
   }
 
@@ -119,9 +119,9 @@ class Growing {
   bool is_plain(const GrownRegion& region) {
     if (!region.views.empty() || region.results.empty()) return false;
     read_.clear();
-    for (const int line : region.lines)
-      for_each_argument(trace_.bound_symbols[line], [&](const Value& value) {
-        if (value.is_tensor() && !std::ranges::binary_search(region.lines, graph_.producer(value.tensor().id))) read_.push_back(value.tensor().id);
+    for (const int op : region.ops)
+      for_each_argument(trace_.bound_symbols[op], [&](const Value& value) {
+        if (value.is_tensor() && !std::ranges::binary_search(region.ops, graph_.producer(value.tensor().id))) read_.push_back(value.tensor().id);
       });
     std::sort(read_.begin(), read_.end());
     read_.erase(std::unique(read_.begin(), read_.end()), read_.end());
@@ -129,7 +129,7 @@ class Growing {
   }
 
   std::string refusal_of(const GrownRegion& region, int shape) {
-    return shape != not_plain && is_plain(region) ? std::string() : rules_.refusal(region_lines(trace_, region));
+    return shape != not_plain && is_plain(region) ? std::string() : rules_.refusal(group_ops(trace_, region));
   }
 
   void refuse(int a, int b, std::string_view why) {
@@ -143,15 +143,15 @@ class Growing {
   }
 
   // The last line from which a line can be reached: groups are run as one, so a path may enter one past the line and leave it before.
-  int reach_of(int line) const {
-    for (int last = last_of_groups(line); last > line; last = last_of_groups(line)) line = last;
-    return line;
+  int reach_of(int op) const {
+    for (int last = last_of_groups(op); last > op; last = last_of_groups(op)) op = last;
+    return op;
   }
 
   // The last line of a group grows only, and what joined another is no later than that one's: a tree of greatest values over the groups
   // (a Fenwick tree) need forget nothing.
-  void note_last(int group, int line) {
-    for (size_t i = static_cast<size_t>(group) + 1; i < last_before_.size(); i += i & (~i + 1)) last_before_[i] = std::max(last_before_[i], line);
+  void note_last(int group, int op) {
+    for (size_t i = static_cast<size_t>(group) + 1; i < last_before_.size(); i += i & (~i + 1)) last_before_[i] = std::max(last_before_[i], op);
   }
   int last_of_groups(int up_to) const {
     int last = -1;
@@ -164,19 +164,19 @@ class Growing {
     ++search_;
     const int end = reach_of(members_[to].back());
     pending_.clear();
-    const auto visit = [&](int line) {
-      const int group = group_of_[line];
+    const auto visit = [&](int op) {
+      const int group = group_of_[op];
       if (group == from || group == to || seen_[group] == search_ || members_[group].front() > end) return;
       seen_[group] = search_;
       pending_.push_back(group);
     };
-    for (const int line : members_[from])
-      for (const int next : graph_.after(line)) visit(next);
+    for (const int op : members_[from])
+      for (const int next : graph_.after(op)) visit(next);
     while (!pending_.empty()) {
       const int group = pending_.back();
       pending_.pop_back();
-      for (const int line : members_[group])
-        for (const int next : graph_.after(line)) {
+      for (const int op : members_[group])
+        for (const int next : graph_.after(op)) {
           if (group_of_[next] == to) return true;
           visit(next);
         }
@@ -184,19 +184,19 @@ class Growing {
     return false;
   }
 
-  GrownRegion region_of(const std::vector<int>& lines, int group) const {
+  GrownRegion region_of(const std::vector<int>& ops, int group) const {
     GrownRegion region;
-    region.lines = lines;
-    for (const int line : lines)
-      for_each_argument(trace_.bound_symbols[line], [&](const Value& value) {
+    region.ops = ops;
+    for (const int op : ops)
+      for_each_argument(trace_.bound_symbols[op], [&](const Value& value) {
         if (value.is_tensor()) graph_.base(value, &region.views);
       });
     std::sort(region.views.begin(), region.views.end());
     region.views.erase(std::unique(region.views.begin(), region.views.end()), region.views.end());
     std::vector<int> readers;
-    for (const int line : lines)
-      for_each_output(trace_.bound_symbols[line], [&](const Value& value) {
-        if (!value.is_tensor() || graph_.producer(value.tensor().id) != line) return;
+    for (const int op : ops)
+      for_each_output(trace_.bound_symbols[op], [&](const Value& value) {
+        if (!value.is_tensor() || graph_.producer(value.tensor().id) != op) return;
         readers.clear();
         graph_.readers(value.tensor().id, readers);
         if (std::ranges::any_of(readers, [&](int reader) { return group_of_[reader] != group; })) region.results.push_back(value);
@@ -206,31 +206,31 @@ class Growing {
 
   // Tensors that the lines read and do not make.
   void find_inputs(GrownRegion& region) const {
-    const auto is_inside = [&](int line) {
-      return std::ranges::binary_search(region.lines, line) || std::ranges::binary_search(region.views, line);
+    const auto is_inside = [&](int op) {
+      return std::ranges::binary_search(region.ops, op) || std::ranges::binary_search(region.views, op);
     };
-    const auto add_inputs_of = [&](int line) {
-      for_each_argument(trace_.bound_symbols[line], [&](const Value& value) {
+    const auto add_inputs_of = [&](int op) {
+      for_each_argument(trace_.bound_symbols[op], [&](const Value& value) {
         if (!value.is_tensor() || is_inside(graph_.producer(value.tensor().id))) return;
         const auto is_same = [&](const Value& input) { return input.tensor().id == value.tensor().id; };
         if (std::ranges::none_of(region.inputs, is_same)) region.inputs.push_back(value);
       });
     };
-    for (const int line : region.views) add_inputs_of(line);
-    for (const int line : region.lines) add_inputs_of(line);
+    for (const int op : region.views) add_inputs_of(op);
+    for (const int op : region.ops) add_inputs_of(op);
   }
 
   GrownRegions finish() {
     out_.region_of.assign(group_of_.size(), -1);
     for (size_t group = 0; group < members_.size(); ++group) {
-      const std::vector<int>& lines = members_[group];
-      if (lines.empty() || !is_candidate_[lines[0]]) continue;
-      if (lines.size() == 1 && !rules_.is_worth_alone(trace_.bound_symbols[lines[0]])) continue;
-      GrownRegion grown = region_of(lines, static_cast<int>(group));
+      const std::vector<int>& ops = members_[group];
+      if (ops.empty() || !is_candidate_[ops[0]]) continue;
+      if (ops.size() == 1 && !rules_.is_worth_alone(trace_.bound_symbols[ops[0]])) continue;
+      GrownRegion grown = region_of(ops, static_cast<int>(group));
       if (grown.results.empty()) continue;
       if (!refusal_of(grown, shapes_[group]).empty()) continue;
       find_inputs(grown);
-      for (const int line : lines) out_.region_of[line] = static_cast<int>(out_.regions.size());
+      for (const int op : ops) out_.region_of[op] = static_cast<int>(out_.regions.size());
       out_.regions.push_back(std::move(grown));
     }
     return std::move(out_);
@@ -255,11 +255,11 @@ class Growing {
 
 }  // namespace
 
-codegen::Region region_lines(const Trace& trace, const GrownRegion& grown) {
-  std::vector<int> all(grown.lines.size() + grown.views.size());
-  std::merge(grown.lines.begin(), grown.lines.end(), grown.views.begin(), grown.views.end(), all.begin());
+codegen::Region group_ops(const Trace& trace, const GrownRegion& grown) {
+  std::vector<int> all(grown.ops.size() + grown.views.size());
+  std::merge(grown.ops.begin(), grown.ops.end(), grown.views.begin(), grown.views.end(), all.begin());
   codegen::Region region;
-  for (const int line : all) region.lines.push_back(&trace.bound_symbols[line]);
+  for (const int op : all) region.ops.push_back(&trace.bound_symbols[op]);
   region.results = grown.results;
   return region;
 }

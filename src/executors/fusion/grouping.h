@@ -9,14 +9,14 @@ namespace fulgurite::fuser {
 
 /// Lines that are run as one.
 struct GrownRegion {
-  std::vector<int> lines;      // in order, without views that are looked through
+  std::vector<int> ops;      // in order, without views that are looked through
   std::vector<int> views;      // those
   std::vector<Value> inputs;   // tensors that others make
   std::vector<Value> results;  // which others use
 };
 
 /// Lines of a region, without views that are looked through: no more than a reader takes in.
-constexpr size_t most_lines = 64;
+constexpr size_t max_ops = 64;
 
 struct GrownRegions {
   std::vector<GrownRegion> regions;
@@ -41,7 +41,7 @@ struct GrowingRules {
 };
 
 /// A region's lines in the trace, with the views that they look through.
-codegen::Region region_lines(const Trace&, const GrownRegion&);
+codegen::Region group_ops(const Trace&, const GrownRegion&);
 
 /// Puts candidates together along the data flow, wherever the rules allow it and no line outside would have to run in between; then those
 /// that read the same large value.

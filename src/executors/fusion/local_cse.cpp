@@ -28,20 +28,20 @@ class Repeats {
     }
   }
 
-  void find(const std::vector<int>& lines) {
+  void find(const std::vector<int>& ops) {
     std::vector<BoundSymbol> known;  // as they are once repeats are gone
-    std::vector<int> known_lines;
-    for (const int line : lines) {
-      BoundSymbol bound = trace_.bound_symbols[line];
+    std::vector<int> known_ops;
+    for (const int op : ops) {
+      BoundSymbol bound = trace_.bound_symbols[op];
       if (has_effect(bound) || is_custom_function(bound)) continue;
       if (!instead_.is_empty()) instead_.apply(bound);
       const auto twin = std::ranges::find_if(known, [&](const BoundSymbol& other) { return is_same(other, bound) && !are_both_returned(other, bound); });
       if (twin == known.end()) {
         known.push_back(std::move(bound));
-        known_lines.push_back(line);
+        known_ops.push_back(op);
         continue;
       }
-      first_of_[static_cast<size_t>(line)] = known_lines[static_cast<size_t>(twin - known.begin())];
+      first_of_[static_cast<size_t>(op)] = known_ops[static_cast<size_t>(twin - known.begin())];
       for (size_t i = 0; i < bound.outputs.size(); ++i)
         if (const int id = proxy_id(bound.outputs.read()[i]); id >= 0) instead_.set(id, twin->outputs.read()[i]);
     }
@@ -51,14 +51,14 @@ class Repeats {
     if (instead_.is_empty()) return std::nullopt;
     Trace out = without_symbols(trace_);
     std::vector<size_t> at(trace_.bound_symbols.size());
-    for (size_t line = 0; line < trace_.bound_symbols.size(); ++line) {
-      BoundSymbol bound = trace_.bound_symbols[line];
-      if (const int first = first_of_[line]; first >= 0) {
+    for (size_t op = 0; op < trace_.bound_symbols.size(); ++op) {
+      BoundSymbol bound = trace_.bound_symbols[op];
+      if (const int first = first_of_[op]; first >= 0) {
         out.bound_symbols[at[static_cast<size_t>(first)]].forward.add(bound.forward);
         continue;
       }
       instead_.apply(bound);
-      at[line] = out.bound_symbols.size();
+      at[op] = out.bound_symbols.size();
       out.bound_symbols.push_back(std::move(bound));
     }
     return out;
@@ -81,7 +81,7 @@ class Repeats {
 
 std::optional<Trace> merge_repeats(const Trace& trace, const GrownRegions& grown) {
   Repeats repeats(trace);
-  for (const GrownRegion& region : grown.regions) repeats.find(region.lines);
+  for (const GrownRegion& region : grown.regions) repeats.find(region.ops);
   return repeats.merged();
 }
 

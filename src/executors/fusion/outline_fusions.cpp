@@ -50,30 +50,30 @@ class Writing {
         is_region_written_(grown.regions.size(), false), out_(without_symbols(trace)) {}
 
   Trace run() {
-    for (int line = 0; line < graph_.size(); ++line) {
-      const int region = grown_.region_of[line];
+    for (int op = 0; op < graph_.size(); ++op) {
+      const int region = grown_.region_of[op];
       // Views are written for who reads them: fusions may have looked through them.
-      if (!graph_.is_transparent(line) && (region < 0 || grown_.regions[region].lines.back() == line)) write(line);
+      if (!graph_.is_transparent(op) && (region < 0 || grown_.regions[region].ops.back() == op)) write(op);
     }
     return std::move(out_);
   }
 
  private:
   // A line, or the region it belongs to, after all that it waits for.
-  void write(int line) {
-    const int region = grown_.region_of[line];
-    if (region >= 0 ? is_region_written_[region] : is_written_[line]) return;
+  void write(int op) {
+    const int region = grown_.region_of[op];
+    if (region >= 0 ? is_region_written_[region] : is_written_[op]) return;
     if (region >= 0) return write_region(region);
-    is_written_[line] = true;
-    write_before(line);
-    BoundSymbol bound = trace_.bound_symbols[line];
+    is_written_[op] = true;
+    write_before(op);
+    BoundSymbol bound = trace_.bound_symbols[op];
     if (bound.implementation == &candidate_) bound.implementation = nullptr;
     out_.bound_symbols.push_back(std::move(bound));
   }
-  void write_before(int line) {
-    for (const int before : graph_.before(line)) write(before);
+  void write_before(int op) {
+    for (const int before : graph_.before(op)) write(before);
     // Views too: the graph looks through them.
-    for_each_argument(trace_.bound_symbols[line], [&](const Value& value) {
+    for_each_argument(trace_.bound_symbols[op], [&](const Value& value) {
       if (!value.is_tensor()) return;
       const int made_by = graph_.producer(value.tensor().id);
       if (made_by >= 0 && graph_.is_transparent(made_by)) write(made_by);
@@ -84,19 +84,19 @@ class Writing {
     is_region_written_[index] = true;
     const GrownRegion& region = grown_.regions[index];
     std::vector<int> before;
-    for (const int line : region.lines)
-      for (const int earlier : graph_.before(line))
+    for (const int op : region.ops)
+      for (const int earlier : graph_.before(op))
         if (grown_.region_of[earlier] != index) before.push_back(earlier);
     std::sort(before.begin(), before.end());
-    for (const int line : before) write(line);
+    for (const int op : before) write(op);
     BoundSymbol fusion;
     fusion.symbol = fusion_symbols().get(fusions_[index].name, fusions_[index].is_pointwise);
     fusion.implementation = fusions_[index].implementation;
     for (const Value& input : fusions_[index].inputs) fusion.args.push_back(input);
     for (const Value& output : fusions_[index].outputs) fusion.outputs.push_back(output);
-    const BoundSymbol& first = trace_.bound_symbols[region.lines[0]];
+    const BoundSymbol& first = trace_.bound_symbols[region.ops[0]];
     fusion.source = first.forward.empty() ? first.source : SourceLocation{};
-    fusion.subsymbols = inner_lines(trace_, graph_, region, out_.next_id, out_.next_name);
+    fusion.subsymbols = inner_ops(trace_, graph_, region, out_.next_id, out_.next_name);
     out_.bound_symbols.push_back(std::move(fusion));
   }
 
@@ -111,21 +111,21 @@ class Writing {
 
 }  // namespace
 
-SharedVector<BoundSymbol> inner_lines(const Trace& trace, const LineGraph& graph, const GrownRegion& region, int& next_id, int& next_name) {
+SharedVector<BoundSymbol> inner_ops(const Trace& trace, const LineGraph& graph, const GrownRegion& region, int& next_id, int& next_name) {
   Substitution renamed(next_id);
-  std::vector<int> lines(region.lines.size() + region.views.size());
-  std::merge(region.lines.begin(), region.lines.end(), region.views.begin(), region.views.end(), lines.begin());
+  std::vector<int> ops(region.ops.size() + region.views.size());
+  std::merge(region.ops.begin(), region.ops.end(), region.views.begin(), region.views.end(), ops.begin());
   SharedVector<BoundSymbol> inner;
-  for (const int line : lines) {
-    BoundSymbol bound = trace.bound_symbols[line];
+  for (const int op : ops) {
+    BoundSymbol bound = trace.bound_symbols[op];
     bound.implementation = nullptr;
     if (!renamed.is_empty()) renamed.apply(bound);
-    if (graph.is_transparent(line)) {
+    if (graph.is_transparent(op)) {
       auto* proxy = new TensorProxy(bound.outputs.read()[0].tensor());
       proxy->id = next_id++;
       proxy->name = text::cat("t", next_name++);
       const Value fresh{detail::Ref<TensorProxy>(proxy)};
-      renamed.set(trace.bound_symbols[line].outputs.read()[0].tensor().id, fresh);
+      renamed.set(trace.bound_symbols[op].outputs.read()[0].tensor().id, fresh);
       bound.outputs = {fresh};
     }
     inner.push_back(std::move(bound));

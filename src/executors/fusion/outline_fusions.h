@@ -20,6 +20,6 @@ Trace put_in_fusions(const Trace&, const LineGraph&, const GrownRegions&, const 
                      const Implementation& candidate);
 
 /// Of a region, its lines as they stand inside a fusion: views that stand outside too have other names, which are counted on.
-SharedVector<BoundSymbol> inner_lines(const Trace&, const LineGraph&, const GrownRegion&, int& next_id, int& next_name);
+SharedVector<BoundSymbol> inner_ops(const Trace&, const LineGraph&, const GrownRegion&, int& next_id, int& next_name);
 
 }  // namespace fulgurite::fuser

@@ -12,7 +12,7 @@ namespace fulgurite::products {
 
 namespace {
 
-constexpr size_t most_lines = 24;
+constexpr size_t max_ops = 24;
 constexpr int most_apart = 16;  // lines: what is made earlier, or read later, than without the epilogue lives longer
 
 int64_t bytes_of(const Value& value) {
@@ -36,13 +36,13 @@ void for_each_operand(const BoundSymbol& bound, Visit visit) {
 
 }  // namespace
 
-bool EpilogueGrowth::is_inside(int line) const {
-  return (line >= 0 && grown_.region_of[line] == region_) || std::ranges::binary_search(lines_, line);
+bool EpilogueGrowth::is_inside(int op) const {
+  return (op >= 0 && grown_.region_of[op] == region_) || std::ranges::binary_search(ops_, op);
 }
 
-bool EpilogueGrowth::is_fusable(int line) const {
-  const BoundSymbol& bound = trace_.bound_symbols[line];
-  return bound.implementation != nullptr && bound.implementation->executor == "fuser" && grown_.region_of[line] < 0;
+bool EpilogueGrowth::is_fusable(int op) const {
+  const BoundSymbol& bound = trace_.bound_symbols[op];
+  return bound.implementation != nullptr && bound.implementation->executor == "fuser" && grown_.region_of[op] < 0;
 }
 
 // Whether a value has the sizes of the product's result.
@@ -59,20 +59,20 @@ bool EpilogueGrowth::is_operand(const Value& value) const {
   return std::all_of(shape.begin(), shape.end() - 1, [](const Int& size) { return size.hint() == 1; });
 }
 
-bool EpilogueGrowth::is_near(int line) const {
-  const auto is_near_to = [&](int other) { return std::abs(line - other) <= most_apart; };
-  return is_near_to(product_) || std::ranges::any_of(lines_, is_near_to);
+bool EpilogueGrowth::is_near(int op) const {
+  const auto is_near_to = [&](int other) { return std::abs(op - other) <= most_apart; };
+  return is_near_to(product_) || std::ranges::any_of(ops_, is_near_to);
 }
 
-bool EpilogueGrowth::may_follow(int line) const {
-  const BoundSymbol& bound = trace_.bound_symbols[line];
-  if (is_inside(line) || !is_fusable(line) || lines_.size() == most_lines || !is_near(line)) return false;
+bool EpilogueGrowth::may_follow(int op) const {
+  const BoundSymbol& bound = trace_.bound_symbols[op];
+  if (is_inside(op) || !is_fusable(op) || ops_.size() == max_ops || !is_near(op)) return false;
   if (bound.outputs.size() != 1 || !bound.outputs.read()[0].is_tensor() || !has_sizes(bound.outputs.read()[0])) return false;
   // What the product itself reads is made before it.
   const auto is_own = [&](int reader) { return grown_.region_of[reader] == region_; };
   if (std::ranges::any_of(uses_.consumers(bound.outputs.read()[0].tensor().id), is_own)) return false;
   // What the backward makes again was given up before on purpose.
-  if (is_recomputed(bound) && !is_recomputed(trace_.bound_symbols[product_]) && std::abs(line - product_) > most_apart) return false;
+  if (is_recomputed(bound) && !is_recomputed(trace_.bound_symbols[product_]) && std::abs(op - product_) > most_apart) return false;
   bool fits = true;
   for_each_operand(bound, [&](const Value& value) { fits = fits && is_operand(value); });
   return fits;
@@ -82,28 +82,28 @@ bool EpilogueGrowth::may_follow(int line) const {
 bool EpilogueGrowth::is_torn() {
   seen_.assign(trace_.bound_symbols.size(), false);
   std::vector<int> pending;
-  const auto visit = [&](int line) {
-    if (seen_[line]) return;
-    seen_[line] = true;
-    pending.push_back(line);
+  const auto visit = [&](int op) {
+    if (seen_[op]) return;
+    seen_[op] = true;
+    pending.push_back(op);
   };
-  const auto visit_before = [&](int line) {
-    for (const int before : graph_.before(line))
+  const auto visit_before = [&](int op) {
+    for (const int before : graph_.before(op))
       if (!is_inside(before)) visit(before);
   };
-  for (const int line : grown_.regions[region_].lines) visit_before(line);
-  for (const int line : lines_) visit_before(line);
+  for (const int op : grown_.regions[region_].ops) visit_before(op);
+  for (const int op : ops_) visit_before(op);
   while (!pending.empty()) {
     const int at = pending.back();
     pending.pop_back();
     const int other = grown_.region_of[at];
-    const auto leads_inside = [&](int line) { return std::ranges::any_of(graph_.before(line), [&](int before) { return is_inside(before); }); };
+    const auto leads_inside = [&](int op) { return std::ranges::any_of(graph_.before(op), [&](int before) { return is_inside(before); }); };
     if (other < 0) {
       if (leads_inside(at)) return true;
       visit_before(at);
       continue;
     }
-    for (const int together : grown_.regions[other].lines) {
+    for (const int together : grown_.regions[other].ops) {
       if (leads_inside(together)) return true;
       visit_before(together);
     }
@@ -111,11 +111,11 @@ bool EpilogueGrowth::is_torn() {
   return false;
 }
 
-bool EpilogueGrowth::take(int line) {
-  if (!may_follow(line)) return false;
-  const auto at = lines_.insert(std::ranges::upper_bound(lines_, line), line);
+bool EpilogueGrowth::take(int op) {
+  if (!may_follow(op)) return false;
+  const auto at = ops_.insert(std::ranges::upper_bound(ops_, op), op);
   if (!is_torn()) return true;
-  lines_.erase(at);
+  ops_.erase(at);
   return false;
 }
 
@@ -128,9 +128,9 @@ bool EpilogueGrowth::take_readers(const Value& value) {
 // What lines read that nobody else does.
 bool EpilogueGrowth::take_makers() {
   bool has_taken = false;
-  const std::vector<int> before = lines_;
-  for (const int line : before)
-    for_each_operand(trace_.bound_symbols[line], [&](const Value& value) {
+  const std::vector<int> before = ops_;
+  for (const int op : before)
+    for_each_operand(trace_.bound_symbols[op], [&](const Value& value) {
       const int maker = uses_.producer(value.tensor().id);
       if (maker < 0 || is_inside(maker) || !has_sizes(value)) return;
       if (std::ranges::all_of(uses_.consumers(value.tensor().id), [&](int reader) { return is_inside(reader); })) has_taken = take(maker) || has_taken;
@@ -141,8 +141,8 @@ bool EpilogueGrowth::take_makers() {
 // Lines that are computed from what lines here read already.
 bool EpilogueGrowth::take_neighbours() {
   std::vector<int> read;
-  for (const int line : lines_)
-    for_each_operand(trace_.bound_symbols[line], [&](const Value& value) { read.push_back(value.tensor().id); });
+  for (const int op : ops_)
+    for_each_operand(trace_.bound_symbols[op], [&](const Value& value) { read.push_back(value.tensor().id); });
   const auto is_read = [&](const Value& value) { return std::ranges::find(read, value.tensor().id) != read.end(); };
   bool has_taken = false;
   for (const int id : std::vector<int>(read))
@@ -155,11 +155,11 @@ bool EpilogueGrowth::take_neighbours() {
 }
 
 // By way of views too.
-void EpilogueGrowth::find_readers(const Value& value, std::vector<int>& lines) const {
+void EpilogueGrowth::find_readers(const Value& value, std::vector<int>& ops) const {
   for (const int reader : uses_.consumers(value.tensor().id)) {
     const BoundSymbol& bound = trace_.bound_symbols[reader];
-    lines.push_back(reader);
-    if (bound.symbol->traits.view && !bound.outputs.empty() && bound.outputs.read()[0].is_tensor()) find_readers(bound.outputs.read()[0], lines);
+    ops.push_back(reader);
+    if (bound.symbol->traits.view && !bound.outputs.empty() && bound.outputs.read()[0].is_tensor()) find_readers(bound.outputs.read()[0], ops);
   }
 }
 
@@ -170,13 +170,13 @@ int64_t EpilogueGrowth::bytes_spared() const {
     bool outside = false, fusable = false, others = false;
   };
   const auto readers_of = [&](const Value& value) {
-    std::vector<int> lines;
-    find_readers(value, lines);
+    std::vector<int> ops;
+    find_readers(value, ops);
     Readers readers;
-    for (const int line : lines) {
-      if (is_inside(line)) continue;
+    for (const int op : ops) {
+      if (is_inside(op)) continue;
       readers.outside = true;
-      (is_fusable(line) && is_near(line) ? readers.fusable : readers.others) = true;
+      (is_fusable(op) && is_near(op) ? readers.fusable : readers.others) = true;
     }
     return readers;
   };
@@ -184,8 +184,8 @@ int64_t EpilogueGrowth::bytes_spared() const {
   const Readers of_product = readers_of(result);
   int64_t spared = bytes_of(result) * (1 - of_product.fusable + !of_product.outside);
   std::vector<int> read;
-  for (const int line : lines_) {
-    const BoundSymbol& bound = trace_.bound_symbols[line];
+  for (const int op : ops_) {
+    const BoundSymbol& bound = trace_.bound_symbols[op];
     const Value& value = bound.outputs.read()[0];
     const Readers readers = readers_of(value);
     spared -= bytes_of(value) * (readers.fusable + (readers.outside && !readers.others));
@@ -204,20 +204,20 @@ std::optional<Epilogue> EpilogueGrowth::lowered(std::optional<Dtype> bias) {
   const auto is_used_outside = [&](const Value& value) {
     return std::ranges::any_of(uses_.consumers(value.tensor().id), [&](int reader) { return !is_inside(reader); });
   };
-  codegen::EpilogueLines given;
+  codegen::EpilogueOps given;
   given.product = &trace_.bound_symbols[product_];
   given.bias = bias;
   given.rounds = !allow_excess_precision_;
   given.stores_product = is_used_outside(given.product->outputs.read()[0]);
-  for (const int line : lines_) {
-    given.region.lines.push_back(&trace_.bound_symbols[line]);
-    const Value& value = trace_.bound_symbols[line].outputs.read()[0];
+  for (const int op : ops_) {
+    given.region.ops.push_back(&trace_.bound_symbols[op]);
+    const Value& value = trace_.bound_symbols[op].outputs.read()[0];
     if (is_used_outside(value)) given.region.results.push_back(value);
   }
-  Epilogue epilogue{lines_, codegen::lower_epilogue(given, expressions_)};
+  Epilogue epilogue{ops_, codegen::lower_epilogue(given, expressions_)};
   if (epilogue.lowered.reason.empty()) return epilogue;
   std::string refusal = text::cat(given.product->symbol->name(), " (", proxy_name(given.product->outputs.read()[0]), ") does not compute ",
-                                  text::join(given.region.lines, [](const BoundSymbol* line) { return line->symbol->name(); }), ": ", epilogue.lowered.reason);
+                                  text::join(given.region.ops, [](const BoundSymbol* op) { return op->symbol->name(); }), ": ", epilogue.lowered.reason);
   if (std::ranges::find(refusals_, refusal) == refusals_.end()) refusals_.push_back(std::move(refusal));
   return std::nullopt;
 }
@@ -225,18 +225,18 @@ std::optional<Epilogue> EpilogueGrowth::lowered(std::optional<Dtype> bias) {
 std::optional<Epilogue> EpilogueGrowth::grow(int product, int region, std::optional<Dtype> bias) {
   product_ = product;
   region_ = region;
-  lines_.clear();
+  ops_.clear();
   for (bool grows = take_readers(trace_.bound_symbols[product].outputs.read()[0]); grows;) {
     grows = take_makers();
-    for (const int line : std::vector<int>(lines_)) grows = take_readers(trace_.bound_symbols[line].outputs.read()[0]) || grows;
+    for (const int op : std::vector<int>(ops_)) grows = take_readers(trace_.bound_symbols[op].outputs.read()[0]) || grows;
   }
-  if (lines_.empty()) return std::nullopt;
-  const std::vector<int> alone = lines_;
+  if (ops_.empty()) return std::nullopt;
+  const std::vector<int> alone = ops_;
   while (take_neighbours()) {}
   if (bytes_spared() > 0)
     if (auto epilogue = lowered(bias)) return epilogue;
-  if (lines_ == alone) return std::nullopt;
-  lines_ = alone;
+  if (ops_ == alone) return std::nullopt;
+  ops_ = alone;
   return bytes_spared() > 0 ? lowered(bias) : std::nullopt;
 }
 

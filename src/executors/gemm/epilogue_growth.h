@@ -12,7 +12,7 @@ namespace fulgurite::products {
 
 /// The lines that a product computes where its sums are complete.
 struct Epilogue {
-  std::vector<int> lines;
+  std::vector<int> ops;
   codegen::LoweredEpilogue lowered;
 };
 
@@ -36,18 +36,18 @@ class EpilogueGrowth {
   const std::vector<std::string>& refusals() const { return refusals_; }
 
  private:
-  bool is_inside(int line) const;
-  bool may_follow(int line) const;
+  bool is_inside(int op) const;
+  bool may_follow(int op) const;
   bool has_sizes(const Value&) const;
   bool is_operand(const Value&) const;
-  bool is_near(int line) const;
+  bool is_near(int op) const;
   bool is_torn();
-  bool take(int line);
+  bool take(int op);
   bool take_readers(const Value&);
   bool take_makers();
   bool take_neighbours();
-  void find_readers(const Value&, std::vector<int>& lines) const;
-  bool is_fusable(int line) const;
+  void find_readers(const Value&, std::vector<int>& ops) const;
+  bool is_fusable(int op) const;
   int64_t bytes_spared() const;
   std::optional<Epilogue> lowered(std::optional<Dtype> bias);
 
@@ -57,9 +57,9 @@ class EpilogueGrowth {
   const fuser::GrownRegions& grown_;
   const bool allow_excess_precision_;
   int product_ = -1, region_ = -1;
-  std::vector<int> lines_;  // chosen, in order
+  std::vector<int> ops_;  // chosen, in order
   std::vector<char> seen_;
-  codegen::LineExpressions expressions_;
+  codegen::OpExpressions expressions_;
   std::vector<std::string> refusals_;
 };
 

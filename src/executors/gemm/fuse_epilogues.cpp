@@ -43,9 +43,9 @@ class Conversions {
       : trace_(trace), candidate_(candidate), uses_(trace), out_(without_symbols(trace)) {}
 
   Trace run() {
-    for (int line = 0; line < static_cast<int>(trace_.bound_symbols.size()); ++line) {
-      BoundSymbol bound = trace_.bound_symbols[line];
-      if (is_for_products(line)) continue;
+    for (int op = 0; op < static_cast<int>(trace_.bound_symbols.size()); ++op) {
+      BoundSymbol bound = trace_.bound_symbols[op];
+      if (is_for_products(op)) continue;
       if (bound.implementation == &candidate_)
         for (size_t i = 0; i < bound.args.size(); ++i) {
           const Value operand = bound.args.read()[i];
@@ -59,8 +59,8 @@ class Conversions {
 
  private:
   // Of a value that no fusion makes, and for products alone.
-  bool is_for_products(int line) const {
-    const BoundSymbol& bound = trace_.bound_symbols[line];
+  bool is_for_products(int op) const {
+    const BoundSymbol& bound = trace_.bound_symbols[op];
     if (!is_rounding(bound) || !is_given(trace_, uses_, bound.args.read()[0])) return false;
     return std::ranges::all_of(uses_.consumers(bound.outputs.read()[0].tensor().id),
                                [&](int consumer) { return trace_.bound_symbols[consumer].implementation == &candidate_; });
@@ -90,8 +90,8 @@ class ProductFusions {
 
   Trace run() {
     grown_.region_of.assign(trace_.bound_symbols.size(), -1);
-    for (int line = 0; line < graph_.size(); ++line)
-      if (trace_.bound_symbols[line].implementation == &candidate_) add(line);
+    for (int op = 0; op < graph_.size(); ++op)
+      if (trace_.bound_symbols[op].implementation == &candidate_) add(op);
     EpilogueGrowth growth(trace_, uses_, graph_, grown_, allow_excess_precision_);
     for (size_t i = 0; i < grown_.regions.size(); ++i) add_epilogue(growth, static_cast<int>(i));
     if (const std::optional<Trace> merged = fuser::merge_repeats(trace_, grown_)) return ProductFusions(*merged, candidate_, names_, allow_excess_precision_).run();
@@ -104,8 +104,8 @@ class ProductFusions {
   }
 
  private:
-  void add(int line) {
-    const BoundSymbol& bound = trace_.bound_symbols[line];
+  void add(int op) {
+    const BoundSymbol& bound = trace_.bound_symbols[op];
     fuser::GrownRegion region;
     Product product;
     product.is_linear = bound.symbol == &linear_symbol;
@@ -114,23 +114,23 @@ class ProductFusions {
     product.form.right = take_operand(bound.args.read()[1], region);
     std::optional<Dtype> bias;
     if (bound.args.size() > 2 && bound.args.read()[2].is_tensor()) bias = take_operand(bound.args.read()[2], region);
-    region.lines.push_back(line);
+    region.ops.push_back(op);
     const Value& result = bound.outputs.read()[0];
     const int conversion = conversion_of_result(result);
-    if (conversion >= 0) region.lines.push_back(conversion);
+    if (conversion >= 0) region.ops.push_back(conversion);
     region.results = {conversion >= 0 ? trace_.bound_symbols[conversion].outputs.read()[0] : result};
     product.form.epilogue = codegen::plain_epilogue(region.results[0].tensor().dtype, bias, allow_excess_precision_ ? std::nullopt : std::optional(product.form.number));
-    for (const int inside : region.lines) grown_.region_of[inside] = static_cast<int>(grown_.regions.size());
-    std::ranges::sort(region.lines);
+    for (const int inside : region.ops) grown_.region_of[inside] = static_cast<int>(grown_.regions.size());
+    std::ranges::sort(region.ops);
     grown_.regions.push_back(std::move(region));
     products_.push_back(product);
-    lines_.push_back(conversion >= 0 ? -1 : line);
+    ops_.push_back(conversion >= 0 ? -1 : op);
     biases_.push_back(bias);
   }
 
   void add_epilogue(EpilogueGrowth& growth, int index) {
-    if (lines_[index] < 0) return;
-    std::optional<Epilogue> epilogue = growth.grow(lines_[index], index, biases_[index]);
+    if (ops_[index] < 0) return;
+    std::optional<Epilogue> epilogue = growth.grow(ops_[index], index, biases_[index]);
     if (!epilogue) return;
     fuser::GrownRegion& region = grown_.regions[index];
     std::unordered_map<int, Value> values;
@@ -138,13 +138,13 @@ class ProductFusions {
       if (value.is_tensor()) values.emplace(value.tensor().id, value);
     };
     collect(region.results[0]);
-    for (const int line : epilogue->lines) {
-      for_each_argument(trace_.bound_symbols[line], collect);
-      for_each_output(trace_.bound_symbols[line], collect);
-      region.lines.push_back(line);
-      grown_.region_of[line] = index;
+    for (const int op : epilogue->ops) {
+      for_each_argument(trace_.bound_symbols[op], collect);
+      for_each_output(trace_.bound_symbols[op], collect);
+      region.ops.push_back(op);
+      grown_.region_of[op] = index;
     }
-    std::ranges::sort(region.lines);
+    std::ranges::sort(region.ops);
     region.results.clear();
     for (const int id : epilogue->lowered.operands) region.inputs.push_back(values.at(id));
     for (const int id : epilogue->lowered.results) region.results.push_back(values.at(id));
@@ -157,7 +157,7 @@ class ProductFusions {
     const bool is_converted = made >= 0 && is_rounding(trace_.bound_symbols[made]) &&
                               is_given(trace_, uses_, trace_.bound_symbols[made].args.read()[0]) &&
                               uses_.consumers(operand.tensor().id).size() == 1;
-    if (is_converted) region.lines.push_back(made);
+    if (is_converted) region.ops.push_back(made);
     region.inputs.push_back(is_converted ? trace_.bound_symbols[made].args.read()[0] : operand);
     return region.inputs.back().tensor().dtype;
   }
@@ -166,7 +166,7 @@ class ProductFusions {
   int conversion_of_result(const Value& result) const {
     const auto consumers = uses_.consumers(result.tensor().id);
     if (consumers.size() != 1 || !is_widening(trace_.bound_symbols[consumers[0]])) return -1;
-    const auto is_structural = [&](int line) { return trace_.bound_symbols[line].symbol->traits.structural; };
+    const auto is_structural = [&](int op) { return trace_.bound_symbols[op].symbol->traits.structural; };
     const auto readers = uses_.consumers(trace_.bound_symbols[consumers[0]].outputs.read()[0].tensor().id);
     return std::ranges::all_of(readers, is_structural) ? consumers[0] : -1;
   }
@@ -187,7 +187,7 @@ class ProductFusions {
   const fuser::LineGraph graph_;
   fuser::GrownRegions grown_;
   std::vector<Product> products_;            // by region
-  std::vector<int> lines_;                   // by region: the product's; -1: nothing more is taken in
+  std::vector<int> ops_;                   // by region: the product's; -1: nothing more is taken in
   std::vector<std::optional<Dtype>> biases_; // by region
   std::vector<fuser::RegionFusion> fusions_; // by region
 };

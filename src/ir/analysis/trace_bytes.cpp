@@ -15,10 +15,10 @@ void TraceBytes::add(const Trace& trace) {
   if (trace.numbers && is_new(trace.numbers.get())) total_ += bytes(trace.numbers->size(), sizeof(NumberProxy) + sizeof(void*));
 }
 
-void TraceBytes::add(const SharedVector<BoundSymbol>& lines) {
-  if (!is_new(lines.data())) return;
-  total_ += bytes(lines.size(), sizeof(BoundSymbol));
-  for (const BoundSymbol& bound : lines) {
+void TraceBytes::add(const SharedVector<BoundSymbol>& ops) {
+  if (!is_new(ops.data())) return;
+  total_ += bytes(ops.size(), sizeof(BoundSymbol));
+  for (const BoundSymbol& bound : ops) {
     add(bound.args);
     add(bound.outputs);
     add(bound.subsymbols);

@@ -139,20 +139,20 @@ std::string origin_text(const ForwardOrigin& origin) {
                    parts[static_cast<int>(origin.part)]);
 }
 
-void LinePrinter::print_provenance(const Trace& trace) {
+void OpPrinter::print_provenance(const Trace& trace) {
   if (trace.provenance.empty()) return;
   out_ += text::cat(comment_, "Constructed by ", trace.provenance);
   if (options_.time) out_ += text::cat(" (took ", static_cast<int64_t>(trace.milliseconds + 0.5), " milliseconds)");
   out_ += '\n';
 }
 
-void LinePrinter::print_argument_types(const Trace& trace) {
+void OpPrinter::print_argument_types(const Trace& trace) {
   for (const Value& arg : trace.args)
     if (arg.is_proxy() || arg.is_collection())
       out_ += text::cat("  ", comment_, identifier(proxy_name(arg)), ": ", quoted_type(arg, false), "\n");
 }
 
-void LinePrinter::print_body(const Trace& trace) {
+void OpPrinter::print_body(const Trace& trace) {
   associate_forward_ = trace.associate_forward;
   last_source_ = {};
   last_node_.clear();
@@ -167,7 +167,7 @@ void LinePrinter::print_body(const Trace& trace) {
 }
 
 // Every line of the text is a comment.
-void LinePrinter::print_note(const BoundSymbol& bound) {
+void OpPrinter::print_note(const BoundSymbol& bound) {
   std::string_view text = bound.args.read()[0].string();
   while (true) {
     const size_t end = text.find('\n');
@@ -177,7 +177,7 @@ void LinePrinter::print_note(const BoundSymbol& bound) {
   }
 }
 
-std::vector<std::string> LinePrinter::body_lines(const Trace& trace) {
+std::vector<std::string> OpPrinter::body_lines(const Trace& trace) {
   associate_forward_ = trace.associate_forward;
   options_.depth = 0;
   std::vector<std::string> lines;
@@ -197,7 +197,7 @@ bool is_of_node(const BoundSymbol& bound) { return !bound.forward.empty() && bou
 }  // namespace
 
 // What a captured backward has of a node stands under the node, and the line that it is the backward of.
-void LinePrinter::print_node(const BoundSymbol& bound) {
+void OpPrinter::print_node(const BoundSymbol& bound) {
   const std::string& node = bound.forward[0].result;
   if (node == last_node_) return;
   last_node_ = node;
@@ -207,14 +207,14 @@ void LinePrinter::print_node(const BoundSymbol& bound) {
 }
 
 // Symbols of one line share one comment; what belongs to no line does not part them. Nobody wrote a backward.
-void LinePrinter::print_source(const BoundSymbol& bound) {
+void OpPrinter::print_source(const BoundSymbol& bound) {
   if (is_of_node(bound)) return print_node(bound);
   if (!options_.source || bound.source.line == 0 || bound.source == last_source_ || !bound.forward.empty()) return;
   last_source_ = bound.source;
   out_ += text::cat("\n  ", comment_, sources_.text(bound.source), "\n");
 }
 
-void LinePrinter::print(const BoundSymbol& bound, int indent) {
+void OpPrinter::print(const BoundSymbol& bound, int indent) {
   const std::string spaces(indent, ' ');
   const std::string lines = statement(bound, false);
   // A statement of several lines is indented as a whole.
@@ -229,7 +229,7 @@ void LinePrinter::print(const BoundSymbol& bound, int indent) {
   print_subsymbols(bound, indent + 2, options_.depth);
 }
 
-void LinePrinter::print_subsymbols(const BoundSymbol& bound, int indent, int depth) {
+void OpPrinter::print_subsymbols(const BoundSymbol& bound, int indent, int depth) {
   if (depth == 0) return;
   for (const BoundSymbol& subsymbol : bound.subsymbols) {
     out_ += text::cat(std::string(indent, ' '), comment_, statement(subsymbol, true), types(subsymbol, true), "\n");
@@ -237,7 +237,7 @@ void LinePrinter::print_subsymbols(const BoundSymbol& bound, int indent, int dep
   }
 }
 
-std::string LinePrinter::types(const BoundSymbol& bound, bool in_comment) const {
+std::string OpPrinter::types(const BoundSymbol& bound, bool in_comment) const {
   if (statement_of(*bound.symbol) != Statement::call) return {};
   const std::string mark = text::cat("  ", comment_);
   std::string out;

@@ -37,10 +37,10 @@ std::vector<std::string> python_lines(const Trace&);
 std::vector<std::string> cpp_lines(const Trace&);
 
 /// What the printers of both languages do alike: one line a symbol, with its type, its user's line above and subsymbols below.
-class LinePrinter {
+class OpPrinter {
  public:
-  LinePrinter(const PrintOptions& options, std::string_view comment) : options_(options), comment_(comment) {}
-  virtual ~LinePrinter() = default;
+  OpPrinter(const PrintOptions& options, std::string_view comment) : options_(options), comment_(comment) {}
+  virtual ~OpPrinter() = default;
 
   /// The line of one symbol and its subsymbols, indented by `indent` spaces.
   void print(const BoundSymbol&, int indent);

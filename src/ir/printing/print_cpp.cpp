@@ -64,9 +64,9 @@ bool takes_options(std::span<const Parameter> parameters) {
          parameters[parameters.size() - 2].keyword_only;
 }
 
-class CppPrinter final : public LinePrinter {
+class CppPrinter final : public OpPrinter {
  public:
-  explicit CppPrinter(const PrintOptions& options) : LinePrinter(options, "// ") {}
+  explicit CppPrinter(const PrintOptions& options) : OpPrinter(options, "// ") {}
 
   std::string trace(const Trace& trace) {
     is_backward_ = trace.tags.has(Tag::backward);

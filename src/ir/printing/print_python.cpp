@@ -39,9 +39,9 @@ std::string tuple_text(const std::vector<std::string>& items) {
   return text::cat("(", text::join(items, [](const std::string& s) { return s; }), items.size() == 1 ? ",)" : ")");
 }
 
-class PythonPrinter final : public LinePrinter {
+class PythonPrinter final : public OpPrinter {
  public:
-  explicit PythonPrinter(const PrintOptions& options) : LinePrinter(options, "# ") {}
+  explicit PythonPrinter(const PrintOptions& options) : OpPrinter(options, "# ") {}
 
   std::string trace(const Trace& trace) {
     is_backward_ = trace.tags.has(Tag::backward);

@@ -23,8 +23,8 @@ std::vector<double> elements(const Tensor& tensor) {
 AllowedDifference allowed(Dtype dtype, const std::vector<Trace>& recorded) {
   AllowedDifference out = allowed_difference(dtype);
   for (const Trace& trace : recorded) {
-    const AllowedDifference of_lines = allowed_difference(dtype, trace.bound_symbols.read());
-    out = {std::max(out.relative, of_lines.relative), std::max(out.absolute, of_lines.absolute)};
+    const AllowedDifference of_ops = allowed_difference(dtype, trace.bound_symbols.read());
+    out = {std::max(out.relative, of_ops.relative), std::max(out.absolute, of_ops.absolute)};
   }
   return out;
 }

@@ -20,7 +20,7 @@ namespace {
 
 // The line, who runs it, and where it stands.
 std::string place_text(const Trace& trace, const BoundSymbol& bound, const std::string& fusion) {
-  std::string out = line_text(trace, bound);
+  std::string out = op_text(trace, bound);
   if (!fusion.empty()) out += text::cat(" in ", fusion);
   else if (bound.implementation && !bound.is_fusion()) out += text::cat(" on ", executor_name(*bound.implementation));
   out += text::cat(" of ", trace.name);
@@ -33,7 +33,7 @@ std::string place_text(const Trace& trace, const BoundSymbol& bound, const std::
 }
 
 /// check_nan: the first line that makes a NaN or an infinity where its arguments have none.
-class CheckNan final : public LineWatch {
+class CheckNan final : public ExecutionObserver {
  public:
   explicit CheckNan(std::string fusion = {}, std::string name = {}, bool is_lost = false)
       : fusion_(std::move(fusion)), name_(std::move(name)), is_lost_(is_lost) {}
@@ -110,9 +110,9 @@ class CheckNan final : public LineWatch {
 
   // Its lines one by one, each told to a watch of its own.
   static void look_inside(const Trace& trace, const BoundSymbol& fusion, std::span<const Tensor> arguments, bool is_lost) {
-    const Trace opened = executable_slice(slice_of_line(trace, fusion), {"eager"});
+    const Trace opened = executable_slice(slice_of_op(trace, fusion), {"eager"});
     std::vector<Tensor> results;
-    LineByLine(opened, std::make_shared<CheckNan>(fusion.name(), trace.name, is_lost)).run(arguments, results);
+    OpInterpreter(opened, std::make_shared<CheckNan>(fusion.name(), trace.name, is_lost)).run(arguments, results);
   }
 
   const std::string fusion_, name_;
@@ -120,11 +120,11 @@ class CheckNan final : public LineWatch {
 };
 
 /// verify_against_eager: every line that another executor runs gives what the eager one gives of the same arguments.
-class VerifyLines final : public LineWatch {
+class VerifyOps final : public ExecutionObserver {
  public:
   void after(const Trace& trace, const BoundSymbol& bound, std::span<const Tensor> arguments, std::span<const Tensor> results) const override {
     if (!bound.implementation || bound.implementation->executor == "eager") return;
-    const Trace slice = slice_of_line(trace, bound);
+    const Trace slice = slice_of_op(trace, bound);
     std::vector<Tensor> expected;
     Program(executable_slice(slice, {"eager"})).run(arguments, expected);
     const std::vector<Value> made = returned_values(slice);
@@ -133,8 +133,8 @@ class VerifyLines final : public LineWatch {
   }
 
  private:
-  static std::string difference(const Tensor& actual, const Tensor& expected, const BoundSymbol& line) {
-    const auto found = find_difference(actual, expected, allowed_difference(expected.dtype(), {&line, 1}));
+  static std::string difference(const Tensor& actual, const Tensor& expected, const BoundSymbol& op) {
+    const auto found = find_difference(actual, expected, allowed_difference(expected.dtype(), {&op, 1}));
     if (!found) return {};
     return text::cat("element ", fulgurite::place_text(expected, found->index), " is ", found->actual, ", and ", found->expected, " on eager");
   }
@@ -142,33 +142,33 @@ class VerifyLines final : public LineWatch {
   // In a fusion, the line inside: the last of the fewest that go wrong when they are compiled as one, or else the one that makes the result.
   [[noreturn]] static void report(const Trace& trace, const BoundSymbol& bound, std::span<const Tensor> arguments, const Value& made,
                                   const std::string& found) {
-    const BoundSymbol* line = &maker(bound, made);
+    const BoundSymbol* op = &maker(bound, made);
     std::string value = proxy_name(made), detail = found;
     const auto different = [&](const Tensor& actual, const Tensor& expected) { return difference(actual, expected, bound); };
     if (bound.is_fusion())
-      if (const auto inside = find_wrong_line(trace, bound, {arguments.begin(), arguments.end()}, {std::string(bound.implementation->executor)},
+      if (const auto inside = locate_mismatch(trace, bound, {arguments.begin(), arguments.end()}, {std::string(bound.implementation->executor)},
                                               {"eager"}, different)) {
-        line = &bound.subsymbols.read()[inside->line];
+        op = &bound.subsymbols.read()[inside->op];
         value = proxy_name(inside->value);
         detail = inside->detail;
       }
-    throw UserError(text::cat("verify_against_eager: ", place_text(trace, *line, bound.is_fusion() ? bound.name() : ""), ": ", value, ": ", detail),
-                    line->source.line > 0 ? line->source : bound.source);
+    throw UserError(text::cat("verify_against_eager: ", place_text(trace, *op, bound.is_fusion() ? bound.name() : ""), ": ", value, ": ", detail),
+                    op->source.line > 0 ? op->source : bound.source);
   }
 
   // In a fusion the line that makes the value.
   static const BoundSymbol& maker(const BoundSymbol& bound, const Value& value) {
     if (bound.is_fusion())
-      for (const BoundSymbol& line : bound.subsymbols.read())
-        if (std::ranges::find(line.outputs.read(), value) != line.outputs.read().end()) return line;
+      for (const BoundSymbol& op : bound.subsymbols.read())
+        if (std::ranges::find(op.outputs.read(), value) != op.outputs.read().end()) return op;
     return bound;
   }
 };
 
 /// Several, one after another.
-class Watches final : public LineWatch {
+class ObserverList final : public ExecutionObserver {
  public:
-  explicit Watches(std::vector<std::shared_ptr<const LineWatch>> all) : all_(std::move(all)) {}
+  explicit ObserverList(std::vector<std::shared_ptr<const ExecutionObserver>> all) : all_(std::move(all)) {}
   void before(const Trace& trace, const BoundSymbol& bound, std::span<const Tensor> arguments) const override {
     for (const auto& watch : all_) watch->before(trace, bound, arguments);
   }
@@ -182,18 +182,18 @@ class Watches final : public LineWatch {
   }
 
  private:
-  const std::vector<std::shared_ptr<const LineWatch>> all_;
+  const std::vector<std::shared_ptr<const ExecutionObserver>> all_;
 };
 
 }  // namespace
 
-std::shared_ptr<const LineWatch> make_line_watch(const DebugOptions& options, std::shared_ptr<const LineWatch> other) {
-  std::vector<std::shared_ptr<const LineWatch>> all;
+std::shared_ptr<const ExecutionObserver> make_execution_observer(const DebugOptions& options, std::shared_ptr<const ExecutionObserver> other) {
+  std::vector<std::shared_ptr<const ExecutionObserver>> all;
   if (other) all.push_back(std::move(other));
   if (options.check_nan) all.push_back(std::make_shared<CheckNan>());
-  if (options.verify_against_eager) all.push_back(std::make_shared<VerifyLines>());
+  if (options.verify_against_eager) all.push_back(std::make_shared<VerifyOps>());
   if (all.size() < 2) return all.empty() ? nullptr : all.front();
-  return std::make_shared<Watches>(std::move(all));
+  return std::make_shared<ObserverList>(std::move(all));
 }
 
 }  // namespace fulgurite::detail

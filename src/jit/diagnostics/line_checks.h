@@ -8,6 +8,6 @@
 namespace fulgurite::detail {
 
 /// What DebugOptions wants to be told of each line: null where nothing. With others, which are told too, before.
-std::shared_ptr<const LineWatch> make_line_watch(const DebugOptions&, std::shared_ptr<const LineWatch> other);
+std::shared_ptr<const ExecutionObserver> make_execution_observer(const DebugOptions&, std::shared_ptr<const ExecutionObserver> other);
 
 }  // namespace fulgurite::detail

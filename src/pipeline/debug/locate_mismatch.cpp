@@ -15,36 +15,36 @@ class Prefixes {
  public:
   Prefixes(const Trace& trace, const BoundSymbol& fusion, const std::vector<Tensor>& inputs, const std::vector<std::string>& executors,
            const std::vector<std::string>& reference, const TensorDifference& difference)
-      : trace_(trace), lines_(fusion.subsymbols.read()), executors_(executors), reference_(reference), difference_(difference) {
-    const Trace slice = slice_of_line(trace, fusion);
+      : trace_(trace), ops_(fusion.subsymbols.read()), executors_(executors), reference_(reference), difference_(difference) {
+    const Trace slice = slice_of_op(trace, fusion);
     for (size_t i = 0; i < slice.args.size(); ++i) given_.emplace_back(slice.args[i].tensor().id, inputs[i]);
-    for (size_t i = 0; i < lines_.size(); ++i) {
-      for_each_argument(lines_[i], [&](const Value& value) {
+    for (size_t i = 0; i < ops_.size(); ++i) {
+      for_each_argument(ops_[i], [&](const Value& value) {
         if (value.is_tensor()) last_read_[value.tensor().id] = i;
       });
-      for_each_output(lines_[i], [&](const Value& value) {
+      for_each_output(ops_[i], [&](const Value& value) {
         if (value.is_tensor()) last_read_[value.tensor().id] = made_by_[value.tensor().id] = i;
       });
     }
     for_each_output(fusion, [&](const Value& value) {
-      if (value.is_tensor()) last_read_[value.tensor().id] = lines_.size();
+      if (value.is_tensor()) last_read_[value.tensor().id] = ops_.size();
     });
   }
 
   // What goes wrong shows in what later lines read, or in the results, however many lines are added: the fewest are found by halving. A
   // line that is run alone where it is the last may have been made wrong with the one that reads it.
-  std::optional<WrongLine> run() const {
-    std::optional<WrongLine> found = wrong_of(lines_.size());
-    size_t right = 0, wrong = lines_.size();  // how many lines give what they should, and how many do not
+  std::optional<Mismatch> run() const {
+    std::optional<Mismatch> found = wrong_of(ops_.size());
+    size_t right = 0, wrong = ops_.size();  // how many lines give what they should, and how many do not
     while (found && wrong - right > 1) {
       const size_t middle = right + (wrong - right) / 2;
-      std::optional<WrongLine> earlier = wrong_of(middle);
+      std::optional<Mismatch> earlier = wrong_of(middle);
       (earlier ? wrong : right) = middle;
       if (earlier) found = std::move(earlier);
     }
     while (found) {
-      std::optional<WrongLine> earlier = wrong_of(wrong, &lines_[found->line]);
-      if (!earlier || earlier->line >= found->line) break;
+      std::optional<Mismatch> earlier = wrong_of(wrong, &ops_[found->op]);
+      if (!earlier || earlier->op >= found->op) break;
       found = std::move(earlier);
     }
     return found;
@@ -53,14 +53,14 @@ class Prefixes {
  private:
   // Of so many lines, the first value that differs and that is read after them, or by one of them that is named: others would have to be
   // stored where the fusion does not.
-  std::optional<WrongLine> wrong_of(size_t count, const BoundSymbol* reader = nullptr) const {
+  std::optional<Mismatch> wrong_of(size_t count, const BoundSymbol* reader = nullptr) const {
     Trace part = without_symbols(trace_);
     part.tags = {};
     BoundSymbol result;
     result.symbol = &prims_return_symbol;
-    for (const BoundSymbol& line : lines_.first(count)) {
-      part.bound_symbols.push_back(line);
-      for_each_output(line, [&](const Value& value) {
+    for (const BoundSymbol& op : ops_.first(count)) {
+      part.bound_symbols.push_back(op);
+      for_each_output(op, [&](const Value& value) {
         if (value.is_tensor() && (last_read_.at(value.tensor().id) >= count || is_read_by(reader, value))) result.args.push_back(value);
       });
     }
@@ -76,7 +76,7 @@ class Prefixes {
     const std::vector<Value> made = returned_values(slice);
     for (size_t i = 0; i < made.size(); ++i)
       if (std::string detail = difference_(actual[i], expected[i]); !detail.empty())
-        return WrongLine{made_by_.at(made[i].tensor().id), made[i], std::move(detail)};
+        return Mismatch{made_by_.at(made[i].tensor().id), made[i], std::move(detail)};
     return {};
   }
 
@@ -88,7 +88,7 @@ class Prefixes {
   }
 
   const Trace& trace_;
-  const std::span<const BoundSymbol> lines_;
+  const std::span<const BoundSymbol> ops_;
   const std::vector<std::string>& executors_;
   const std::vector<std::string>& reference_;
   const TensorDifference& difference_;
@@ -99,7 +99,7 @@ class Prefixes {
 
 }  // namespace
 
-std::optional<WrongLine> find_wrong_line(const Trace& trace, const BoundSymbol& fusion, const std::vector<Tensor>& inputs,
+std::optional<Mismatch> locate_mismatch(const Trace& trace, const BoundSymbol& fusion, const std::vector<Tensor>& inputs,
                                          const std::vector<std::string>& executors, const std::vector<std::string>& reference,
                                          const TensorDifference& difference) {
   return Prefixes(trace, fusion, inputs, executors, reference, difference).run();

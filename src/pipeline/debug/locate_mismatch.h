@@ -9,8 +9,8 @@
 namespace fulgurite {
 
 /// The line of a fusion that goes wrong.
-struct WrongLine {
-  size_t line = 0;     // among the fusion's
+struct Mismatch {
+  size_t op = 0;     // among the fusion's
   Value value;         // whose elements differ
   std::string detail;  // what `difference` said of it
 };
@@ -18,8 +18,8 @@ struct WrongLine {
 using TensorDifference = std::function<std::string(const Tensor& actual, const Tensor& expected)>;
 /// The fewest of a fusion's lines that, compiled by `executors` with what is read after them as results, give something else than `reference`
 /// does: the last of them is it, or one that it reads where that is wrong already. None where all of them agree. `inputs` are what the fusion
-/// takes, in the order of slice_of_line.
-std::optional<WrongLine> find_wrong_line(const Trace&, const BoundSymbol& fusion, const std::vector<Tensor>& inputs,
+/// takes, in the order of slice_of_op.
+std::optional<Mismatch> locate_mismatch(const Trace&, const BoundSymbol& fusion, const std::vector<Tensor>& inputs,
                                          const std::vector<std::string>& executors, const std::vector<std::string>& reference,
                                          const TensorDifference& difference);
 

@@ -39,9 +39,9 @@ class Ids {
 };
 
 /// A trace of some lines of another.
-class TakenLines {
+class SelectedOps {
  public:
-  explicit TakenLines(const Trace& trace) : made_(trace), given_(trace) {
+  explicit SelectedOps(const Trace& trace) : made_(trace), given_(trace) {
     out_ = without_symbols(trace);
     out_.name = "slice";
     out_.args.clear();
@@ -84,16 +84,16 @@ class TakenLines {
 }  // namespace
 
 Trace slice_of(const Trace& trace, int first, int last) {
-  const std::span<const BoundSymbol> lines = trace.bound_symbols.read();
-  const int count = static_cast<int>(lines.size());
+  const std::span<const BoundSymbol> ops = trace.bound_symbols.read();
+  const int count = static_cast<int>(ops.size());
   if (first < 0 || last < first || last > count)
     throw UserError(text::cat("lines [", first, ", ", last, ") of ", trace.name, ", which has ", count, " lines"));
-  TakenLines slice(trace);
+  SelectedOps slice(trace);
   std::vector<Value> made, results;
   for (int i = first; i < last; ++i) {
-    if (is_bookkeeping(lines[i])) continue;
-    slice.add(lines[i]);
-    for_each_output(lines[i], [&](const Value& value) {
+    if (is_bookkeeping(ops[i])) continue;
+    slice.add(ops[i]);
+    for_each_output(ops[i], [&](const Value& value) {
       if (value.is_tensor()) made.push_back(value);
     });
   }
@@ -107,8 +107,8 @@ Trace slice_of(const Trace& trace, int first, int last) {
   }
   Ids used(trace);
   for (int i = last; i + 1 < count; ++i)
-    if (!is_bookkeeping(lines[i]))
-      for_each_argument(lines[i], [&](const Value& value) {
+    if (!is_bookkeeping(ops[i]))
+      for_each_argument(ops[i], [&](const Value& value) {
         if (value.is_tensor()) used.add(value.tensor().id);
       });
   for (const Value& value : returned_values(trace))
@@ -118,18 +118,18 @@ Trace slice_of(const Trace& trace, int first, int last) {
   return slice.finish(results);
 }
 
-Trace slice_of_line(const Trace& trace, const BoundSymbol& line) {
-  TakenLines slice(trace);
-  slice.add(line);
+Trace slice_of_op(const Trace& trace, const BoundSymbol& op) {
+  SelectedOps slice(trace);
+  slice.add(op);
   std::vector<Value> results;
-  for_each_output(line, [&](const Value& value) {
+  for_each_output(op, [&](const Value& value) {
     if (value.is_tensor()) results.push_back(value);
   });
   return slice.finish(results);
 }
 
-std::string line_text(const Trace& trace, const BoundSymbol& line) {
-  const std::string text = cpp_lines(slice_of_line(trace, line)).front();
+std::string op_text(const Trace& trace, const BoundSymbol& op) {
+  const std::string text = cpp_lines(slice_of_op(trace, op)).front();
   return text.substr(0, text.find("  // "));
 }
 
@@ -144,7 +144,7 @@ Trace without_claims(const Trace& trace) {
       add(bound);
       continue;
     }
-    for (const BoundSymbol& line : bound.subsymbols.read()) add(line);
+    for (const BoundSymbol& op : bound.subsymbols.read()) add(op);
   }
   return out;
 }

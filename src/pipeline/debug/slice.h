@@ -16,9 +16,9 @@ namespace fulgurite {
 ///   4  return t3                            return t1, t2
 Trace slice_of(const Trace&, int first, int last);
 /// One line of a trace, giving all that it makes.
-Trace slice_of_line(const Trace&, const BoundSymbol&);
+Trace slice_of_op(const Trace&, const BoundSymbol&);
 /// The line as it stands in the C++ form: "auto t3 = exp(t2);".
-std::string line_text(const Trace&, const BoundSymbol& line);
+std::string op_text(const Trace&, const BoundSymbol& op);
 /// Nobody's lines, fusions opened: as before executors claimed it.
 Trace without_claims(const Trace&);
 /// The slice as a trace that runs. Without executors, claimed lines stay as they are and the default list has the others; with executors they

@@ -17,7 +17,7 @@ namespace {
 // Positions of the symbols in their new order; the return stays last.
 class Order {
  public:
-  Order(const Trace& trace, std::span<const LinePair> pairs) : trace_(trace), uses_(trace), state_(trace.bound_symbols.size(), State::unseen) {
+  Order(const Trace& trace, std::span<const OpPair> pairs) : trace_(trace), uses_(trace), state_(trace.bound_symbols.size(), State::unseen) {
     int previous = -1;
     effect_before_.assign(trace.bound_symbols.size(), -1);
     for (int i = 0; i + 1 < static_cast<int>(trace.bound_symbols.size()); ++i) {
@@ -30,7 +30,7 @@ class Order {
       previous = i;
     }
     last_effect_ = previous;
-    for (const LinePair& pair : pairs) lines_before_[pair.second].push_back(pair.first);
+    for (const OpPair& pair : pairs) ops_before_[pair.second].push_back(pair.first);
     find_sequences();
   }
 
@@ -100,8 +100,8 @@ class Order {
         // The first operand must be on top.
         const size_t first = pending_.size();
         push(effect_before_[i]);
-        if (const auto lines = lines_before_.find(i); lines != lines_before_.end())
-          for (const int line : lines->second) push(line);
+        if (const auto ops = ops_before_.find(i); ops != ops_before_.end())
+          for (const int op : ops->second) push(op);
         push(sequence_before_[i]);
         for_each_use(trace_.bound_symbols[i], [&](int id) { push(uses_.producer(id)); });
         std::reverse(pending_.begin() + static_cast<int64_t>(first), pending_.end());
@@ -121,7 +121,7 @@ class Order {
   Uses uses_;
   std::vector<State> state_;
   std::vector<int> effect_before_;    // the symbol with an effect that ran before this one; -1
-  std::unordered_map<int, std::vector<int>> lines_before_;  // of those that have to wait for more than their operands
+  std::unordered_map<int, std::vector<int>> ops_before_;  // of those that have to wait for more than their operands
   std::vector<int> sequence_before_;  // the symbol of the same sequence that ran before this one; -1
   std::vector<int> copies_;         // writes into inputs: after everything else
   int last_effect_ = -1;
@@ -309,7 +309,7 @@ Trace canonical_order(const Trace& trace) {
   return out;
 }
 
-void bring_into_canonical_order(Trace& trace, std::span<const LinePair> pairs) {
+void bring_into_canonical_order(Trace& trace, std::span<const OpPair> pairs) {
   const std::vector<int> order = Order(trace, pairs).run();
   Renaming(trace).run(order);
 }

@@ -23,11 +23,11 @@ bool is_true(const Value& value) { return value.is_bool() && !value.boolean().is
 class Scatters {
  public:
   Scatters(const Trace& trace, int64_t least_bytes) : trace_(trace), uses_(trace) {
-    const auto lines = static_cast<int>(trace.bound_symbols.size());
-    is_dropped_.resize(static_cast<size_t>(lines));
-    replaced_.resize(static_cast<size_t>(lines));
-    for (int i = 0; i < lines; ++i)
-      if (is_sum(line(i)) && bytes_of(line(i).outputs.at(0).tensor()) >= least_bytes) look_at(i);
+    const auto ops = static_cast<int>(trace.bound_symbols.size());
+    is_dropped_.resize(static_cast<size_t>(ops));
+    replaced_.resize(static_cast<size_t>(ops));
+    for (int i = 0; i < ops; ++i)
+      if (is_sum(op(i)) && bytes_of(op(i).outputs.at(0).tensor()) >= least_bytes) look_at(i);
   }
 
   bool is_empty() const { return std::ranges::none_of(is_dropped_, [](char dropped) { return dropped != 0; }); }
@@ -40,7 +40,7 @@ class Scatters {
   }
 
  private:
-  const BoundSymbol& line(int i) const { return trace_.bound_symbols.read()[static_cast<size_t>(i)]; }
+  const BoundSymbol& op(int i) const { return trace_.bound_symbols.read()[static_cast<size_t>(i)]; }
 
   static int64_t bytes_of(const TensorProxy& proxy) {
     int64_t bytes = size_of(proxy.dtype);
@@ -65,7 +65,7 @@ class Scatters {
   bool makes_zeros(const Value& value) const {
     const int made = uses_.producer(value.tensor().id);
     if (made < 0) return false;
-    const BoundSymbol& bound = line(made);
+    const BoundSymbol& bound = op(made);
     if (bound.symbol == &zeros_symbol || bound.symbol == &zeros_like_symbol) return true;
     return bound.symbol == &full_symbol && bound.args.size() > 1 && is_number(bound.args.read()[1], 0);
   }
@@ -88,12 +88,12 @@ class Scatters {
   }
 
   void look_at(int sum) {
-    const BoundSymbol& bound = line(sum);
+    const BoundSymbol& bound = op(sum);
     for (const size_t side : {1, 0}) {
       const Value &scattered = bound.args.read()[side], &other = bound.args.read()[1 - side];
       const int made = uses_.producer(scattered.tensor().id);
-      if (made < 0 || uses_.producer(other.tensor().id) < 0 || uses_.consumers(scattered.tensor().id).size() != 1 || !is_eager(line(made))) continue;
-      BoundSymbol in_place = into(other, line(made));
+      if (made < 0 || uses_.producer(other.tensor().id) < 0 || uses_.consumers(scattered.tensor().id).size() != 1 || !is_eager(op(made))) continue;
+      BoundSymbol in_place = into(other, op(made));
       if (!in_place.symbol) continue;
       in_place.outputs = bound.outputs;
       in_place.tags = bound.tags;

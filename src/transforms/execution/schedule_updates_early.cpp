@@ -21,14 +21,14 @@ class EarlyUpdates {
  public:
   explicit EarlyUpdates(const Trace& trace)
       : trace_(trace), graph_(trace, false), uses_(trace), roots_(view_roots(trace.bound_symbols.read(), trace.next_id)), after_(trace.bound_symbols.size()) {
-    const std::span<const BoundSymbol> lines = trace.bound_symbols.read();
+    const std::span<const BoundSymbol> ops = trace.bound_symbols.read();
     last_reader_.resize(static_cast<size_t>(trace.next_id), -1);
     destination_.resize(static_cast<size_t>(trace.next_id), -1);
-    for (size_t i = 0; i < lines.size(); ++i) after_[i] = static_cast<int>(i);
-    for (size_t i = 0; i < lines.size(); ++i)
-      if (lines[i].symbol == &prims_copy__symbol) note_write(lines[i]);
-    for (size_t i = 0; i < lines.size(); ++i)
-      if (lines[i].symbol != &prims_copy__symbol && !lines[i].symbol->traits.structural) note_reads(lines[i], static_cast<int>(i));
+    for (size_t i = 0; i < ops.size(); ++i) after_[i] = static_cast<int>(i);
+    for (size_t i = 0; i < ops.size(); ++i)
+      if (ops[i].symbol == &prims_copy__symbol) note_write(ops[i]);
+    for (size_t i = 0; i < ops.size(); ++i)
+      if (ops[i].symbol != &prims_copy__symbol && !ops[i].symbol->traits.structural) note_reads(ops[i], static_cast<int>(i));
   }
 
   Trace run() {
@@ -36,13 +36,13 @@ class EarlyUpdates {
     for (int i = 0; i < count; ++i) {
       if (is_update(i)) move(i);
       // What it does, and to what, is not known.
-      else if (has_effect(line(i)) && line(i).symbol != &prims_copy__symbol && !line(i).symbol->traits.structural) barrier_ = i;
+      else if (has_effect(op(i)) && op(i).symbol != &prims_copy__symbol && !op(i).symbol->traits.structural) barrier_ = i;
     }
     // Behind a line come those that were waiting for it, in the order they had.
     std::vector<int> order(static_cast<size_t>(count));
     for (int i = 0; i < count; ++i) order[static_cast<size_t>(i)] = i;
     std::ranges::stable_sort(order, [&](int a, int b) {
-      const auto place = [&](int line) { return std::pair(after_[static_cast<size_t>(line)], after_[static_cast<size_t>(line)] == line ? 0 : 1); };
+      const auto place = [&](int op) { return std::pair(after_[static_cast<size_t>(op)], after_[static_cast<size_t>(op)] == op ? 0 : 1); };
       return place(a) < place(b);
     });
     Trace out = without_symbols(trace_);
@@ -51,13 +51,13 @@ class EarlyUpdates {
   }
 
  private:
-  const BoundSymbol& line(int i) const { return trace_.bound_symbols.read()[static_cast<size_t>(i)]; }
+  const BoundSymbol& op(int i) const { return trace_.bound_symbols.read()[static_cast<size_t>(i)]; }
   int root_of(const Value& value) const { return roots_[static_cast<size_t>(value.tensor().id)]; }
 
   void note_write(const BoundSymbol& write) {
     const Value &from = write.args.read()[0], &to = write.args.read()[1];
     const int made = uses_.producer(to.tensor().id);
-    if (made < 0 || line(made).symbol->traits.structural) destination_[static_cast<size_t>(from.tensor().id)] = to.tensor().id;
+    if (made < 0 || op(made).symbol->traits.structural) destination_[static_cast<size_t>(from.tensor().id)] = to.tensor().id;
   }
   // Updates of the value itself do not count: they are what is moved.
   void note_reads(const BoundSymbol& bound, int at) {
@@ -74,7 +74,7 @@ class EarlyUpdates {
 
   // Whether a line gives new values to inputs, which a program writes where they belong, and nothing else.
   bool is_update(int i) const {
-    const BoundSymbol& bound = line(i);
+    const BoundSymbol& bound = op(i);
     if (has_effect(bound) || !updates_place_by_place(*bound.symbol)) return false;
     bool has_outputs = false, updates = true;
     for_each_output(bound, [&](const Value& output) {
@@ -97,7 +97,7 @@ class EarlyUpdates {
 
   // Whether a line may be made earlier with `reader`: nothing is alive longer for it but small values.
   bool goes_with(int i, int reader) const {
-    const BoundSymbol& bound = line(i);
+    const BoundSymbol& bound = op(i);
     const bool is_view = bound.symbol->view != nullptr;
     if (has_effect(bound) || bound.symbol->traits.structural || (!is_view && !bound.implementation)) return false;
     if (is_small(bound)) return true;
@@ -126,7 +126,7 @@ class EarlyUpdates {
 
   void move(int update) {
     int at = earliest(update);
-    for_each_output(line(update), [&](const Value& output) { at = std::max(at, last_reader_[static_cast<size_t>(destination_[static_cast<size_t>(output.tensor().id)])]); });
+    for_each_output(op(update), [&](const Value& output) { at = std::max(at, last_reader_[static_cast<size_t>(destination_[static_cast<size_t>(output.tensor().id)])]); });
     if (at < update) move_with_others(update, at);
   }
 

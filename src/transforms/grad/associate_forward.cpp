@@ -19,28 +19,28 @@ Value first_result(const BoundSymbol& bound) {
 }
 
 // How the lines of a trace print, by the id of what they make.
-class PrintedLines {
+class PrintedOps {
  public:
-  explicit PrintedLines(const Trace& trace) : lines_(trace.next_id) {
+  explicit PrintedOps(const Trace& trace) : ops_(trace.next_id) {
     for (const BoundSymbol& bound : trace.bound_symbols) add(bound, {});
   }
 
   void rename(BoundSymbol& bound) const {
     for (size_t i = 0; i < bound.forward.size(); ++i) {
       const int id = bound.forward[i].id;
-      if (id < 0 || id >= static_cast<int>(lines_.size())) continue;
-      const Line& line = lines_[id];
-      if (!line.bound) continue;
+      if (id < 0 || id >= static_cast<int>(ops_.size())) continue;
+      const ForwardLink& op = ops_[id];
+      if (!op.bound) continue;
       ForwardOrigin& origin = bound.forward.change()[i];
-      origin.result = proxy_name(first_result(*line.bound));
-      origin.symbol = line.bound->symbol->qualified_name();
-      origin.fusion = line.fusion;
+      origin.result = proxy_name(first_result(*op.bound));
+      origin.symbol = op.bound->symbol->qualified_name();
+      origin.fusion = op.fusion;
     }
     for (BoundSymbol& subsymbol : bound.subsymbols) rename(subsymbol);
   }
 
  private:
-  struct Line {
+  struct ForwardLink {
     const BoundSymbol* bound = nullptr;
     std::string_view fusion;
   };
@@ -54,18 +54,18 @@ class PrintedLines {
     for (const BoundSymbol& subsymbol : bound.subsymbols) add_inside(subsymbol, {&bound, fusion});
   }
   // A composite that prints as one line stands for what is inside it.
-  void add_inside(const BoundSymbol& bound, const Line& line) {
-    claim(bound, line);
-    for (const BoundSymbol& subsymbol : bound.subsymbols) add_inside(subsymbol, line);
+  void add_inside(const BoundSymbol& bound, const ForwardLink& op) {
+    claim(bound, op);
+    for (const BoundSymbol& subsymbol : bound.subsymbols) add_inside(subsymbol, op);
   }
-  void claim(const BoundSymbol& bound, const Line& line) {
+  void claim(const BoundSymbol& bound, const ForwardLink& op) {
     for_each_output(bound, [&](const Value& output) {
       const int id = proxy_id(output);
-      if (id >= 0 && id < static_cast<int>(lines_.size()) && !lines_[id].bound) lines_[id] = line;
+      if (id >= 0 && id < static_cast<int>(ops_.size()) && !ops_[id].bound) ops_[id] = op;
     });
   }
 
-  std::vector<Line> lines_;  // by id
+  std::vector<ForwardLink> ops_;  // by id
 };
 
 }  // namespace
@@ -77,10 +77,10 @@ ForwardOrigin recomputation_of(const BoundSymbol& bound) {
           ForwardOrigin::Part::recomputation};
 }
 
-void name_forward_lines(std::vector<Trace>& stages, const Trace& forward) {
-  const PrintedLines lines(forward);
+void name_forward_ops(std::vector<Trace>& stages, const Trace& forward) {
+  const PrintedOps ops(forward);
   for (Trace& stage : stages)
-    for (BoundSymbol& bound : stage.bound_symbols) lines.rename(bound);
+    for (BoundSymbol& bound : stage.bound_symbols) ops.rename(bound);
 }
 
 }  // namespace fulgurite

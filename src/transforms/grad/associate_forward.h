@@ -14,6 +14,6 @@ ForwardOrigin recomputation_of(const BoundSymbol&);
 ///   t9 = mul(t8, t5)   forward: t6: "torch.nn.functional.dropout"        t9 = mul(t8, t5)   forward: t6: "torch.mul"
 ///                                                                   ->
 ///   with `t6 = torch.mul(t5, t4)` among the last lines of the forward
-void name_forward_lines(std::vector<Trace>& stages, const Trace& forward);
+void name_forward_ops(std::vector<Trace>& stages, const Trace& forward);
 
 }  // namespace fulgurite

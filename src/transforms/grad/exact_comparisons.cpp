@@ -44,10 +44,10 @@ class Search {
     };
     add(value);
     for (size_t next = 0; next < ids.size(); ++next) {
-      const int line = producer_[ids[next]];
-      if (line < 0) continue;
-      const BoundSymbol& bound = joint_.bound_symbols[static_cast<size_t>(line)];
-      if (bound.symbol == &prims_get_grad_symbol || (is_forward_[static_cast<size_t>(line)] && !rounds_nothing(*bound.symbol))) continue;
+      const int op = producer_[ids[next]];
+      if (op < 0) continue;
+      const BoundSymbol& bound = joint_.bound_symbols[static_cast<size_t>(op)];
+      if (bound.symbol == &prims_get_grad_symbol || (is_forward_[static_cast<size_t>(op)] && !rounds_nothing(*bound.symbol))) continue;
       for_each_argument(bound, add);
     }
     return ids;
@@ -55,15 +55,15 @@ class Search {
 
   void compare(const std::vector<int>& elements, const std::vector<int>& results) {
     for (const int id : results) {
-      const int line = producer_[id];
-      if (line < 0 || !is_forward_[static_cast<size_t>(line)]) continue;
-      const BoundSymbol& selector = joint_.bound_symbols[static_cast<size_t>(line)];
+      const int op = producer_[id];
+      if (op < 0 || !is_forward_[static_cast<size_t>(op)]) continue;
+      const BoundSymbol& selector = joint_.bound_symbols[static_cast<size_t>(op)];
       if (selector.symbol->traits.pointwise || rounds_nothing(*selector.symbol)) continue;
       for_each_argument(selector, [&](const Value& argument) {
         if (!argument.is_tensor()) return;
         const std::vector<int> own = sources(argument);
         if (std::ranges::any_of(own, [&](int source) { return std::ranges::find(elements, source) != elements.end(); }))
-          found_.push_back({proxy_id(argument), line});
+          found_.push_back({proxy_id(argument), op});
       });
     }
   }

@@ -121,11 +121,11 @@ class GradTransform final : public ArgumentPack::Resolver {
   }
 
   [[noreturn]] void refuse(const BoundSymbol& bound) const {
-    std::ostringstream line;
-    line << bound;
+    std::ostringstream op;
+    op << bound;
     std::string message = text::cat(bound.symbol->qualified_name(), " has no gradient rule: none of the executors ", rules_.names(),
                                     " has a grad transform, or an augmented forward and a backward, for this call, and the operator "
-                                    "has neither a rule of its own nor a decomposition:\n  ", line.str());
+                                    "has neither a rule of its own nor a decomposition:\n  ", op.str());
     while (message.ends_with('\n')) message.pop_back();
     if (bound.source.line > 0) message += text::cat("\n  ", SourceLines().text(bound.source));
     throw UserError(message, bound.source);
@@ -172,14 +172,14 @@ class GradTransform final : public ArgumentPack::Resolver {
 
   void differentiate(const Differentiated& remembered) {
     const BoundSymbol* bound = remembered.bound;
-    ForwardOrigin line;
-    line.symbol = bound->symbol->qualified_name();
+    ForwardOrigin op;
+    op.symbol = bound->symbol->qualified_name();
     for_each_output(*bound, [&](const Value& v) {
-      if (line.id < 0 && v.is_tensor()) line = {v.tensor().id, v.tensor().name, line.symbol};
+      if (op.id < 0 && v.is_tensor()) op = {v.tensor().id, v.tensor().name, op.symbol};
     });
-    std::vector<ForwardOrigin> lines;
-    lines.push_back(std::move(line));
-    const ForwardOrigins origin(std::move(lines));
+    std::vector<ForwardOrigin> ops;
+    ops.push_back(std::move(op));
+    const ForwardOrigins origin(std::move(ops));
     tracer_.set_origin(origin);
     tracer_.set_location(bound->source);
     if (remembered.is_joint) return replay(remembered, origin);

@@ -293,16 +293,16 @@ JointParts run_joint_rule(Tracer& tracer, const BoundSymbol& bound, const JointR
 }
 
 std::vector<BoundSymbol> custom_backward(Tracer& tracer, const BoundSymbol& custom) {
-  const std::span<const BoundSymbol> lines = backward_lines(custom);
-  std::vector<BoundSymbol> backward(lines.begin(), lines.end());
+  const std::span<const BoundSymbol> ops = backward_lines(custom);
+  std::vector<BoundSymbol> backward(ops.begin(), ops.end());
   Substitution renamed(tracer.trace().next_id);
-  for (const BoundSymbol& line : backward)
-    for_each_output(line, [&](const Value& output) {
+  for (const BoundSymbol& op : backward)
+    for_each_output(op, [&](const Value& output) {
       if (!output.is_tensor()) return;
       const TensorProxy& made = output.tensor();
       renamed.set(made.id, Value(tracer.make_proxy({made.shape, made.dtype, made.device}, made.requires_grad)));
     });
-  for (BoundSymbol& line : backward) renamed.apply(line);
+  for (BoundSymbol& op : backward) renamed.apply(op);
   return backward;
 }
 

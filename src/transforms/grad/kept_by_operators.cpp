@@ -9,11 +9,11 @@ namespace fulgurite {
 namespace {
 
 // Which of the recorded lines makes a value, itself or inside it.
-void note_makers(const BoundSymbol& bound, int line, std::vector<int>& maker) {
+void note_makers(const BoundSymbol& bound, int op, std::vector<int>& maker) {
   for_each_output(bound, [&](const Value& value) {
-    if (const int id = proxy_id(value); id >= 0 && maker[id] < 0) maker[id] = line;
+    if (const int id = proxy_id(value); id >= 0 && maker[id] < 0) maker[id] = op;
   });
-  for (const BoundSymbol& part : bound.subsymbols) note_makers(part, line, maker);
+  for (const BoundSymbol& part : bound.subsymbols) note_makers(part, op, maker);
 }
 
 void mark_tensors(const BoundSymbol& bound, std::vector<char>& marked) {
@@ -43,11 +43,11 @@ void keep_converted_parameters(const Trace& recorded, std::vector<char>& kept) {
 }  // namespace
 
 std::vector<char> kept_by_operators(const Trace& recorded, const Trace& joint) {
-  const std::span<const BoundSymbol> lines = recorded.bound_symbols.read(), all = joint.bound_symbols.read();
+  const std::span<const BoundSymbol> ops = recorded.bound_symbols.read(), all = joint.bound_symbols.read();
   const std::vector<char> is_forward = find_forward(joint);
   std::vector<int> maker(joint.next_id, -1);
-  for (size_t i = 0; i < lines.size(); ++i) note_makers(lines[i], static_cast<int>(i), maker);
-  std::vector<char> is_of_forward(joint.next_id, false), kept(joint.next_id, false), keeps(lines.size(), false);
+  for (size_t i = 0; i < ops.size(); ++i) note_makers(ops[i], static_cast<int>(i), maker);
+  std::vector<char> is_of_forward(joint.next_id, false), kept(joint.next_id, false), keeps(ops.size(), false);
   for (const Value& input : input_values(joint))
     if (input.is_tensor()) is_of_forward[input.proxy_id()] = true;
   for (size_t i = 0; i < all.size(); ++i)
@@ -67,8 +67,8 @@ std::vector<char> kept_by_operators(const Trace& recorded, const Trace& joint) {
     for (const ForwardOrigin& origin : all[i].forward)
       if (origin.id >= 0 && maker[origin.id] >= 0) keeps[maker[origin.id]] = true;
   }
-  for (size_t i = 0; i < lines.size(); ++i)
-    if (keeps[i]) mark_tensors(lines[i], kept);
+  for (size_t i = 0; i < ops.size(); ++i)
+    if (keeps[i]) mark_tensors(ops[i], kept);
   keep_converted_parameters(recorded, kept);
   return kept;
 }

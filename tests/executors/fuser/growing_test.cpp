@@ -10,7 +10,7 @@ using namespace fulgurite::test;
 namespace {
 
 // "mul add | tanh": the names of each fusion's lines.
-std::string fused_lines(const Trace& trace) {
+std::string fused_ops(const Trace& trace) {
   std::string out;
   for (const BoundSymbol& bound : trace.bound_symbols) {
     if (!bound.is_fusion()) continue;
@@ -25,7 +25,7 @@ std::string lines_of(F function, const Inputs&... inputs) {
   auto f = jit(function, {.executors = {"fuser"}, .debug = {.check_traces = true}});
   const Tensor fused = f(inputs...);
   expect_close(fused, function(inputs...), 1e-5);
-  return fused_lines(last_traces(f).back());
+  return fused_ops(last_traces(f).back());
 }
 
 }  // namespace
@@ -135,7 +135,7 @@ TEST("dimensions that a view joins or divides are looked through") {
       },
       {.executors = {"fuser"}, .debug = {.check_traces = true}});
   const auto [bent, columns, doubled] = f(x, b);
-  expect_equal(fused_lines(last_traces(f).back()), std::string("add tanh reshape sum mul"));
+  expect_equal(fused_ops(last_traces(f).back()), std::string("add tanh reshape sum mul"));
   expect_equal(doubled.shape().text(), std::string("[6, 4]"));
   expect_near(columns.to_vector<float>(), {5.784166, 5.784166, 5.784166, 5.784166}, 1e-5);
   expect_near(doubled.sum().item<double>(), 2 * bent.sum().item<double>(), 1e-5);

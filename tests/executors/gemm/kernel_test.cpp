@@ -201,7 +201,7 @@ codegen::LoweredEpilogue gelu_epilogue(Dtype dtype, const std::string& approxima
   };
   const Trace trace = is_gradient ? record({{{70, 200}, dtype}, {{200, 83}, dtype}, {{70, 83}, dtype}}, gradient)
                                   : record({{{70, 200}, dtype}, {{83, 200}, dtype}, {{83}, dtype}}, layer);
-  codegen::EpilogueLines lines;
+  codegen::EpilogueOps lines;
   if (!is_gradient) lines.bias = Dtype::f32;
   lines.stores_product = !is_gradient;
   for (const BoundSymbol& bound : trace.bound_symbols) {
@@ -210,7 +210,7 @@ codegen::LoweredEpilogue gelu_epilogue(Dtype dtype, const std::string& approxima
     lines.region.lines.push_back(&bound);
     lines.region.results.push_back(bound.outputs.read()[0]);
   }
-  codegen::LineExpressions expressions;
+  codegen::OpExpressions expressions;
   codegen::LoweredEpilogue lowered = codegen::lower_epilogue(lines, expressions);
   expect_equal(lowered.reason, "");
   return lowered;
