@@ -89,7 +89,7 @@ class UserFuser {
   }
 
   Trace fuse(const Trace& trace, const Implementation& candidate, FusionNames& names) {
-    const fuser::LineGraph graph(trace, false);
+    const fuser::DependencyGraph graph(trace, false);
     std::vector<char> is_candidate(trace.bound_symbols.size());
     for (size_t i = 0; i < is_candidate.size(); ++i) is_candidate[i] = is_taken(trace.bound_symbols[i], candidate);
     const bool explains = logs(LogChannel::fusions);
@@ -123,7 +123,7 @@ class UserFuser {
     return bound.implementation == &candidate || (!bound.implementation && is_view(bound) && supports(bound));
   }
 
-  static Region region_for_user(const Trace& trace, const fuser::LineGraph& graph, const fuser::GrownRegion& grown, const std::string& name) {
+  static Region region_for_user(const Trace& trace, const fuser::DependencyGraph& graph, const fuser::GrownRegion& grown, const std::string& name) {
     Region region;
     region.name = name;
     region.inputs = grown.inputs;

@@ -171,7 +171,7 @@ class Fuser {
   }
 
   const Trace trace_;
-  const LineGraph graph_;
+  const DependencyGraph graph_;
   codegen::OpExpressions expressions_;
   const Implementation& candidate_;
   FusionNames& names_;

@@ -37,7 +37,7 @@ std::vector<char> readers_of_inputs(const Trace& trace) {
 
 }  // namespace
 
-LineGraph::LineGraph(const Trace& trace, bool looks_through_views)
+DependencyGraph::DependencyGraph(const Trace& trace, bool looks_through_views)
     : trace_(trace), uses_(trace), before_(trace.bound_symbols.size()), after_(trace.bound_symbols.size()), is_transparent_(trace.bound_symbols.size()) {
   for (size_t i = 0; i < before_.size(); ++i) is_transparent_[i] = looks_through_views && codegen::is_transparent_view(trace.bound_symbols[i]);
   const std::vector<char> reads_inputs = readers_of_inputs(trace);
@@ -70,7 +70,7 @@ LineGraph::LineGraph(const Trace& trace, bool looks_through_views)
   }
 }
 
-const Value& LineGraph::base(const Value& value, std::vector<int>* views) const {
+const Value& DependencyGraph::base(const Value& value, std::vector<int>* views) const {
   const Value* at = &value;
   while (true) {
     const int made = at->is_tensor() ? uses_.producer(at->tensor().id) : -1;
@@ -81,7 +81,7 @@ const Value& LineGraph::base(const Value& value, std::vector<int>* views) const 
   return *at;
 }
 
-void LineGraph::readers(int id, std::vector<int>& ops) const {
+void DependencyGraph::readers(int id, std::vector<int>& ops) const {
   for (const int op : uses_.consumers(id)) {
     if (!is_transparent_[op]) add_once(ops, op);
     else for_each_output(trace_.bound_symbols[op], [&](const Value& view) { readers(view.tensor().id, ops); });

@@ -9,9 +9,9 @@ namespace fulgurite::fuser {
 
 /// Which lines of a trace wait for which. Where it is asked for, views that a kernel can look through are no lines of their own: who
 /// reads such a view reads what it is a view of. Lines with effects stay in order, and behind what reads inputs that they may write.
-class LineGraph {
+class DependencyGraph {
  public:
-  LineGraph(const Trace&, bool looks_through_views);
+  DependencyGraph(const Trace&, bool looks_through_views);
 
   int size() const { return static_cast<int>(before_.size()); }
   /// The lines that must run before a line, or after it.

@@ -16,7 +16,7 @@ constexpr int most_apart = 16;  // lines between readers of one value that are b
 
 class Growing {
  public:
-  Growing(const Trace& trace, const LineGraph& graph, const std::vector<char>& is_candidate, const GrowingRules& rules, bool explains)
+  Growing(const Trace& trace, const DependencyGraph& graph, const std::vector<char>& is_candidate, const GrowingRules& rules, bool explains)
       : trace_(trace), graph_(graph), is_candidate_(is_candidate), rules_(rules), explains_(explains), group_of_(static_cast<size_t>(graph.size())),
         seen_(static_cast<size_t>(graph.size()), 0), last_before_(static_cast<size_t>(graph.size()) + 1, -1) {
     for (int i = 0; i < graph.size(); ++i) {
@@ -237,7 +237,7 @@ class Growing {
   }
 
   const Trace& trace_;
-  const LineGraph& graph_;
+  const DependencyGraph& graph_;
   const std::vector<char>& is_candidate_;
   const GrowingRules& rules_;
   const bool explains_;
@@ -277,7 +277,7 @@ void GrownRegions::keep_if(const std::function<bool(const GrownRegion&)>& keep) 
     if (region >= 0) region = number[region];
 }
 
-GrownRegions grow_regions(const Trace& trace, const LineGraph& graph, const std::vector<char>& is_candidate, const GrowingRules& rules,
+GrownRegions grow_regions(const Trace& trace, const DependencyGraph& graph, const std::vector<char>& is_candidate, const GrowingRules& rules,
                           bool explains) {
   return Growing(trace, graph, is_candidate, rules, explains).run();
 }

@@ -45,6 +45,6 @@ codegen::Region group_ops(const Trace&, const GrownRegion&);
 
 /// Puts candidates together along the data flow, wherever the rules allow it and no line outside would have to run in between; then those
 /// that read the same large value.
-GrownRegions grow_regions(const Trace&, const LineGraph&, const std::vector<char>& is_candidate, const GrowingRules&, bool explains);
+GrownRegions grow_regions(const Trace&, const DependencyGraph&, const std::vector<char>& is_candidate, const GrowingRules&, bool explains);
 
 }  // namespace fulgurite::fuser

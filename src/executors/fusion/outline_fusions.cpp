@@ -44,7 +44,7 @@ FusionSymbols& fusion_symbols() {
 
 class Writing {
  public:
-  Writing(const Trace& trace, const LineGraph& graph, const GrownRegions& grown, const std::vector<RegionFusion>& fusions,
+  Writing(const Trace& trace, const DependencyGraph& graph, const GrownRegions& grown, const std::vector<RegionFusion>& fusions,
           const Implementation& candidate)
       : trace_(trace), graph_(graph), grown_(grown), fusions_(fusions), candidate_(candidate), is_written_(trace.bound_symbols.size(), false),
         is_region_written_(grown.regions.size(), false), out_(without_symbols(trace)) {}
@@ -101,7 +101,7 @@ class Writing {
   }
 
   const Trace& trace_;
-  const LineGraph& graph_;
+  const DependencyGraph& graph_;
   const GrownRegions& grown_;
   const std::vector<RegionFusion>& fusions_;
   const Implementation& candidate_;
@@ -111,7 +111,7 @@ class Writing {
 
 }  // namespace
 
-SharedVector<BoundSymbol> inner_ops(const Trace& trace, const LineGraph& graph, const GrownRegion& region, int& next_id, int& next_name) {
+SharedVector<BoundSymbol> inner_ops(const Trace& trace, const DependencyGraph& graph, const GrownRegion& region, int& next_id, int& next_name) {
   Substitution renamed(next_id);
   std::vector<int> ops(region.ops.size() + region.views.size());
   std::merge(region.ops.begin(), region.ops.end(), region.views.begin(), region.views.end(), ops.begin());
@@ -133,7 +133,7 @@ SharedVector<BoundSymbol> inner_ops(const Trace& trace, const LineGraph& graph, 
   return inner;
 }
 
-Trace put_in_fusions(const Trace& trace, const LineGraph& graph, const GrownRegions& grown, const std::vector<RegionFusion>& fusions,
+Trace put_in_fusions(const Trace& trace, const DependencyGraph& graph, const GrownRegions& grown, const std::vector<RegionFusion>& fusions,
                      const Implementation& candidate) {
   return Writing(trace, graph, grown, fusions, candidate).run();
 }

@@ -25,7 +25,7 @@ struct Epilogue {
 ///                                             # t3 = gelu(t2)
 class EpilogueGrowth {
  public:
-  EpilogueGrowth(const Trace& trace, const Uses& uses, const fuser::LineGraph& graph, const fuser::GrownRegions& grown,
+  EpilogueGrowth(const Trace& trace, const Uses& uses, const fuser::DependencyGraph& graph, const fuser::GrownRegions& grown,
                  bool allow_excess_precision)
       : trace_(trace), uses_(uses), graph_(graph), grown_(grown), allow_excess_precision_(allow_excess_precision),
         expressions_({allow_excess_precision, fuser::is_one_eager_call}) {}
@@ -53,7 +53,7 @@ class EpilogueGrowth {
 
   const Trace& trace_;
   const Uses& uses_;
-  const fuser::LineGraph& graph_;
+  const fuser::DependencyGraph& graph_;
   const fuser::GrownRegions& grown_;
   const bool allow_excess_precision_;
   int product_ = -1, region_ = -1;

@@ -184,7 +184,7 @@ class ProductFusions {
   FusionNames& names_;
   const bool allow_excess_precision_;
   const Uses uses_;
-  const fuser::LineGraph graph_;
+  const fuser::DependencyGraph graph_;
   fuser::GrownRegions grown_;
   std::vector<Product> products_;            // by region
   std::vector<int> ops_;                   // by region: the product's; -1: nothing more is taken in

@@ -131,7 +131,7 @@ class EarlyUpdates {
   }
 
   const Trace& trace_;
-  const fuser::LineGraph graph_;
+  const fuser::DependencyGraph graph_;
   const Uses uses_;
   const std::vector<int> roots_;   // by proxy id
   std::vector<int> after_;         // by line: the line behind which it stands; itself where it stays
