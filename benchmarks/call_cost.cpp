@@ -112,7 +112,7 @@ void measure_many_versions() {
 void measure_breaks() {
   const NoGrad no_grad;
   const Tensor x = rand({16}), y = rand({16});
-  const auto in_three_pieces = jit([](Tensor x, Tensor y) {
+  const auto in_three_subgraphs = jit([](Tensor x, Tensor y) {
     Tensor a = x + y;
     a = exp(a);
     a = a * y;
@@ -126,7 +126,7 @@ void measure_breaks() {
     b = b + 1;
     return relu(b);
   });
-  measure("ten_operators_two_breaks", [&] { in_three_pieces(x, y); });
+  measure("ten_operators_two_breaks", [&] { in_three_subgraphs(x, y); });
 }
 
 void measure_all() {

@@ -564,17 +564,17 @@ def methods_of_tensors(operators, methods):
         yield None, "", f"Tensor TensorMethods::{name}({parameters}) const {{\n  return fulgurite::{name}({names});\n}}"
 
 
-def source_file(pieces):
+def source_file(fragments):
     body, space = [BANNER, "#include <fulgurite/operators.h>", "", "#include \"ops/core/dispatch.h\"",
                    "#include \"ops/generated/symbols.h\"", "#include \"ops/tensor/in_place.h\"", "", "namespace fulgurite {"], ""
-    for _, piece_space, piece in pieces:
-        if piece_space != space:
+    for _, fragment_space, fragment in fragments:
+        if fragment_space != space:
             if space:
                 body.append(f"}}  // namespace {space}")
-            if piece_space:
-                body.append(f"namespace {piece_space} {{")
-            space = piece_space
-        body.append(piece)
+            if fragment_space:
+                body.append(f"namespace {fragment_space} {{")
+            space = fragment_space
+        body.append(fragment)
     if space:
         body.append(f"}}  // namespace {space}")
     return "\n".join(body + ["", "}  // namespace fulgurite"]) + "\n"
@@ -583,32 +583,32 @@ def source_file(pieces):
 def source_files(operators, methods):
     """Name and text of each file of bodies: one a family. A family that is longer than a file should be is cut between the files of its records."""
     families = {}
-    for piece in [*functions(operators), *methods_of_tensors(operators, methods)]:
-        families.setdefault(piece[0].family if piece[0] else "in_place", []).append(piece)
+    for fragment in [*functions(operators), *methods_of_tensors(operators, methods)]:
+        families.setdefault(fragment[0].family if fragment[0] else "in_place", []).append(fragment)
     out = {}
-    for family, pieces in families.items():
+    for family, fragments in families.items():
         groups = [[]]
-        for file in sorted({record.file if record else "" for record, _, _ in pieces}):
+        for file in sorted({record.file if record else "" for record, _, _ in fragments}):
             longer = groups[-1] + [file]
-            if groups[-1] and source_file(of_files(pieces, longer)).count("\n") > LINES_PER_FILE:
+            if groups[-1] and source_file(of_files(fragments, longer)).count("\n") > LINES_PER_FILE:
                 groups.append([file])
             else:
                 groups[-1] = longer
         for group in groups:
             first, last = group[0].removesuffix(".cpp"), group[-1].removesuffix(".cpp")
             name = family if len(groups) == 1 else f"{family}_{first}" if first == last else f"{family}_{first}_to_{last}"
-            members = of_files(pieces, group)
+            members = of_files(fragments, group)
             text = source_file(members)
             if text.count("\n") > LINES_PER_FILE:
-                methods_of_group = [piece for piece in members if "TensorMethods::" in piece[2].split("\n")[0]]
+                methods_of_group = [fragment for fragment in members if "TensorMethods::" in fragment[2].split("\n")[0]]
                 out[f"methods_{name}.cpp"] = source_file(methods_of_group)
-                text = source_file([piece for piece in members if piece not in methods_of_group])
+                text = source_file([fragment for fragment in members if fragment not in methods_of_group])
             out[f"operators_{name}.cpp"] = text
     return out
 
 
-def of_files(pieces, files):
-    return [piece for piece in pieces if (piece[0].file if piece[0] else "") in files]
+def of_files(fragments, files):
+    return [fragment for fragment in fragments if (fragment[0].file if fragment[0] else "") in files]
 
 
 def symbols_header(operators):

@@ -26,17 +26,17 @@ void AppendFile::open(std::string path) {
   if (descriptor_ < 0) fail(errno);
 }
 
-void AppendFile::append(std::string_view piece) {
+void AppendFile::append(std::string_view text) {
   const off_t before = ::lseek(descriptor_, 0, SEEK_END);
-  while (!piece.empty()) {
-    const ssize_t written = ::write(descriptor_, piece.data(), piece.size());
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor_, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
       const int error = errno;
       const bool taken_back = before < 0 || ::ftruncate(descriptor_, before) == 0;
       fail(taken_back ? error : errno);
     }
-    piece.remove_prefix(static_cast<size_t>(written));
+    text.remove_prefix(static_cast<size_t>(written));
   }
 }
 

@@ -12,7 +12,7 @@ class AppendFile {
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;
   void open(std::string path);
-  void append(std::string_view piece);
+  void append(std::string_view text);
   /// What was appended is on the disk when this returns.
   void sync();
 

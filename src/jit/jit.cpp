@@ -74,10 +74,10 @@ std::vector<Trace> with_notes(std::vector<Trace> stages, const ExecutionObserver
 /// The last call's stages; with graph breaks, piece after piece.
 std::vector<Trace> all_last_stages(const Jitted& f, const char* what, std::vector<Trace> Stages::*of) {
   const std::shared_ptr<const CompiledVersion> last = last_version(f, what);
-  if (!last->in_pieces) return f.state()->store().stages(*last).get()->*of;
+  if (!last->has_graph_breaks) return f.state()->store().stages(*last).get()->*of;
   std::vector<Trace> traces;
-  for (const auto& piece : f.state()->last_pieces()) {
-    const std::shared_ptr<const Stages> stages = f.state()->store().stages(*piece);
+  for (const auto& subgraph : f.state()->last_subgraphs()) {
+    const std::shared_ptr<const Stages> stages = f.state()->store().stages(*subgraph);
     traces.insert(traces.end(), (stages.get()->*of).begin(), (stages.get()->*of).end());
   }
   return traces;

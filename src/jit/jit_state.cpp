@@ -81,7 +81,7 @@ Leaves JitState::read_leaves(const CallableTable& table, const void* const* argu
 // Sizes of the callable's own tensors are constants until they change: those that differ from the newest version's, where nothing else does.
 bool JitState::promote_sizes(const Leaves& leaves) {
   const std::shared_ptr<const CompiledVersion> newest = store_.newest();
-  if (!newest || newest->in_pieces || newest->key.size() != leaves.key().size()) return false;
+  if (!newest || newest->has_graph_breaks || newest->key.size() != leaves.key().size()) return false;
   SmallVector<uint64_t, 64> key = leaves.key_without_symbols();
   for (const uint32_t at : leaves.symbols()) key[at] = newest->key[at];
   std::vector<PromotedSize> found;
@@ -175,8 +175,8 @@ void JitState::call(const CallableTable& table, const void* const* arguments, So
     }
   }
   if (!store_.is_last_with_symbols(version->symbolic ? version : nullptr)) [[unlikely]] store_.keep_last_with_symbols(made ? made : found);
-  if (!version->in_pieces) [[likely]] run_named(*version, leaves, result);
-  else if (!made) call_in_pieces(table, arguments, leaves, at, result);
+  if (!version->has_graph_breaks) [[likely]] run_named(*version, leaves, result);
+  else if (!made) call_with_breaks(table, arguments, leaves, at, result);
   // The result's numbers are the version's, which others may evict before they are read.
   if (version->symbolic) [[unlikely]] result.rest = {made ? std::move(made) : std::move(found), result.rest.get()};
 
@@ -187,7 +187,7 @@ void JitState::call(const CallableTable& table, const void* const* arguments, So
   if (options_.debug.verify_against_eager) [[unlikely]] {
     const AutocastScope autocast(options_.autocast ? options_.autocast : autocast_dtype());
     std::vector<Trace> recorded;
-    if (version->in_pieces) for (const auto& piece : last_pieces()) recorded.push_back(store_.stages(*piece)->forward.front());
+    if (version->has_graph_breaks) for (const auto& subgraph : last_subgraphs()) recorded.push_back(store_.stages(*subgraph)->forward.front());
     else recorded.push_back(store_.stages(*version)->forward.front());
     fulgurite::detail::verify_against_eager(table, callable_.get(), arguments, eager, result, recorded, at);
   }
@@ -231,7 +231,7 @@ std::shared_ptr<const CompiledVersion> JitState::compile_version(const CallableT
   version->leaf_names = leaf_names(paths, leaves, options_.argument_names);
   note_compile(*version, leaves);
 
-  CallInPieces runner(*this, leaves, paths, at, turn);
+  CallWithBreaks runner(*this, leaves, paths, at, turn);
   RecordRequest request{table, callable_.get(), arguments, leaves, paths, version->leaf_names, at, nullptr, options_.memory_budget,
                         &options_.executors};
   request.autocast = options_.autocast;
@@ -267,17 +267,17 @@ std::shared_ptr<const CompiledVersion> JitState::compile_version(const CallableT
 }
 
 std::shared_ptr<const CompiledVersion> JitState::compile_constant(std::shared_ptr<CompiledVersion> version, Recording recording,
-                                                                  const CallInPieces& runner, const Leaves& leaves,
+                                                                  const CallWithBreaks& runner, const Leaves& leaves,
                                                                   const std::vector<LeafPath>& paths,
                                                                   std::chrono::steady_clock::time_point start, SourceLocation at,
                                                                   CallResult& result) {
   version->key = leaves.key();
-  if (recording.in_pieces) {
-    version->in_pieces = true;
+  if (recording.has_graph_breaks) {
+    version->has_graph_breaks = true;
     version->breaks = runner.breaks();
     result.rest = std::move(recording.rest);
     result.tensors.assign(recording.results.begin(), recording.results.end());
-    keep_last(runner.pieces());
+    keep_last(runner.subgraphs());
     auto stages = std::make_shared<Stages>();
     stages->prologue = make_prologue(*version, Trace(), paths, leaves);
     version->stages = std::move(stages);

@@ -21,7 +21,7 @@ inline double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-class CallInPieces;
+class CallWithBreaks;
 
 /// A jitted function: the callable, its options and its compiled versions. Any number of threads may call it at once.
 class JitState {
@@ -46,14 +46,14 @@ class JitState {
   const VersionStore& store() const { return store_; }
   CompileStats stats() const;
   /// The pieces of the last call of a function with graph breaks.
-  Pieces last_pieces() const;
+  Subgraphs last_subgraphs() const;
   /// The compiled form of a piece, looked up by what it does and where it begins.
-  std::shared_ptr<const CompiledVersion> piece(const Recording&, SourceLocation start, SourceLocation);
+  std::shared_ptr<const CompiledVersion> subgraph(const Recording&, SourceLocation start, SourceLocation);
 
  private:
   std::shared_ptr<const CompiledVersion> compile_version(const CallableTable&, const void* const* arguments,
                                                          const Leaves&, SourceLocation, CompileTurns::Turn*, CallResult&);
-  std::shared_ptr<const CompiledVersion> compile_constant(std::shared_ptr<CompiledVersion>, Recording, const CallInPieces&, const Leaves&,
+  std::shared_ptr<const CompiledVersion> compile_constant(std::shared_ptr<CompiledVersion>, Recording, const CallWithBreaks&, const Leaves&,
                                                           const std::vector<LeafPath>&, std::chrono::steady_clock::time_point start,
                                                           SourceLocation, CallResult&);
   PipelineOptions pipeline_options() const;
@@ -73,8 +73,8 @@ class JitState {
   bool uses_symbols(const Leaves& leaves) const { return options_.cache != Cache::same_input && leaves.has_symbols(); }
   static void finish_times(CompiledVersion&, std::chrono::steady_clock::time_point start);
   void add_times(const CompiledVersion&);
-  void call_in_pieces(const CallableTable&, const void* const* arguments, const Leaves&, SourceLocation, CallResult&);
-  void keep_last(const Pieces&);
+  void call_with_breaks(const CallableTable&, const void* const* arguments, const Leaves&, SourceLocation, CallResult&);
+  void keep_last(const Subgraphs&);
 
   const std::shared_ptr<void> callable_;
   const JitOptions options_;
@@ -95,7 +95,7 @@ class JitState {
   mutable std::mutex mutex_;  // of what follows
   CompileStats compiles_;     // the parts that only compiles change
   std::vector<std::unique_ptr<const std::vector<PromotedSize>>> promotions_;
-  Pieces last_pieces_;
+  Subgraphs last_subgraphs_;
 
   std::atomic<const std::vector<PromotedSize>*> promoted_{nullptr};  // the newest of promotions_
   std::atomic<int64_t> misses_{0}, last_nanoseconds_{0}, total_nanoseconds_{0};

@@ -234,8 +234,8 @@ Recording record(const RecordRequest& request, const Containers& containers) {
     recording.integers.assign(replay.result_integers.begin(), replay.result_integers.end());
     recording.floats.assign(replay.result_floats.begin(), replay.result_floats.end());
     if (tracer.breaks() > 0 || request.is_broken) {
-      tracer.end_piece();
-      recording.in_pieces = true;
+      tracer.end_subgraph();
+      recording.has_graph_breaks = true;
       for (const Tensor& result : replay.results) recording.results.push_back(result.defined() ? tracer.concrete_of(result) : result);
       return recording;
     }
@@ -286,7 +286,7 @@ Recording record_callable(const RecordRequest& request) {
   if (request.runner) request.runner->restarts_at_break = shares || has_symbols;
   try {
     Recording recording = record(request, {});
-    if (recording.in_pieces || !writes_into_shared(recording, request.leaves)) return recording;
+    if (recording.has_graph_breaks || !writes_into_shared(recording, request.leaves)) return recording;
   } catch (const RecordAgain&) {
   }
   // Once more, with tensors in the memory of others as views of them, and without symbols.

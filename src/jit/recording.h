@@ -30,7 +30,7 @@ struct RecordRequest {
   /// Whose gradient rules count inside; null: those of the recording outside, or the default ones.
   const std::vector<std::string>* executors = nullptr;
   /// Runs the pieces of a function with graph breaks; null: there may be none, and this is why.
-  PieceRunner* runner = nullptr;
+  SubgraphRunner* runner = nullptr;
   std::string_view no_breaks = {};
   /// It had some when it was recorded first.
   bool is_broken = false;
@@ -75,7 +75,7 @@ struct Recording {
   /// Tensor leaves of the arguments that the function also reached as captured tensors.
   std::vector<std::pair<int, Tensor>> reached;
 
-  bool in_pieces = false;             // it has been run already, in pieces
+  bool has_graph_breaks = false;             // it has been run already, in pieces
   std::vector<Tensor> results;        // of that
 };
 

@@ -80,7 +80,7 @@ std::vector<Tensor> Tracer::find_kept(const std::vector<Tensor>& held) {
   return kept;
 }
 
-void Tracer::set_runner(PieceRunner* runner) {
+void Tracer::set_runner(SubgraphRunner* runner) {
   runner_ = runner;
   held_ = std::make_shared<HeldHandles>();
 }
@@ -90,25 +90,25 @@ Tensor Tracer::concrete_of(const Tensor& tensor) const {
   return found == stands_for_.end() ? tensor : found->second.concrete;
 }
 
-Piece Tracer::finish_piece(const std::vector<Tensor>& kept) {
-  Piece piece;
+Subgraph Tracer::finish_subgraph(const std::vector<Tensor>& kept) {
+  Subgraph subgraph;
   for (size_t i = 1; i < scopes_.size(); ++i) {
     for (BoundSymbol& bound : scopes_[i]) scopes_[0].push_back(std::move(bound));
     scopes_[i].clear();
   }
   if (scopes_.size() > 1) std::swap(scopes_.front(), scopes_.back());  // what is recorded goes to the last
-  for (const Capture& capture : captures_) piece.inputs.push_back({capture.concrete, capture.proxy, capture.is_named});
+  for (const Capture& capture : captures_) subgraph.inputs.push_back({capture.concrete, capture.proxy, capture.is_named});
 
   OwnMemory memory(*this);
   std::vector<Value> results;
   for (const Tensor& handle : kept) results.push_back(memory.of(handle, handle));
-  piece.kept = static_cast<int>(results.size());
-  piece.written = add_written(results);
-  piece.trace = take_trace(std::move(results));
-  return piece;
+  subgraph.kept = static_cast<int>(results.size());
+  subgraph.written = add_written(results);
+  subgraph.trace = take_trace(std::move(results));
+  return subgraph;
 }
 
-void Tracer::begin_piece() {
+void Tracer::begin_subgraph() {
   Trace next;
   next.name = trace_.name;
   trace_ = std::move(next);
@@ -145,36 +145,36 @@ void Tracer::break_for(const std::string& what, bool is_backward, std::string_vi
   }
   IndexedElements::forget();  // else its tensors would be held by more than the function
   runner_->note_break(what, location_.value_or(at));
-  end_piece();
+  end_subgraph();
 }
 
 void Tracer::demand_value(const Tensor& tensor, const char* what, SourceLocation at) {
   break_here(text::cat(what, " asks for the value of ", type_text(tensor)), at);
 }
 
-void Tracer::end_piece() {
+void Tracer::end_subgraph() {
   ++breaks_;
   try {
-    run_piece();
+    run_subgraph();
   } catch (...) {
-    begin_piece();
+    begin_subgraph();
     throw;
   }
-  begin_piece();
+  begin_subgraph();
 }
 
-void Tracer::run_piece() {
+void Tracer::run_subgraph() {
   const std::vector<Tensor> held = held_->all();
   const std::vector<Tensor> kept = find_kept(held);
   const std::vector<WrittenInput> inputs = inputs_;
   const std::vector<View> views = views_;
-  Piece piece = finish_piece(kept);
-  const std::vector<Piece::Input> concretes = piece.inputs;
+  Subgraph subgraph = finish_subgraph(kept);
+  const std::vector<Subgraph::Input> concretes = subgraph.inputs;
   std::vector<Tensor> results;
-  const bool does_something = piece.trace.bound_symbols.size() > 1;
+  const bool does_something = subgraph.trace.bound_symbols.size() > 1;
   {
     const InterpreterScope eager(nullptr);
-    if (does_something || !kept.empty()) results = runner_->run(std::move(piece));
+    if (does_something || !kept.empty()) results = runner_->run(std::move(subgraph));
     for (size_t i = 0; i < inputs.size(); ++i) {
       const Tensor& handle = inputs[i].handle;
       constexpr int own_handles = 4;  // here three times, and in current_

@@ -14,7 +14,7 @@
 namespace fulgurite {
 
 /// What a recording has made up to a break, to be run before it goes on.
-struct Piece {
+struct Subgraph {
   struct Input {
     Tensor concrete;
     detail::Ref<TensorProxy> proxy;
@@ -28,13 +28,13 @@ struct Piece {
 };
 
 /// Runs the pieces of a recording that may be broken.
-class PieceRunner {
+class SubgraphRunner {
  public:
-  virtual ~PieceRunner() = default;
+  virtual ~SubgraphRunner() = default;
   /// A break, before anything is run; `what` asks for it.
   virtual void note_break(const std::string& what, SourceLocation) = 0;
   /// Gives the piece's results, those that are still held.
-  virtual std::vector<Tensor> run(Piece) = 0;
+  virtual std::vector<Tensor> run(Subgraph) = 0;
   /// Another handle for a tensor with memory, with the same history.
   virtual Tensor alias_of(const Tensor&) = 0;
   /// The function has to be recorded in another way if it has a break: note_break throws.

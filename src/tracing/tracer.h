@@ -66,7 +66,7 @@ class Tracer final : public Interpreter {
   std::vector<std::pair<int, int>> add_written(std::vector<Value>& results) const;
 
   /// From now on the recording may be broken into pieces, which this one runs.
-  void set_runner(PieceRunner*);
+  void set_runner(SubgraphRunner*);
   /// Why it may not be: "inside grad, …", for messages. Where there is a runner, it may be for a backward that is captured.
   void set_no_breaks(std::string_view why) {
     no_breaks_ = why;
@@ -78,7 +78,7 @@ class Tracer final : public Interpreter {
   /// Ends a piece because `what`, a backward of a tensor, runs outside of the recording.
   void break_for_backward(const std::string& what, const Tensor&, SourceLocation);
   /// Runs what was recorded; handles that are still held become tensors with memory.
-  void end_piece();
+  void end_subgraph();
   /// Of a view of a value of this trace: the same views of another tensor, recorded or made by who runs now.
   Tensor view_again(const Tensor& view, const Tensor& viewed, const Tensor& other) const;
   /// What an argument's handle stands for, where that is known; null for other handles.
@@ -218,9 +218,9 @@ class Tracer final : public Interpreter {
   Trace take_trace(std::vector<Value> results);
   // Breaks: breaks.cpp.
   std::vector<Tensor> find_kept(const std::vector<Tensor>& held);
-  Piece finish_piece(const std::vector<Tensor>& kept);
-  void run_piece();
-  void begin_piece();
+  Subgraph finish_subgraph(const std::vector<Tensor>& kept);
+  void run_subgraph();
+  void begin_subgraph();
   /// The handle for a tensor with memory that this trace has not met yet.
   Tensor captured(const Tensor& concrete, SourceLocation);
 
@@ -272,7 +272,7 @@ class Tracer final : public Interpreter {
   int last_scope_ = 0;
   int writes_ = 0;  // so far
   std::unordered_map<int, detail::Ref<TensorProxy>> values_of_history_;  // by the ids of prims.with_history's results: their values
-  PieceRunner* runner_ = nullptr;
+  SubgraphRunner* runner_ = nullptr;
   void break_for(const std::string& what, bool is_backward, std::string_view instead, SourceLocation);
   bool breaks_for_backward_only_ = false;
   std::string_view no_breaks_ = "inside grad(), value_and_grad(), vjp() and trace()";

@@ -75,19 +75,19 @@ class Page:
         return done.stdout
 
     def run(self, update: bool) -> None:
-        pieces, end = [], 0
+        sections, end = [], 0
         for match in BLOCK.finditer(self.text):
             with tempfile.TemporaryDirectory() as folder:
                 output = self.run_program(match, pathlib.Path(folder))
-            pieces.append(self.text[end:match.start()])
+            sections.append(self.text[end:match.start()])
             block = match.group(0)
             if update and output is not None and match.group(3) is not None and not matches(match.group(3), output):
                 start = match.start(3) - match.start()
                 block = block[:start] + output + block[start + len(match.group(3)):]
-            pieces.append(block)
+            sections.append(block)
             end = match.end()
         if update:
-            self.path.write_text("".join(pieces) + self.text[end:], encoding="utf-8")
+            self.path.write_text("".join(sections) + self.text[end:], encoding="utf-8")
 
 
 def main() -> int:

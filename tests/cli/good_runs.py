@@ -110,8 +110,8 @@ def test_progress_line_on_a_terminal(cli):
     os.close(theirs)
     printed = b""
     try:
-        while piece := os.read(ours, 4096):
-            printed += piece
+        while chunk := os.read(ours, 4096):
+            printed += chunk
     except OSError:
         pass  # the other end is closed
     os.close(ours)

@@ -107,9 +107,9 @@ TEST("an operator takes and gives what signatures can say") {
   expect_near(e.to_vector<float>(), {6.25, 6.25, 6.25, 6.25, 6.25, 6.25});
   expect_near(g.to_vector<float>(), {-9, -9});
 
-  const auto pieces = ex.register_operator("kinds::pieces(Tensor x, int n) -> Tensor[]",
+  const auto chunks = ex.register_operator("kinds::pieces(Tensor x, int n) -> Tensor[]",
                                            [](Tensor t, int64_t n) { return split(t, n); });
-  const std::vector<Tensor> parts = jit([pieces](Tensor t) { return pieces(t, 2); })(arange(6));
+  const std::vector<Tensor> parts = jit([chunks](Tensor t) { return chunks(t, 2); })(arange(6));
   expect_equal(parts.size(), 3u);
   expect_equal(parts[2].to_vector<int64_t>(), std::vector<int64_t>({4, 5}));
 }

@@ -71,7 +71,7 @@ bool is_same(const Tensor& got, const Tensor& wanted) {
 /// The lines of a piece in f64, whatever they round to on the way.
 class Exact {
  public:
-  Exact(const Trace& piece, const std::vector<Tensor>& given) : lines_(without_claims(piece)) {
+  Exact(const Trace& slice_, const std::vector<Tensor>& given) : lines_(without_claims(slice_)) {
     for (BoundSymbol& bound : lines_.bound_symbols.change()) widen(bound);
     for (const Tensor& tensor : given) given_.push_back(is_floating(tensor.dtype()) ? tensor.to(Dtype::f64) : tensor.clone());
   }
@@ -95,9 +95,9 @@ class Exact {
 };
 
 /// Pieces of a step, each on its own.
-class Pieces {
+class Slices {
  public:
-  Pieces(const Trace& step, const std::vector<Tensor>& inputs, const Options& options)
+  Slices(const Trace& step, const std::vector<Tensor>& inputs, const Options& options)
       : step_(step), inputs_(inputs), is_bf16_(options.step.is_bf16) {
     std::mt19937 random(static_cast<uint32_t>(options.seed) + 1);
     const auto lines = static_cast<uint32_t>(step.bound_symbols.size());
@@ -109,14 +109,14 @@ class Pieces {
 
   /// The whole run and each piece on the same executors; on what the whole run had there, or another time for a piece, rounding may differ
   /// where a cut divides a fusion. `is_exact`: nowhere.
-  void check(const char* on, const std::vector<std::string>& executors, const char* piece_on, const std::vector<std::string>& piece_executors,
+  void check(const char* on, const std::vector<std::string>& executors, const char* slice_on, const std::vector<std::string>& slice_executors,
              bool is_exact) {
     const std::map<std::string, Tensor> whole = examine::run_lines(step_, inputs_, executors);
     results_ = same_ = rounded_ = conditioned_ = differ_ = inside_ = 0;
     farthest_ = 0;
     for (const auto& cut : cuts_) {
       const auto first = cut.first, last = cut.second;
-      const Trace piece = examine::slice(step_, first, last);
+      const Trace slice_ = examine::slice(step_, first, last);
       std::vector<Tensor> given, wanted;
       // Claimed anew, the whole may have inside a fusion what crosses the cut.
       const auto take = [&](const Value& value, std::vector<Tensor>& tensors) {
@@ -124,30 +124,30 @@ class Pieces {
         if (found != whole.end()) tensors.push_back(found->second);
         return found != whole.end();
       };
-      const std::vector<Value> made = returned_values(piece);
-      if (!std::ranges::all_of(piece.args, [&](const Value& arg) { return take(arg, given); }) ||
+      const std::vector<Value> made = returned_values(slice_);
+      if (!std::ranges::all_of(slice_.args, [&](const Value& arg) { return take(arg, given); }) ||
           !std::ranges::all_of(made, [&](const Value& value) { return take(value, wanted); })) {
         ++inside_;
         continue;
       }
-      Exact exact(piece, given);
+      Exact exact(slice_, given);
       std::vector<Tensor> eager;  // what rounding does to this piece
       const auto error_of_eager = [&](size_t k) {
         if (eager.empty()) eager = examine::run_slice(step_, first, last, copies(given), {"eager"});
         return relative_distance(eager[k], exact.result(k));
       };
-      const std::vector<Tensor> got = examine::run_slice(step_, first, last, copies(given), piece_executors);
+      const std::vector<Tensor> got = examine::run_slice(step_, first, last, copies(given), slice_executors);
       for (size_t k = 0; k < got.size(); ++k) {
         const std::string problem = problem_of(got[k], wanted[k], is_exact, exact, k, error_of_eager);
         if (problem.empty()) continue;
         ++differ_;
-        std::printf("lines [%d, %d) on %s, the whole on %s: %s, made by %s: %s\n", first, last, piece_on, on, made[k].tensor().name.c_str(),
+        std::printf("lines [%d, %d) on %s, the whole on %s: %s, made by %s: %s\n", first, last, slice_on, on, made[k].tensor().name.c_str(),
                     maker_of(made[k]).c_str(), problem.c_str());
       }
     }
     std::printf("pieces on %s, the whole step on %s: %lld results, %lld equal to the bit, %lld at most %.2g of their size apart, %lld of what "
                 "nearly cancels as near to f64 as eager, %lld differ",
-                piece_on, on, results_, same_, rounded_, farthest_, conditioned_, differ_);
+                slice_on, on, results_, same_, rounded_, farthest_, conditioned_, differ_);
     if (inside_ > 0) std::printf("; %lld cuts go through a fusion of the whole run, which has no such values", inside_);
     std::printf("\n");
     std::fflush(stdout);
@@ -221,12 +221,12 @@ int main(int count, char** arguments) {
     if (input.dtype() == Dtype::f32) input = input * input * 0.02;
   const NoGrad no_grad;
   const std::vector<std::string> all = default_executors(), eager = {"eager"};
-  Pieces pieces(step, inputs, options);
-  pieces.check("what claimed it", {}, "what claimed it", {}, true);
-  pieces.check("eager", eager, "eager", eager, true);
-  pieces.check("the default list", all, "the default list", all, false);
-  pieces.check("the default list", all, "eager", eager, false);
+  Slices slices(step, inputs, options);
+  slices.check("what claimed it", {}, "what claimed it", {}, true);
+  slices.check("eager", eager, "eager", eager, true);
+  slices.check("the default list", all, "the default list", all, false);
+  slices.check("the default list", all, "eager", eager, false);
   std::printf("%lld pairs of cut points of %zu lines, %lld differ\n", static_cast<long long>(options.pairs), step.bound_symbols.size(),
-              pieces.differ());
-  return pieces.differ() == 0 ? 0 : 1;
+              slices.differ());
+  return slices.differ() == 0 ? 0 : 1;
 }

@@ -29,8 +29,8 @@ void make_and_destroy(int number) {
     const Tensor x = ones({number % 4 == 3 ? 3 : rows, 4}).requires_grad_();
     f(x).backward();
   }
-  const auto in_pieces = jit([](Tensor x) { return x * sum(x).item<double>(); });
-  in_pieces(ones({2 + number % 3}).requires_grad_());
+  const auto has_graph_breaks = jit([](Tensor x) { return x * sum(x).item<double>(); });
+  has_graph_breaks(ones({2 + number % 3}).requires_grad_());
   static_cast<void>(explain(f));
 }
 

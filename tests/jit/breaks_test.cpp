@@ -13,10 +13,10 @@ namespace {
 std::vector<double> numbers(const Tensor& x) { return x.detach().to(Dtype::f64).contiguous().to_vector<double>(); }
 
 /// The function's traces as recorded, one for each piece.
-size_t count_pieces(const Jitted& f) {
-  size_t pieces = 0;
-  for (const Trace& stage : last_traces(f)) pieces += stage.provenance.empty();
-  return pieces;
+size_t count_subgraphs(const Jitted& f) {
+  size_t subgraphs = 0;
+  for (const Trace& stage : last_traces(f)) subgraphs += stage.provenance.empty();
+  return subgraphs;
 }
 
 }  // namespace
@@ -34,8 +34,8 @@ TEST("item() breaks a function in two, and its body runs at every call") {
   expect_equal(runs, 2);
   expect_equal(cache_misses(f), int64_t{1});
   expect_equal(cache_hits(f), int64_t{1});
-  expect_equal(count_pieces(f), size_t{2});
-  expect_text(explain(f).substr(explain(f).find("  in pieces")), R"(
+  expect_equal(count_subgraphs(f), size_t{2});
+  expect_text(explain(f).substr(explain(f).find("  graph breaks")), R"(
   in pieces: it has graph breaks, so its body runs at every call
     item() asks for the value of cpu f32[] at breaks_test.cpp:29
 )");
@@ -69,7 +69,7 @@ TEST("a function with two breaks is three pieces, forward and backward") {
   counters().clear();
   const Tensor loss = f(x);
   expect_equal(counters()["unique_graphs"], int64_t{3});
-  expect_equal(count_pieces(f), size_t{3});
+  expect_equal(count_subgraphs(f), size_t{3});
   loss.backward();
   expect_near(x.grad().to_vector<float>(), {42, 42, 42});
   size_t backward = 0;
@@ -318,7 +318,7 @@ TEST("two values asked for in a row need no piece between them; numbers asked of
   expect_near(f(tensor({1.0, 2.0}), ones({2})).to_vector<float>(), {3, 3});
   const auto g = jit([](Tensor n, Tensor x) { return x * n.item<double>(); });
   expect_near(g(tensor(3.0), ones({2})).to_vector<float>(), {3, 3});
-  expect_equal(count_pieces(g), size_t{1});
+  expect_equal(count_subgraphs(g), size_t{1});
 }
 
 TEST("an argument's gradient is there after backward() inside, and what asks about its history asks the argument") {

@@ -214,10 +214,10 @@ TEST("a function that is compiled often says once what changes") {
 
 TEST("a piece that is compiled often says so too") {
   const auto f = jit([](Tensor x) { return x * sum(x).item<double>(); }, {.limits = {.warn_after = 3}});
-  const std::string pieces = stderr_text([&] {
+  const std::string subgraphs = stderr_text([&] {
     for (int i = 0; i < 5; ++i) f(full({1}, i));
   });
-  expect_text(without_ops(pieces), R"(
+  expect_text(without_ops(subgraphs), R"(
 [fulgurite] the piece of the function jitted at limits_test.cpp:N that begins at limits_test.cpp:N has been compiled 3 times, last for the call at limits_test.cpp:N: what it does differs from call to call: a number taken out of a tensor with item() is a constant of the piece behind it, so keep such numbers tensors
 )");
 }
@@ -233,10 +233,10 @@ jit: the function jitted at limits_test.cpp:N has been compiled 2 times, as ofte
 )");
   expect_near(f(ones({2})).to_vector<float>(), {2, 2});
   const auto g = jit([](Tensor x) { return x * sum(x).item<double>(); }, {.limits = {.refuse_after = 2}});
-  const std::string piece = refusal([&] {
+  const std::string subgraph = refusal([&] {
     for (int i = 0; i < 5; ++i) g(full({1}, i));
   });
-  expect_text(piece, R"(
+  expect_text(subgraph, R"(
 jit: the piece of the function jitted at limits_test.cpp:N that begins at limits_test.cpp:N has been compiled 2 times, as often as CacheLimits::refuse_after allows, and does something else in this call; what it does differs from call to call: a number taken out of a tensor with item() is a constant of the piece behind it, so keep such numbers tensors
 )");
 }

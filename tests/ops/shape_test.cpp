@@ -76,9 +76,9 @@ TEST("views refuse what does not fit, and say why") {
 
 TEST("split, chunk and unbind cut along a dimension") {
   const Tensor x = arange(0, 7);
-  const auto pieces = split(x, 3);
-  expect_equal(pieces.size(), 3u);
-  expect_equal(pieces[2].to_vector<int64_t>(), std::vector<int64_t>{6});
+  const auto halves = split(x, 3);
+  expect_equal(halves.size(), 3u);
+  expect_equal(halves[2].to_vector<int64_t>(), std::vector<int64_t>{6});
   expect_equal(split(x, {2, 5})[1].shape(), Shape{5});
   expect_error([&] { split(x, {2, 4}); }, "add up to 6, the dimension has size 7");
   expect_equal(chunk(x, 3).size(), 3u);

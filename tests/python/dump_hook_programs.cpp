@@ -144,9 +144,9 @@ class HookProgram {
 
   void jitted() {
     const int on = draw(), other = same_shape(on);
-    const bool in_pieces = other >= 0 && below(2) == 0;
-    record(in_pieces ? "jitted_pieces" : "jitted_wave", on, other);
-    add(in_pieces ? jitted_pieces(values_[on], values_[other]) : jitted_wave(values_[on]), -1);
+    const bool with_breaks = other >= 0 && below(2) == 0;
+    record(with_breaks ? "jitted_subgraphs" : "jitted_wave", on, other);
+    add(with_breaks ? jitted_subgraphs(values_[on], values_[other]) : jitted_wave(values_[on]), -1);
     is_jitted_.insert(last());
   }
 

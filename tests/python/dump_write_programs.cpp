@@ -71,9 +71,9 @@ void add_program(WrittenRecords& records, unsigned number) {
   way("jit, called again", compiled);
   const std::vector<int> breaks = {static_cast<int>(number % 3), static_cast<int>(number % 7)};
   const auto broken = jit([&program, breaks](std::vector<Tensor> a) { return program.run(a, breaks); });
-  const Run in_pieces = [&](const std::vector<Tensor>& a) { return differentiate([&](std::vector<Tensor> given) { return broken(given); }, a); };
-  way("jit in pieces", in_pieces);
-  way("jit in pieces, called again", in_pieces);
+  const Run with_breaks = [&](const std::vector<Tensor>& a) { return differentiate([&](std::vector<Tensor> given) { return broken(given); }, a); };
+  way("jit in pieces", with_breaks);
+  way("jit in pieces, called again", with_breaks);
   const auto captured = [](Run run) {
     return [run = std::move(run)](const std::vector<Tensor>& a) {
       const auto scope = compiled_autograd::enable({.fullgraph = true});
@@ -83,7 +83,7 @@ void add_program(WrittenRecords& records, unsigned number) {
   way("compiled autograd", captured([&](const std::vector<Tensor>& a) {
         return differentiate([&](const std::vector<Tensor>& given) { return program.run(given); }, a);
       }));
-  way("jit in pieces under compiled autograd", captured(in_pieces));
+  way("jit in pieces under compiled autograd", captured(with_breaks));
   const auto loss = [&program](Tensor a, Tensor b, Tensor c, Tensor d) {
     std::vector<Tensor> results = program.run({a, b, c, d});
     return std::tuple(WriteProgram::loss(results), results);

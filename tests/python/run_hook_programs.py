@@ -131,7 +131,7 @@ class Program:
     def do_product(self, x, s): self.values.append(x * self.other(s))
     def do_sum(self, x, s): self.values.append(x + self.other(s))
     def do_jitted_wave(self, x, s): self.values.append(x.sin() * x)
-    def do_jitted_pieces(self, x, s): self.values.append((x * self.other(s)) * 0.5 + x)
+    def do_jitted_subgraphs(self, x, s): self.values.append((x * self.other(s)) * 0.5 + x)
     def do_row(self, x, s): self.values.append(x.select(0, 1))
     def do_transposed(self, x, s): self.values.append(x.transpose(0, -1))
     def do_narrowed(self, x, s): self.values.append(x.narrow(0, 0, 2))

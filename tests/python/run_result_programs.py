@@ -70,8 +70,8 @@ def check(record, tensors, refusals):
     for way, found in record["ways"].items():
         if found["refused"]:
             # A piece has one backward: what it saved of values that nothing needs must not be overwritten either.
-            is_saved_by_piece = way.startswith("pieces") and "needed for backward was changed" in found["refused"]
-            if gradients is not None and not is_saved_by_piece:
+            is_saved_by_subgraph = way.startswith("pieces") and "needed for backward was changed" in found["refused"]
+            if gradients is not None and not is_saved_by_subgraph:
                 raise Wrong(f"{way}: refused: {found['refused']}")
             refusals[way] += 1
             continue

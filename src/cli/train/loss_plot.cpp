@@ -17,8 +17,8 @@ std::string number(double value) {
 }
 
 // A step of 1, 2 or 5 times a power of ten that cuts `range` into about `pieces`.
-double tick_step(double range, int pieces) {
-  const double raw = range / pieces;
+double tick_step(double range, int ticks) {
+  const double raw = range / ticks;
   const double power = std::pow(10.0, std::floor(std::log10(raw)));
   for (const double factor : {1.0, 2.0, 5.0})
     if (raw <= factor * power) return factor * power;

@@ -42,11 +42,11 @@ class Data {
   std::string text() {
     const auto last = f_.state()->store().last();
     if (!last) throw UserError("write_html: the function has not been called yet");
-    if (!last->in_pieces) {
+    if (!last->has_graph_breaks) {
       add(*last, "");
     } else {
       int number = 0;
-      for (const auto& piece : f_.state()->last_pieces()) add(*piece, text::cat(", piece ", ++number));
+      for (const auto& subgraph : f_.state()->last_subgraphs()) add(*subgraph, text::cat(", subgraph ", ++number));
     }
     std::string title = options_.title;
     if (title.empty()) title = title_;

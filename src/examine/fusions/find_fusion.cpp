@@ -60,9 +60,9 @@ Programs programs_of_last_call(const Jitted& f, const char* what) {
   const auto last = f.state()->store().last();
   if (!last) throw UserError(text::cat(what, ": the function has not been called yet"));
   Programs forwards, backwards;
-  if (!last->in_pieces) add_programs(*last, forwards, backwards);
+  if (!last->has_graph_breaks) add_programs(*last, forwards, backwards);
   else
-    for (const auto& piece : f.state()->last_pieces()) add_programs(*piece, forwards, backwards);
+    for (const auto& subgraph : f.state()->last_subgraphs()) add_programs(*subgraph, forwards, backwards);
   return joined(std::move(forwards), backwards);
 }
 

@@ -19,7 +19,7 @@ struct Blocks {
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // The size of each of `count` nearly equal pieces, in multiples of what the products' innermost loops take at once.
-int64_t piece(int64_t size, int64_t count, int64_t unit) {
+int64_t block_size(int64_t size, int64_t count, int64_t unit) {
   if (count <= 1) return std::max<int64_t>(size, 1);
   return divide_up(divide_up(size, count), unit) * unit;
 }
@@ -45,8 +45,8 @@ Blocks cut(int64_t m, int64_t n, int64_t k, int64_t batch) {
   double least = 0;
   for (int64_t count = 1; count <= wanted; ++count) {
     Blocks blocks;
-    blocks.rows = piece(m, count, 16);
-    blocks.columns = piece(n, divide_up(wanted, count), 48);
+    blocks.rows = block_size(m, count, 16);
+    blocks.columns = block_size(n, divide_up(wanted, count), 48);
     blocks.row_count = divide_up(m, blocks.rows);
     blocks.column_count = divide_up(n, blocks.columns);
     double cost = 1.0 / static_cast<double>(blocks.rows) + 1.5 / static_cast<double>(blocks.columns);

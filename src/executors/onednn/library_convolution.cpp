@@ -28,7 +28,7 @@ dnnl_memory_desc_t any_form(const dnnl_memory_desc_t& type, dnnl_data_type_t ele
 }
 
 /// Samples and a number of channels of a tensor.
-dnnl_memory_desc_t piece_type(const Tensor& t, int64_t samples, int64_t channels) {
+dnnl_memory_desc_t tile_type(const Tensor& t, int64_t samples, int64_t channels) {
   Sizes sizes = t.impl()->sizes;
   sizes[0] = samples;
   sizes[1] = channels;
@@ -119,8 +119,8 @@ bool ConvolutionCall::can_halve(int64_t parts) const {
 void LibraryConvolution::set_types(int64_t samples) {
   const ConvolutionCall& c = *call_;
   const int64_t source_parts = c.cuts_source() ? parts_ : 1, destination_parts = c.cuts_destination() ? parts_ : 1;
-  source_type_ = piece_type(c.source, samples, c.source.impl()->sizes[1] / source_parts);
-  destination_type_ = piece_type(c.destination, samples, c.destination.impl()->sizes[1] / destination_parts);
+  source_type_ = tile_type(c.source, samples, c.source.impl()->sizes[1] / source_parts);
+  destination_type_ = tile_type(c.destination, samples, c.destination.impl()->sizes[1] / destination_parts);
   Sizes sizes = c.weight.impl()->sizes, strides = c.weight.impl()->strides;
   if (c.groups > 1) {
     sizes[0] /= c.groups;

@@ -69,7 +69,7 @@ struct CompiledVersion {
   /// Inputs that are given a value with a gradient, and which of the results that is.
   std::vector<std::pair<int, int>> written;
   /// The function has graph breaks: its body is run at every call, and pieces of it are compiled. They are asked for at these places.
-  bool in_pieces = false;
+  bool has_graph_breaks = false;
   std::vector<std::string> breaks;
   std::shared_ptr<const void> rest;
   /// Of a version for one set of values of symbols: the numbers of `rest`.

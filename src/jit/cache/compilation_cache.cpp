@@ -139,9 +139,9 @@ std::vector<std::shared_ptr<const SymbolicVersion>> VersionStore::find_symbolic(
   return found;
 }
 
-VersionStore::Version VersionStore::find_piece(const SmallVector<uint64_t, 64>& key, uint64_t hash) {
+VersionStore::Version VersionStore::find_subgraph(const SmallVector<uint64_t, 64>& key, uint64_t hash) {
   const std::shared_lock lock(mutex_);
-  const auto [begin, end] = pieces_.equal_range(hash);
+  const auto [begin, end] = subgraphs_.equal_range(hash);
   for (auto candidate = begin; candidate != end; ++candidate) {
     if (!same_words(candidate->second->key, key)) continue;
     use(*candidate->second);
@@ -187,15 +187,15 @@ void VersionStore::add_set_of_values(const Version& version, uint64_t hash) {
   limit_bytes(version, gone);
 }
 
-void VersionStore::add_piece(const Version& version, uint64_t hash) {
+void VersionStore::add_subgraph(const Version& version, uint64_t hash) {
   if (!caches_) return;
   Garbage gone;
   const std::unique_lock lock(mutex_);
   use(*version);
   version->hash = hash;
-  pieces_.emplace(hash, version);
+  subgraphs_.emplace(hash, version);
   keep_stages(version, gone);
-  make_room(pieces_, most_versions_, gone);
+  make_room(subgraphs_, most_versions_, gone);
   limit_bytes(version, gone);
 }
 
@@ -277,14 +277,14 @@ void VersionStore::limit_bytes(const Version& added, Garbage& gone) {
     if (const Version version = one.lock()) version->bytes = bytes_of(*version);
   not_measured_.assign(1, added);
   constexpr size_t few = 64;  // of more, a look at all is worth it now and then
-  const size_t count = versions_.size() + by_values_.size() + pieces_.size();
+  const size_t count = versions_.size() + by_values_.size() + subgraphs_.size();
   if (count > few && ++adds_ % 16 != 0) return;
-  int64_t bytes = 0, of_values = 0, of_pieces = 0;
+  int64_t bytes = 0, of_values = 0, of_subgraphs = 0;
   for (const Version& version : versions_) bytes += version->bytes;
   for (const auto& [hash, version] : by_values_) of_values += version->bytes;
-  for (const auto& [hash, piece] : pieces_) of_pieces += piece->bytes;
+  for (const auto& [hash, subgraph] : subgraphs_) of_subgraphs += subgraph->bytes;
   drop_oldest(by_values_, count_excess_bytes(by_values_.size(), of_values, most_bytes_), gone);
-  drop_oldest(pieces_, count_excess_bytes(pieces_.size(), of_pieces, most_bytes_), gone);
+  drop_oldest(subgraphs_, count_excess_bytes(subgraphs_.size(), of_subgraphs, most_bytes_), gone);
   drop_oldest(count_excess_bytes(versions_.size(), bytes, most_bytes_), gone);
 }
 
@@ -364,12 +364,12 @@ CacheStats VersionStore::stats() const {
   const std::shared_lock lock(mutex_);
   for (const Version& version : versions_) count(*version);
   for (const auto& [hash, version] : by_values_) count(*version);
-  for (const auto& [hash, piece] : pieces_) count(*piece);
+  for (const auto& [hash, subgraph] : subgraphs_) count(*subgraph);
   for (const auto& [hash, symbolic] : symbolic_) {
     traces.add(symbolic->compiled.symbolic_forward);
     traces.add(symbolic->compiled.symbolic_backward);
   }
-  stats.versions = static_cast<int64_t>(versions_.size() + pieces_.size());
+  stats.versions = static_cast<int64_t>(versions_.size() + subgraphs_.size());
   stats.sets_of_values = static_cast<int64_t>(by_values_.size());
   stats.evicted = evicted_;
   stats.traces = traces.total();

@@ -14,7 +14,7 @@
 namespace fulgurite::detail {
 
 /// What a call in pieces ran, in order.
-using Pieces = std::vector<std::shared_ptr<const CompiledVersion>>;
+using Subgraphs = std::vector<std::shared_ptr<const CompiledVersion>>;
 
 /// The compiled versions of a function, found by the hash of their keys. Those that were not used for the longest time go when there are
 /// more than CacheLimits says. Any number of threads may ask and add.
@@ -34,13 +34,13 @@ class VersionStore {
   Version find_set_of_values(const Leaves&, uint64_t hash);
   /// Versions with symbols that differ at most in these.
   std::vector<std::shared_ptr<const SymbolicVersion>> find_symbolic(const Leaves&) const;
-  Version find_piece(const SmallVector<uint64_t, 64>& key, uint64_t hash);
+  Version find_subgraph(const SmallVector<uint64_t, 64>& key, uint64_t hash);
 
   /// Adds a compiled version, with symbols or without; `hash` is that of its key.
   void add(const Version&, uint64_t hash);
   /// A further set of values of a version with symbols.
   void add_set_of_values(const Version&, uint64_t hash);
-  void add_piece(const Version&, uint64_t hash);
+  void add_subgraph(const Version&, uint64_t hash);
 
   /// Notes that a call ran this one, for last(); null where it had no symbols.
   void keep_last_with_symbols(const Version&);
@@ -94,7 +94,7 @@ class VersionStore {
   std::unordered_multimap<uint64_t, const CompiledVersion*> by_hash_;  // those without symbols
   // What is compiled with symbols, by the keys without them; and the programs of each set of their values, by the whole keys.
   std::unordered_multimap<uint64_t, std::shared_ptr<const SymbolicVersion>> symbolic_;
-  Table by_values_, pieces_;
+  Table by_values_, subgraphs_;
   Version last_with_symbols_;  // null: the last call had none
   std::deque<std::weak_ptr<const CompiledVersion>> with_all_stages_;  // the newest ones, in order
   std::vector<Retired> retired_;  // evicted, perhaps still run by somebody

@@ -188,7 +188,7 @@ std::string explain(const Jitted& f) {
       out += text::cat(i ? ", " : "", version->capture_names[i], ": ", type_text(version->captures[i]),
                        version->captures[i].requires_grad() ? " requires_grad" : "");
     out += '\n';
-    if (version->in_pieces) {
+    if (version->has_graph_breaks) {
       out += "  in pieces: it has graph breaks, so its body runs at every call\n";
       for (const std::string& one : version->breaks) out += text::cat("    ", one, "\n");
     } else {

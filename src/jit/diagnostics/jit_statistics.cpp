@@ -20,14 +20,14 @@ void JitState::add_times(const CompiledVersion& version) {
   compiles_.total += version.total;
 }
 
-void JitState::keep_last(const Pieces& pieces) {
+void JitState::keep_last(const Subgraphs& subgraphs) {
   const std::lock_guard lock(mutex_);
-  last_pieces_ = pieces;
+  last_subgraphs_ = subgraphs;
 }
 
-Pieces JitState::last_pieces() const {
+Subgraphs JitState::last_subgraphs() const {
   const std::lock_guard lock(mutex_);
-  return last_pieces_;
+  return last_subgraphs_;
 }
 
 CompileStats JitState::stats() const {

@@ -11,7 +11,7 @@ namespace fulgurite::detail {
 
 namespace {
 
-constexpr std::string_view piece_advice =
+constexpr std::string_view subgraph_advice =
     "what it does differs from call to call: a number taken out of a tensor with item() is a constant of the piece behind it, so keep such "
     "numbers tensors";
 
@@ -59,20 +59,20 @@ std::optional<std::string> RecompileWatch::count(const std::vector<Change>& chan
                    "; explain() lists every compile");
 }
 
-std::optional<std::string> RecompileWatch::count_piece(SourceLocation start, SourceLocation called_at) {
+std::optional<std::string> RecompileWatch::count_subgraph(SourceLocation start, SourceLocation called_at) {
   const std::lock_guard lock(mutex_);
-  int64_t& compiles = pieces_[{start.line > 0 ? start.file : "", start.line}];
+  int64_t& compiles = subgraphs_[{start.line > 0 ? start.file : "", start.line}];
   const std::string where = start.line > 0 ? text::cat("that begins at ", file_and_line(start)) : "with which it begins";
   if (limits_.refuse_after > 0 && compiles >= limits_.refuse_after)
     throw UserError(text::cat("jit: the piece of the function jitted at ", file_and_line(made_at_), " ", where, " has been compiled ",
                               compiles, " times, as often as CacheLimits::refuse_after allows, and does something else in this call; ",
-                              piece_advice),
+                              subgraph_advice),
                     called_at);
   ++compiles;
   if (has_warned_ || limits_.warn_after <= 0 || compiles < limits_.warn_after) return std::nullopt;
   has_warned_ = true;
   return text::cat("the piece of the function jitted at ", file_and_line(made_at_), " ", where, " has been compiled ", compiles,
-                   " times, last for the call at ", file_and_line(called_at), ": ", piece_advice);
+                   " times, last for the call at ", file_and_line(called_at), ": ", subgraph_advice);
 }
 
 }  // namespace fulgurite::detail

@@ -29,7 +29,7 @@ class RecompileWatch {
   /// changes all the time, gives that.
   std::optional<std::string> count(const std::vector<Change>&, SourceLocation called_at);
   /// The same for a piece of the function that begins at `start`.
-  std::optional<std::string> count_piece(SourceLocation start, SourceLocation called_at);
+  std::optional<std::string> count_subgraph(SourceLocation start, SourceLocation called_at);
 
  private:
   struct Changed {
@@ -42,7 +42,7 @@ class RecompileWatch {
   std::mutex mutex_;  // of what follows
   int64_t compiles_ = 0;
   std::map<std::string, Changed> changed_;  // by what
-  std::map<std::pair<std::string, int>, int64_t> pieces_;  // by where they begin
+  std::map<std::pair<std::string, int>, int64_t> subgraphs_;  // by where they begin
   bool has_warned_ = false;
 };
 

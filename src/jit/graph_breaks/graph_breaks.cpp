@@ -16,7 +16,7 @@
 
 namespace fulgurite::detail {
 
-void CallInPieces::note_break(const std::string& what, SourceLocation at) {
+void CallWithBreaks::note_break(const std::string& what, SourceLocation at) {
   if (restarts_at_break) throw RecordAgain{};
   std::string_view file = at.line > 0 ? at.file : "";
   if (const size_t slash = file.rfind('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
@@ -25,20 +25,20 @@ void CallInPieces::note_break(const std::string& what, SourceLocation at) {
   breaks_.push_back(at.line > 0 ? text::cat(what, " at ", file, ":", at.line) : what);
 }
 
-std::vector<Tensor> CallInPieces::run(Piece piece) {
+std::vector<Tensor> CallWithBreaks::run(Subgraph subgraph) {
   if (turn_) turn_->end();
   Recording recording;
   std::set<int> named;
-  for (const Piece::Input& input : piece.inputs)
+  for (const Subgraph::Input& input : subgraph.inputs)
     if (input.is_named) named.insert(input.proxy->id);
-  recording.trace = std::move(piece.trace);
+  recording.trace = std::move(subgraph.trace);
   arrange(recording.trace, 0, named);
-  if (recording.trace.bound_symbols.size() == 1 && piece.kept == 0) return {};
+  if (recording.trace.bound_symbols.size() == 1 && subgraph.kept == 0) return {};
 
   std::vector<Tensor> inputs;
   for (const Value& arg : recording.trace.args) {
-    const auto is_this = [&](const Piece::Input& input) { return input.proxy->id == arg.proxy_id(); };
-    recording.inputs.push_back({arg.proxy_id(), RecordedInput::captured, std::ranges::find_if(piece.inputs, is_this)->concrete});
+    const auto is_this = [&](const Subgraph::Input& input) { return input.proxy->id == arg.proxy_id(); };
+    recording.inputs.push_back({arg.proxy_id(), RecordedInput::captured, std::ranges::find_if(subgraph.inputs, is_this)->concrete});
     inputs.push_back(recording.inputs.back().tensor);
   }
   check_writes(recording, leaves_, "the jitted function", at_);
@@ -48,19 +48,19 @@ std::vector<Tensor> CallInPieces::run(Piece piece) {
   recording.result_count = static_cast<int>(recording.trace.bound_symbols.read().back().args.size());
 
   const SourceLocation start = std::exchange(ends_at_break_, false) ? start_ : last_break_;
-  pieces_.push_back(state_.piece(recording, start, at_));
+  subgraphs_.push_back(state_.subgraph(recording, start, at_));
   ResultList results;
   try {
-    run_on(*pieces_.back(), inputs, results);
+    run_on(*subgraphs_.back(), inputs, results);
   } catch (const CallError& error) {
-    rethrow_for_composite(state_.store().stages(*pieces_.back())->forward, error);
+    rethrow_for_composite(state_.store().stages(*subgraphs_.back())->forward, error);
   }
-  for (const auto& [input, result] : piece.written) give_history(results[result], piece.inputs[input].concrete);
-  return {results.begin(), results.begin() + static_cast<std::ptrdiff_t>(piece.kept)};
+  for (const auto& [input, result] : subgraph.written) give_history(results[result], subgraph.inputs[input].concrete);
+  return {results.begin(), results.begin() + static_cast<std::ptrdiff_t>(subgraph.kept)};
 }
 
 // verify_against_eager runs the function a second time: what it writes into must have been copied before.
-void CallInPieces::check_writes_only_arguments(const Recording& recording) const {
+void CallWithBreaks::check_writes_only_arguments(const Recording& recording) const {
   size_t argument_tensors = 0;
   for (const LeafPath& path : paths_) argument_tensors += path.is_tensor && path.argument != LeafPath::callable_member;
   for (const BoundSymbol& bound : recording.trace.bound_symbols) {
@@ -78,51 +78,51 @@ void CallInPieces::check_writes_only_arguments(const Recording& recording) const
   }
 }
 
-Tensor CallInPieces::alias_of(const Tensor& tensor) {
+Tensor CallWithBreaks::alias_of(const Tensor& tensor) {
   const TensorImpl& impl = *tensor.impl();
   const Tensor alias = make_view(impl.storage, impl.sizes, impl.strides, impl.offset, impl.dtype);
   if (Edge edge = gradient_edge(tensor); edge.node) set_history(alias, std::move(edge.node), edge.output);
   return alias;
 }
 
-std::shared_ptr<const CompiledVersion> JitState::piece(const Recording& recording, SourceLocation start, SourceLocation at) {
+std::shared_ptr<const CompiledVersion> JitState::subgraph(const Recording& recording, SourceLocation start, SourceLocation at) {
   SmallVector<uint64_t, 64> key = structure_key(recording.trace);
   key.push_back(start.line > 0 ? reinterpret_cast<uintptr_t>(start.file) : 0);  // "" may lie in several places
   key.push_back(static_cast<uint64_t>(start.line));
   const uint64_t hash = hash_of(key);
-  if (std::shared_ptr<const CompiledVersion> known = store_.find_piece(key, hash)) return known;
+  if (std::shared_ptr<const CompiledVersion> known = store_.find_subgraph(key, hash)) return known;
   if (options_.cache != Cache::no_caching)
-    if (const auto warning = recompiles_.count_piece(start, at)) warn(*warning);
+    if (const auto warning = recompiles_.count_subgraph(start, at)) warn(*warning);
   const auto now = std::chrono::steady_clock::now();
-  auto piece = std::make_shared<CompiledVersion>();
-  piece->when = std::chrono::system_clock::now();
-  piece->called_at = at;
-  compile_recording(*piece, recording, recording.requires_grad);
-  piece->key = std::move(key);
-  piece->reason = "a piece that was not met before";
-  finish_times(*piece, now);
-  log_compile(*this, *piece);
-  add_times(*piece);
-  store_.add_piece(piece, hash);
-  return piece;
+  auto subgraph = std::make_shared<CompiledVersion>();
+  subgraph->when = std::chrono::system_clock::now();
+  subgraph->called_at = at;
+  compile_recording(*subgraph, recording, recording.requires_grad);
+  subgraph->key = std::move(key);
+  subgraph->reason = "a piece that was not met before";
+  finish_times(*subgraph, now);
+  log_compile(*this, *subgraph);
+  add_times(*subgraph);
+  store_.add_subgraph(subgraph, hash);
+  return subgraph;
 }
 
-void JitState::call_in_pieces(const CallableTable& table, const void* const* arguments, const Leaves& leaves, SourceLocation at,
+void JitState::call_with_breaks(const CallableTable& table, const void* const* arguments, const Leaves& leaves, SourceLocation at,
                               CallResult& result) {
   std::vector<LeafPath> paths;
   table.paths(callable_.get(), arguments, paths);
   const std::vector<std::string> names = leaf_names(paths, leaves, options_.argument_names);
-  CallInPieces runner(*this, leaves, paths, at);
+  CallWithBreaks runner(*this, leaves, paths, at);
   RecordRequest request{table, callable_.get(), arguments, leaves, paths, names, at, nullptr, options_.memory_budget, &options_.executors};
   request.runner = &runner;
   if (options_.fullgraph) request.no_breaks = "with fullgraph = true";
   request.is_broken = true;
   request.autocast = options_.autocast;
   Recording recording = record_callable(request);
-  if (!recording.in_pieces) throw InternalError("a function with graph breaks was run without one");
+  if (!recording.has_graph_breaks) throw InternalError("a function with graph breaks was run without one");
   result.rest = std::move(recording.rest);
   result.tensors.assign(recording.results.begin(), recording.results.end());
-  keep_last(runner.pieces());
+  keep_last(runner.subgraphs());
 }
 
 }  // namespace fulgurite::detail

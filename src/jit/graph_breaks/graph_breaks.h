@@ -9,18 +9,18 @@
 namespace fulgurite::detail {
 
 /// One call of a function with graph breaks: its pieces are looked up by what they do, compiled when they are new, and run.
-class CallInPieces final : public PieceRunner {
+class CallWithBreaks final : public SubgraphRunner {
  public:
   /// `turn`, where there is one, ends with the first piece: the body may then wait for other threads.
-  CallInPieces(JitState& state, const Leaves& leaves, const std::vector<LeafPath>& paths, SourceLocation at,
+  CallWithBreaks(JitState& state, const Leaves& leaves, const std::vector<LeafPath>& paths, SourceLocation at,
                CompileTurns::Turn* turn = nullptr)
       : state_(state), leaves_(leaves), paths_(paths), at_(at), turn_(turn) {}
 
   void note_break(const std::string& what, SourceLocation) override;
-  std::vector<Tensor> run(Piece) override;
+  std::vector<Tensor> run(Subgraph) override;
   Tensor alias_of(const Tensor&) override;
 
-  const Pieces& pieces() const { return pieces_; }
+  const Subgraphs& subgraphs() const { return subgraphs_; }
   const std::vector<std::string>& breaks() const { return breaks_; }
 
  private:
@@ -31,7 +31,7 @@ class CallInPieces final : public PieceRunner {
   const std::vector<LeafPath>& paths_;
   SourceLocation at_;
   CompileTurns::Turn* turn_;
-  Pieces pieces_;
+  Subgraphs subgraphs_;
   std::vector<std::string> breaks_;  // in words
   SourceLocation start_, last_break_;  // where the piece that ends, and the one after it, begin
   bool ends_at_break_ = false;

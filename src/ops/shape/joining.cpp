@@ -57,7 +57,7 @@ Tensor pad_from_itself(const Tensor& input, int64_t dim, Int low, Int high, std:
     const Tensor edge = narrow(input, dim, index, 1, at);
     return expand(edge, shape, at);
   };
-  const auto piece = [&](Int start, Int count, bool flipped) {
+  const auto chunk = [&](Int start, Int count, bool flipped) {
     const Tensor part = narrow(input, dim, start, count, at);
     return flipped ? flip(part, Dims(dim), at) : part;
   };
@@ -67,14 +67,14 @@ Tensor pad_from_itself(const Tensor& input, int64_t dim, Int low, Int high, std:
                                   size.hint());
   if (low > 0) {
     if (mode == "replicate") parts.push_back(repeat_edge(0, low));
-    else parts.push_back(mode == "reflect" ? piece(1, low, true) : piece(size - low, low, false));
+    else parts.push_back(mode == "reflect" ? chunk(1, low, true) : chunk(size - low, low, false));
   }
   const Int first = low < 0 ? -low : Int(0), dropped = high < 0 ? -high : Int(0);
   const bool whole = first == 0 && dropped == 0;
   parts.push_back(whole ? input : narrow(input, dim, first, size - first - dropped, at));
   if (high > 0) {
     if (mode == "replicate") parts.push_back(repeat_edge(size - 1, high));
-    else parts.push_back(mode == "reflect" ? piece(size - high - 1, high, true) : piece(0, high, false));
+    else parts.push_back(mode == "reflect" ? chunk(size - high - 1, high, true) : chunk(0, high, false));
   }
   return parts.size() == 1 ? parts[0] : cat(parts, dim, at);
 }

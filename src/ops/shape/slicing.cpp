@@ -21,12 +21,12 @@ void cut(const Tensor& x, int64_t dim, std::span<const int64_t> lengths, Results
 }
 
 /// Pieces of `piece` each, the last one shorter.
-void cut_evenly(const Tensor& x, int64_t dim, int64_t piece, Results& out, SourceLocation at) {
+void cut_evenly(const Tensor& x, int64_t dim, int64_t chunk, Results& out, SourceLocation at) {
   const int64_t size = x.size(static_cast<int>(dim));
-  require(piece > 0 || (piece == 0 && size == 0), "the split size ", piece, " does not suit a dimension of size ",
+  require(chunk > 0 || (chunk == 0 && size == 0), "the split size ", chunk, " does not suit a dimension of size ",
           size);
   std::vector<int64_t> lengths;
-  for (int64_t start = 0; start < size; start += piece) lengths.push_back(std::min(piece, size - start));
+  for (int64_t start = 0; start < size; start += chunk) lengths.push_back(std::min(chunk, size - start));
   if (lengths.empty()) lengths.push_back(0);
   cut(x, dim, lengths, out, at);
 }
@@ -54,9 +54,9 @@ int64_t split_dim(const Tensor& x, Int dim) {
 /// tensor for each piece.
 void join_cotangents(Gradient& g) {
   const int64_t dim = split_dim(g.tensor(0), g.argument(2).integer());
-  std::vector<Tensor> pieces;
-  for (size_t i = 0; i < g.result_count(); ++i) pieces.push_back(g.cotangent_or_zeros(i));
-  g.set(0, cat(pieces, dim));
+  std::vector<Tensor> chunks;
+  for (size_t i = 0; i < g.result_count(); ++i) chunks.push_back(g.cotangent_or_zeros(i));
+  g.set(0, cat(chunks, dim));
 }
 
 /// x where its column minus its row is at most (lower) or at least (upper) `diagonal`, else zero.

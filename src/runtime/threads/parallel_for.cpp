@@ -14,12 +14,12 @@ namespace fulgurite {
 /// thread that is done with its share helps with the others'.
 class ParallelJob {
  public:
-  ParallelJob(int64_t count, void (*body)(void*, Ranges&), void* context, int threads, int64_t most_pieces)
-      : count_(count), body_(body), context_(context), share_count_(std::min(threads, most_shares)) {
-    pieces_ = std::min<int64_t>(most_pieces, int64_t{pieces_of_share} * share_count_);
-    for (int i = 0; i < share_count_; ++i) {
-      shares_[i].next = part(pieces_, share_count_, i);
-      shares_[i].end = part(pieces_, share_count_, i + 1);
+  ParallelJob(int64_t count, void (*body)(void*, Ranges&), void* context, int threads, int64_t max_chunks)
+      : count_(count), body_(body), context_(context), thread_count_(std::min(threads, max_threads)) {
+    chunks_ = std::min<int64_t>(max_chunks, int64_t{chunks_of_thread} * thread_count_);
+    for (int i = 0; i < thread_count_; ++i) {
+      thread_chunks_[i].next = chunk_begin(chunks_, thread_count_, i);
+      thread_chunks_[i].end = chunk_begin(chunks_, thread_count_, i + 1);
     }
   }
   void run(int thread) {
@@ -31,13 +31,13 @@ class ParallelJob {
       if (!failed_.exchange(true)) error_ = std::current_exception();
     }
   }
-  bool next(Ranges& taker, int64_t& begin, int64_t& end) {
-    for (; taker.passed_ < share_count_; ++taker.passed_) {
-      Share& share = shares_[(taker.thread_ + taker.passed_) % share_count_];
-      const int64_t piece = std::atomic_ref(share.next).fetch_add(1, std::memory_order_relaxed);
-      if (piece >= share.end) continue;
-      begin = part(count_, pieces_, piece);
-      end = part(count_, pieces_, piece + 1);
+  bool next(Ranges& own, int64_t& begin, int64_t& end) {
+    for (; own.passed_ < thread_count_; ++own.passed_) {
+      ThreadChunks& mine = thread_chunks_[(own.thread_ + own.passed_) % thread_count_];
+      const int64_t chunk = std::atomic_ref(mine.next).fetch_add(1, std::memory_order_relaxed);
+      if (chunk >= mine.end) continue;
+      begin = chunk_begin(count_, chunks_, chunk);
+      end = chunk_begin(count_, chunks_, chunk + 1);
       return true;
     }
     return false;
@@ -46,20 +46,20 @@ class ParallelJob {
   const std::exception_ptr& error() const { return error_; }
 
  private:
-  static constexpr int most_shares = 64, pieces_of_share = 8;
-  struct alignas(64) Share {  // of pieces: the next one that no thread has taken, and where they end
+  static constexpr int max_threads = 64, chunks_of_thread = 8;
+  struct alignas(64) ThreadChunks {  // of pieces: the next one that no thread has taken, and where they end
     int64_t next, end;
   };
 
   /// Where part `i` of `parts` nearly equal ones of `count` begins.
-  static int64_t part(int64_t count, int64_t parts, int64_t i) { return count / parts * i + std::min(i, count % parts); }
+  static int64_t chunk_begin(int64_t count, int64_t chunks, int64_t i) { return count / chunks * i + std::min(i, count % chunks); }
 
   int64_t count_;
   void (*body_)(void*, Ranges&);
   void* context_;
-  int share_count_;
-  int64_t pieces_;
-  Share shares_[most_shares];  // as many as are used are filled
+  int thread_count_;
+  int64_t chunks_;
+  ThreadChunks thread_chunks_[max_threads];  // as many as are used are filled
   std::atomic<bool> failed_{false};
   std::exception_ptr error_;
 };
@@ -69,10 +69,10 @@ bool Ranges::next_of_job(int64_t& begin, int64_t& end) { return job_->next(*this
 namespace {
 
 // Apart, so that calls that run serially make no room for a job. Returns false, having done nothing, if no other thread can help.
-[[gnu::noinline]] bool run_on_team(int64_t count, int threads, int64_t most_pieces, void (*body)(void*, Ranges&), void* context) {
+[[gnu::noinline]] bool run_on_team(int64_t count, int threads, int64_t max_chunks, void (*body)(void*, Ranges&), void* context) {
   ThreadTeam& team = ThreadTeam::of_process();
   if (team.is_in_use()) return false;
-  ParallelJob job(count, body, context, threads, most_pieces);
+  ParallelJob job(count, body, context, threads, max_chunks);
   const auto run = [](void* data, int thread) { static_cast<ParallelJob*>(data)->run(thread); };
   if (!team.run(threads, run, &job)) return false;
   if (job.error()) std::rethrow_exception(job.error());

@@ -24,12 +24,12 @@ void expect_gradient(const Function& f, const std::vector<float>& expected, Sour
   expect_equal(gradient(f), expected, at);
   const auto compiled = jit(f);
   for (int call = 0; call < 2; ++call) expect_equal(gradient(compiled), expected, at);
-  const auto in_pieces = jit([&](Tensor x) {
+  const auto has_graph_breaks = jit([&](Tensor x) {
     const Tensor y = f(x);
     graph_break();
     return y * 1;
   });
-  for (int call = 0; call < 2; ++call) expect_equal(gradient(in_pieces), expected, at);
+  for (int call = 0; call < 2; ++call) expect_equal(gradient(has_graph_breaks), expected, at);
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ inline Tensor jitted_wave(const Tensor& x) {
   static const auto f = jit([](Tensor t) { return sin(t) * t; }, {.executors = {"eager"}});
   return f(x);
 }
-inline Tensor jitted_pieces(const Tensor& a, const Tensor& b) {
+inline Tensor jitted_subgraphs(const Tensor& a, const Tensor& b) {
   static const auto f = jit(
       [](Tensor s, Tensor t) {
         const Tensor product = s * t;

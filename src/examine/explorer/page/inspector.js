@@ -45,7 +45,7 @@ function kernelText(text) {
 
 /// Two texts with the words in which they differ marked.
 function beforeAfter(before, after) {
-  const a = before.match(pieces) || [], b = after.match(pieces) || [];
+  const a = before.match(subgraphs) || [], b = after.match(subgraphs) || [];
   let start = 0, end = 0;
   while (start < a.length && start < b.length && a[start] === b[start]) ++start;
   while (end < a.length - start && end < b.length - start && a[a.length - 1 - end] === b[b.length - 1 - end]) ++end;

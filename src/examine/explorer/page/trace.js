@@ -42,12 +42,12 @@ function rowsOf(stage, unfolded = false) {
   return rows;
 }
 
-const pieces = /"(?:[^"\\]|\\.)*"|[A-Za-z_]\w*(?:::\w+)*|-?\d[\d.e+-]*|[^\w"]+|./g;
+const subgraphs = /"(?:[^"\\]|\\.)*"|[A-Za-z_]\w*(?:::\w+)*|-?\d[\d.e+-]*|[^\w"]+|./g;
 const keywords = new Set(['auto', 'return', 'del', 'true', 'false', 'Tensor', 'Int', 'Float', 'Bool', 'const']);
 
 /// A line of code as elements: values can be pointed at.
 function code(text, stage, made = []) {
-  const out = h('span.code'), parts = text.match(pieces) || [];
+  const out = h('span.code'), parts = text.match(subgraphs) || [];
   parts.forEach((part, i) => {
     if (stage && stage.definitions.has(part)) out.append(h(made.includes(part) ? 'span.value.made' : 'span.value', {'data-value': part}, part));
     else if (/^"/.test(part)) out.append(h('span.string', {}, part));
