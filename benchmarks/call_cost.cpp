@@ -83,7 +83,7 @@ void measure_arguments() {
   report("argument", "ns", 1e3 * (of_five - of_one) / 4);
 }
 
-void measure_many_versions() {
+void measure_many_entries() {
   const NoGrad no_grad;
   const auto f = jit(three_operators);
   const Tensor x = rand({16}), y = rand({16});
@@ -104,9 +104,9 @@ void measure_many_versions() {
   };
   const double among_many = alternate(f);
   const double among_two = alternate(jit(three_operators));
-  report("versions_1000", "same_version_ratio", same / of_one);
-  report("versions_1000", "alternating_ratio", among_many / of_one);
-  report("versions_1000", "alternating_ratio_of_two_versions", among_two / of_one);
+  report("entries_1000", "same_entry_ratio", same / of_one);
+  report("entries_1000", "alternating_ratio", among_many / of_one);
+  report("entries_1000", "alternating_ratio_of_two_entries", among_two / of_one);
 }
 
 void measure_breaks() {
@@ -147,7 +147,7 @@ void measure_all() {
   measure("value_and_grad_mlp", [&] { step(network, x, target); });
   measure_arguments();
   measure_breaks();
-  measure_many_versions();
+  measure_many_entries();
 }
 
 }  // namespace

@@ -47,8 +47,8 @@ bool is_tracing() { return innermost_interpreter() != nullptr; }
 
 namespace {
 
-std::shared_ptr<const CompiledVersion> last_version(const Jitted& f, const char* what) {
-  std::shared_ptr<const CompiledVersion> last = f.state()->store().last();
+std::shared_ptr<const CacheEntry> last_entry(const Jitted& f, const char* what) {
+  std::shared_ptr<const CacheEntry> last = f.state()->store().last();
   if (!last) throw UserError(text::cat(what, ": the function has not been called yet"));
   return last;
 }
@@ -73,7 +73,7 @@ std::vector<Trace> with_notes(std::vector<Trace> stages, const ExecutionObserver
 
 /// The last call's stages; with graph breaks, piece after piece.
 std::vector<Trace> all_last_stages(const Jitted& f, const char* what, std::vector<Trace> Stages::*of) {
-  const std::shared_ptr<const CompiledVersion> last = last_version(f, what);
+  const std::shared_ptr<const CacheEntry> last = last_entry(f, what);
   if (!last->has_graph_breaks) return f.state()->store().stages(*last).get()->*of;
   std::vector<Trace> traces;
   for (const auto& subgraph : f.state()->last_subgraphs()) {
@@ -99,7 +99,7 @@ std::vector<Trace> last_backward_traces(const Jitted& f) {
 }
 
 std::vector<Trace> last_prologue_traces(const Jitted& f) {
-  const auto last = detail::last_version(f, "last_prologue_traces");
+  const auto last = detail::last_entry(f, "last_prologue_traces");
   return f.state()->store().stages(*last)->prologue;
 }
 

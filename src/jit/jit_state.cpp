@@ -62,11 +62,11 @@ JitState::JitState(std::shared_ptr<void> callable, JitOptions options, bool name
 
 JitState::~JitState() = default;
 
-bool JitState::may_skip_guards(const CompiledVersion& version, const Leaves& leaves, SourceLocation at) const {
+bool JitState::may_skip_guards(const CacheEntry& entry, const Leaves& leaves, SourceLocation at) const {
   if (options_.cache != Cache::same_input) return false;
   if (options_.debug.check_traces)
     throw UserError(text::cat("jit: Cache::same_input, and this call is unlike the first: ",
-                              text_of(changes_since(version, leaves, version.leaf_names)), "; use Cache::constant_values"),
+                              text_of(changes_since(entry, leaves, entry.leaf_names)), "; use Cache::constant_values"),
                     at);
   return true;
 }
@@ -80,7 +80,7 @@ Leaves JitState::read_leaves(const CallableTable& table, const void* const* argu
 
 // Sizes of the callable's own tensors are constants until they change: those that differ from the newest version's, where nothing else does.
 bool JitState::promote_sizes(const Leaves& leaves) {
-  const std::shared_ptr<const CompiledVersion> newest = store_.newest();
+  const std::shared_ptr<const CacheEntry> newest = store_.newest();
   if (!newest || newest->has_graph_breaks || newest->key.size() != leaves.key().size()) return false;
   SmallVector<uint64_t, 64> key = leaves.key_without_symbols();
   for (const uint32_t at : leaves.symbols()) key[at] = newest->key[at];
@@ -118,11 +118,11 @@ SourceLocation JitState::user_line(SourceLocation at) const {
   return at;
 }
 
-void JitState::run_named(const CompiledVersion& version, const Leaves& leaves, CallResult& result) const {
+void JitState::run_named(const CacheEntry& entry, const Leaves& leaves, CallResult& result) const {
   try {
-    run_version(version, leaves, result);
+    run_entry(entry, leaves, result);
   } catch (const CallError& error) {
-    rethrow_for_composite(store_.stages(version)->forward, error);
+    rethrow_for_composite(store_.stages(entry)->forward, error);
   }
 }
 
@@ -138,47 +138,47 @@ void JitState::call(const CallableTable& table, const void* const* arguments, So
   EagerRun eager;
   if (options_.debug.verify_against_eager) [[unlikely]] eager = prepare_eager_run(leaves);
 
-  const CompiledVersion* version = store_.last_address();
-  std::shared_ptr<const CompiledVersion> made, found;
+  const CacheEntry* entry = store_.last_address();
+  std::shared_ptr<const CacheEntry> made, found;
   bool has_symbols = uses_symbols(leaves);
-  if (has_symbols && options_.cache != Cache::no_caching) [[unlikely]] found = store_.find_set_of_values(leaves, leaves.hash());
+  if (has_symbols && options_.cache != Cache::no_caching) [[unlikely]] found = store_.find_specialization(leaves, leaves.hash());
   if (found) {
-    version = found.get();
-  } else if (has_symbols || !version || !(holds(*version, leaves) || may_skip_guards(*version, leaves, at))) [[unlikely]] {
+    entry = found.get();
+  } else if (has_symbols || !entry || !(holds(*entry, leaves) || may_skip_guards(*entry, leaves, at))) [[unlikely]] {
     const uint64_t hash = leaves.hash();
     const bool caches = options_.cache != Cache::no_caching;
-    version = caches ? store_.find(leaves, hash) : nullptr;
-    if (!version && options_.cache == Cache::symbolic_values && promote_sizes(leaves)) {
+    entry = caches ? store_.find(leaves, hash) : nullptr;
+    if (!entry && options_.cache == Cache::symbolic_values && promote_sizes(leaves)) {
       leaves = read_leaves(table, arguments);
       has_symbols = uses_symbols(leaves);
     }
-    if (!version && caches && has_symbols) {
+    if (!entry && caches && has_symbols) {
       constexpr uint64_t for_values = 0x9e3779b97f4a7c15u;  // other than the turn of a compile
       const CompileTurns::Turn turn(turns_, hash ^ for_values);
       found = find_with_symbols(leaves);
-      version = found.get();
+      entry = found.get();
     }
     std::optional<CompileTurns::Turn> turn;
-    if (!version && caches) {
+    if (!entry && caches) {
       turn.emplace(turns_, has_symbols ? hash_of(leaves.key_without_symbols()) : hash);
       if (has_symbols) found = find_with_symbols(leaves);
-      version = found ? found.get() : store_.find(leaves, hash);
+      entry = found ? found.get() : store_.find(leaves, hash);
     }
-    if (!version) {
+    if (!entry) {
       misses_.fetch_add(1, std::memory_order_relaxed);
-      made = compile_version(table, arguments, leaves, at, turn ? &*turn : nullptr, result);
-      version = made.get();
+      made = compile_entry(table, arguments, leaves, at, turn ? &*turn : nullptr, result);
+      entry = made.get();
       add_times(*made);
       log_compile(*this, *made);
       store_.add(made, hash);
       start = std::chrono::steady_clock::now();
     }
   }
-  if (!store_.is_last_with_symbols(version->symbolic ? version : nullptr)) [[unlikely]] store_.keep_last_with_symbols(made ? made : found);
-  if (!version->has_graph_breaks) [[likely]] run_named(*version, leaves, result);
+  if (!store_.is_last_with_symbols(entry->symbolic ? entry : nullptr)) [[unlikely]] store_.retain_last_with_symbols(made ? made : found);
+  if (!entry->has_graph_breaks) [[likely]] run_named(*entry, leaves, result);
   else if (!made) call_with_breaks(table, arguments, leaves, at, result);
   // The result's numbers are the version's, which others may evict before they are read.
-  if (version->symbolic) [[unlikely]] result.rest = {made ? std::move(made) : std::move(found), result.rest.get()};
+  if (entry->symbolic) [[unlikely]] result.rest = {made ? std::move(made) : std::move(found), result.rest.get()};
 
   const int64_t nanoseconds = (std::chrono::steady_clock::now() - start).count();
   last_nanoseconds_.store(nanoseconds, std::memory_order_relaxed);
@@ -187,15 +187,15 @@ void JitState::call(const CallableTable& table, const void* const* arguments, So
   if (options_.debug.verify_against_eager) [[unlikely]] {
     const AutocastScope autocast(options_.autocast ? options_.autocast : autocast_dtype());
     std::vector<Trace> recorded;
-    if (version->has_graph_breaks) for (const auto& subgraph : last_subgraphs()) recorded.push_back(store_.stages(*subgraph)->forward.front());
-    else recorded.push_back(store_.stages(*version)->forward.front());
+    if (entry->has_graph_breaks) for (const auto& subgraph : last_subgraphs()) recorded.push_back(store_.stages(*subgraph)->forward.front());
+    else recorded.push_back(store_.stages(*entry)->forward.front());
     fulgurite::detail::verify_against_eager(table, callable_.get(), arguments, eager, result, recorded, at);
   }
 }
 
 // In which ways this call is unlike the newest compile; where that one has symbols, which of its guards does not hold.
 std::vector<Change> JitState::changes(const Leaves& leaves, const std::vector<std::string>& names) const {
-  const std::shared_ptr<const CompiledVersion> newest = store_.newest();
+  const std::shared_ptr<const CacheEntry> newest = store_.newest();
   if (!newest || options_.cache == Cache::no_caching) return {};
   if (newest->symbolic && uses_symbols(leaves) && same_words(newest->symbolic->key, leaves.key_without_symbols())) {
     const std::vector<uint64_t> given = leaves.symbol_values();
@@ -207,32 +207,32 @@ std::vector<Change> JitState::changes(const Leaves& leaves, const std::vector<st
 }
 
 // Why the version is compiled; says so where that happens often.
-void JitState::note_compile(CompiledVersion& version, const Leaves& leaves) {
-  const std::vector<Change> found = changes(leaves, version.leaf_names);
+void JitState::note_compile(CacheEntry& entry, const Leaves& leaves) {
+  const std::vector<Change> found = changes(leaves, entry.leaf_names);
   if (options_.cache == Cache::no_caching) {
-    version.reason = store_.newest() ? "nothing is cached" : "first call";
+    entry.reason = store_.newest() ? "nothing is cached" : "first call";
     return;
   }
-  version.reason = store_.newest() ? text_of(found) : "first call";
-  if (const auto warning = recompiles_.count(found, version.called_at)) warn(*warning);
+  entry.reason = store_.newest() ? text_of(found) : "first call";
+  if (const auto warning = recompiles_.count(found, entry.called_at)) warn(*warning);
 }
 
-std::shared_ptr<const CompiledVersion> JitState::compile_version(const CallableTable& table,
+std::shared_ptr<const CacheEntry> JitState::compile_entry(const CallableTable& table,
                                                                  const void* const* arguments, const Leaves& leaves,
                                                                  SourceLocation at, CompileTurns::Turn* turn,
                                                                  CallResult& result) {
   const auto start = std::chrono::steady_clock::now();
-  auto version = std::make_shared<CompiledVersion>();
-  version->when = std::chrono::system_clock::now();
-  version->called_at = at;
+  auto entry = std::make_shared<CacheEntry>();
+  entry->when = std::chrono::system_clock::now();
+  entry->called_at = at;
 
   std::vector<LeafPath> paths;
   table.paths(callable_.get(), arguments, paths);
-  version->leaf_names = leaf_names(paths, leaves, options_.argument_names);
-  note_compile(*version, leaves);
+  entry->leaf_names = leaf_names(paths, leaves, options_.argument_names);
+  note_compile(*entry, leaves);
 
   CallWithBreaks runner(*this, leaves, paths, at, turn);
-  RecordRequest request{table, callable_.get(), arguments, leaves, paths, version->leaf_names, at, nullptr, options_.memory_budget,
+  RecordRequest request{table, callable_.get(), arguments, leaves, paths, entry->leaf_names, at, nullptr, options_.memory_budget,
                         &options_.executors};
   request.autocast = options_.autocast;
   request.plans_results = true;
@@ -246,57 +246,57 @@ std::shared_ptr<const CompiledVersion> JitState::compile_version(const CallableT
         check_writes(recording, leaves, "the jitted function", at);
         if (options_.debug.verify_against_eager) check_writes_only_arguments(recording, paths, at);
         const double tracing = milliseconds_since(start);
-        std::shared_ptr<CompiledVersion> made = compile_with_symbols(std::move(recording), leaves, paths, version->leaf_names);
-        made->when = version->when;
+        std::shared_ptr<CacheEntry> made = compile_with_symbols(std::move(recording), leaves, paths, entry->leaf_names);
+        made->when = entry->when;
         made->called_at = at;
-        made->reason = std::move(version->reason);
+        made->reason = std::move(entry->reason);
         made->tracing = tracing;
         finish_times(*made, start);
         return made;
       }
-      return compile_constant(std::move(version), std::move(recording), runner, leaves, paths, start, at, result);
+      return compile_constant(std::move(entry), std::move(recording), runner, leaves, paths, start, at, result);
     } catch (const std::exception& error) {
       // What cannot be recorded with symbols is recorded with constants, and what is wrong in that too is said of it.
       if (!runner.breaks().empty() || !is_ours(error)) throw;
-      version->reason += text::cat("; with constant sizes and numbers, because with symbols: ", first_line(error.what()));
+      entry->reason += text::cat("; with constant sizes and numbers, because with symbols: ", first_line(error.what()));
       request.takes_symbols = false;
     }
   }
   Recording recording = record_callable(request);
-  return compile_constant(std::move(version), std::move(recording), runner, leaves, paths, start, at, result);
+  return compile_constant(std::move(entry), std::move(recording), runner, leaves, paths, start, at, result);
 }
 
-std::shared_ptr<const CompiledVersion> JitState::compile_constant(std::shared_ptr<CompiledVersion> version, Recording recording,
+std::shared_ptr<const CacheEntry> JitState::compile_constant(std::shared_ptr<CacheEntry> entry, Recording recording,
                                                                   const CallWithBreaks& runner, const Leaves& leaves,
                                                                   const std::vector<LeafPath>& paths,
                                                                   std::chrono::steady_clock::time_point start, SourceLocation at,
                                                                   CallResult& result) {
-  version->key = leaves.key();
+  entry->key = leaves.key();
   if (recording.has_graph_breaks) {
-    version->has_graph_breaks = true;
-    version->breaks = runner.breaks();
+    entry->has_graph_breaks = true;
+    entry->breaks = runner.breaks();
     result.rest = std::move(recording.rest);
     result.tensors.assign(recording.results.begin(), recording.results.end());
     keep_last(runner.subgraphs());
     auto stages = std::make_shared<Stages>();
-    stages->prologue = make_prologue(*version, Trace(), paths, leaves);
-    version->stages = std::move(stages);
-    return version;
+    stages->prologue = make_prologue(*entry, Trace(), paths, leaves);
+    entry->stages = std::move(stages);
+    return entry;
   }
   check_writes(recording, leaves, "the jitted function", at);
   if (options_.debug.verify_against_eager) check_writes_only_arguments(recording, paths, at);
-  version->tracing = milliseconds_since(start);
+  entry->tracing = milliseconds_since(start);
 
-  compile_recording(*version, recording, grad_enabled() && recording.requires_grad);
-  version->result_slots = std::move(recording.result_slots);
+  compile_recording(*entry, recording, grad_enabled() && recording.requires_grad);
+  entry->result_slots = std::move(recording.result_slots);
   NumberValues no_numbers;
-  version->shared = ready(recording.shared, no_numbers);
-  version->rest = std::move(recording.rest);
-  auto stages = std::make_shared<Stages>(*version->stages);
-  stages->prologue = make_prologue(*version, stages->forward.front(), paths, leaves);
-  version->stages = std::move(stages);
-  finish_times(*version, start);
-  return version;
+  entry->shared = ready(recording.shared, no_numbers);
+  entry->rest = std::move(recording.rest);
+  auto stages = std::make_shared<Stages>(*entry->stages);
+  stages->prologue = make_prologue(*entry, stages->forward.front(), paths, leaves);
+  entry->stages = std::move(stages);
+  finish_times(*entry, start);
+  return entry;
 }
 
 PipelineOptions JitState::pipeline_options(const Recording& recording) const {
@@ -320,49 +320,49 @@ PipelineOptions JitState::pipeline_options() const {
   return pipeline;
 }
 
-void JitState::compile_recording(CompiledVersion& version, const Recording& recording, bool differentiate) const {
+void JitState::compile_recording(CacheEntry& entry, const Recording& recording, bool differentiate) const {
   context().unique_graphs.fetch_add(1, std::memory_order_relaxed);
   CompiledFunction compiled = compile(recording.trace, differentiate, pipeline_options(recording));
-  version.forward = std::move(compiled.forward);
-  version.backward = std::move(compiled.backward);
-  version.stages = std::make_shared<Stages>(Stages{std::move(compiled.forward_traces), std::move(compiled.backward_traces), {}});
-  connect(version, recording, differentiate);
+  entry.forward = std::move(compiled.forward);
+  entry.backward = std::move(compiled.backward);
+  entry.stages = std::make_shared<Stages>(Stages{std::move(compiled.forward_traces), std::move(compiled.backward_traces), {}});
+  connect(entry, recording, differentiate);
 }
 
 // What the program takes and gives, in terms of the recorded call.
-void JitState::connect(CompiledVersion& version, const Recording& recording, bool differentiate) {
+void JitState::connect(CacheEntry& entry, const Recording& recording, bool differentiate) {
   std::vector<int> positions(recording.inputs.size(), -1);  // of the recorded inputs among the program's
-  for (const Value& input : input_values(version.forward->trace())) {
+  for (const Value& input : input_values(entry.forward->trace())) {
     const auto found = std::find_if(recording.inputs.begin(), recording.inputs.end(),
                                     [&](const RecordedInput& r) { return r.id == proxy_id(input); });
     if (found == recording.inputs.end()) throw InternalError("the compiled trace has an input that was not recorded");
-    positions[static_cast<size_t>(found - recording.inputs.begin())] = static_cast<int>(version.inputs.size());
-    version.inputs.push_back(*found);
+    positions[static_cast<size_t>(found - recording.inputs.begin())] = static_cast<int>(entry.inputs.size());
+    entry.inputs.push_back(*found);
     if (found->leaf != RecordedInput::captured) continue;
-    version.captures.push_back(found->tensor);
-    version.sharing.push_back(found->shares_with);
-    version.capture_names.push_back(input.tensor().name);
+    entry.captures.push_back(found->tensor);
+    entry.sharing.push_back(found->shares_with);
+    entry.capture_names.push_back(input.tensor().name);
   }
-  for (const auto& [input, result] : recording.written) version.written.emplace_back(positions[input], result);
+  for (const auto& [input, result] : recording.written) entry.written.emplace_back(positions[input], result);
   if (differentiate) {
-    const BoundSymbol& last = version.forward->trace().bound_symbols.back();
+    const BoundSymbol& last = entry.forward->trace().bound_symbols.back();
     for (const Value& output : keyword(last, "flat_output").list())
-      version.carries_gradient.push_back(output.is_tensor() && output.tensor().requires_grad);
+      entry.carries_gradient.push_back(output.is_tensor() && output.tensor().requires_grad);
   }
-  version.result_count = recording.result_count;
-  append_captures_key(version.captures, version.capture_key);
+  entry.result_count = recording.result_count;
+  append_captures_key(entry.captures, entry.capture_key);
   for (const auto& [input, strides] : recording.asked_strides) {
     std::string name;
     for (const Value& arg : recording.trace.args)
       if (arg.proxy_id() == input.id) name = arg.tensor().name;
-    version.stride_guards.push_back({input.leaf, input.tensor, std::move(name), strides});
+    entry.stride_guards.push_back({input.leaf, input.tensor, std::move(name), strides});
   }
-  version.reached = recording.reached;
+  entry.reached = recording.reached;
   for (const BoundSymbol& bound : recording.trace.bound_symbols) {
     if (bound.symbol != &prims_copy__symbol) continue;
-    version.writes = true;
+    entry.writes = true;
     for (size_t i = 0; i < recording.inputs.size(); ++i)
-      if (recording.inputs[i].id == bound.args[1].proxy_id()) version.overwritten.push_back(positions[i]);
+      if (recording.inputs[i].id == bound.args[1].proxy_id()) entry.overwritten.push_back(positions[i]);
   }
 }
 

@@ -43,36 +43,36 @@ class JitState {
   const std::shared_ptr<const ExecutionObserver>& watch() const { return watch_; }
   SourceLocation made_at() const { return made_at_; }
 
-  const VersionStore& store() const { return store_; }
+  const CompilationCache& store() const { return store_; }
   CompileStats stats() const;
   /// The pieces of the last call of a function with graph breaks.
   Subgraphs last_subgraphs() const;
   /// The compiled form of a piece, looked up by what it does and where it begins.
-  std::shared_ptr<const CompiledVersion> subgraph(const Recording&, SourceLocation start, SourceLocation);
+  std::shared_ptr<const CacheEntry> subgraph(const Recording&, SourceLocation start, SourceLocation);
 
  private:
-  std::shared_ptr<const CompiledVersion> compile_version(const CallableTable&, const void* const* arguments,
+  std::shared_ptr<const CacheEntry> compile_entry(const CallableTable&, const void* const* arguments,
                                                          const Leaves&, SourceLocation, CompileTurns::Turn*, CallResult&);
-  std::shared_ptr<const CompiledVersion> compile_constant(std::shared_ptr<CompiledVersion>, Recording, const CallWithBreaks&, const Leaves&,
+  std::shared_ptr<const CacheEntry> compile_constant(std::shared_ptr<CacheEntry>, Recording, const CallWithBreaks&, const Leaves&,
                                                           const std::vector<LeafPath>&, std::chrono::steady_clock::time_point start,
                                                           SourceLocation, CallResult&);
   PipelineOptions pipeline_options() const;
   PipelineOptions pipeline_options(const Recording&) const;
   std::vector<Change> changes(const Leaves&, const std::vector<std::string>& names) const;
-  void note_compile(CompiledVersion&, const Leaves&);
-  void compile_recording(CompiledVersion&, const Recording&, bool differentiate) const;
-  static void connect(CompiledVersion&, const Recording&, bool differentiate);
+  void note_compile(CacheEntry&, const Leaves&);
+  void compile_recording(CacheEntry&, const Recording&, bool differentiate) const;
+  static void connect(CacheEntry&, const Recording&, bool differentiate);
   Leaves read_leaves(const CallableTable&, const void* const* arguments) const;
   bool promote_sizes(const Leaves&);
-  bool may_skip_guards(const CompiledVersion&, const Leaves&, SourceLocation) const;
+  bool may_skip_guards(const CacheEntry&, const Leaves&, SourceLocation) const;
   // With symbols: symbolic_entries.cpp.
-  std::shared_ptr<const CompiledVersion> find_with_symbols(const Leaves&);
-  std::shared_ptr<CompiledVersion> compile_with_symbols(Recording, const Leaves&, const std::vector<LeafPath>&,
+  std::shared_ptr<const CacheEntry> find_with_symbols(const Leaves&);
+  std::shared_ptr<CacheEntry> compile_with_symbols(Recording, const Leaves&, const std::vector<LeafPath>&,
                                                         const std::vector<std::string>& names);
-  std::shared_ptr<CompiledVersion> specialise(const std::shared_ptr<const SymbolicVersion>&, const Leaves&) const;
+  std::shared_ptr<CacheEntry> specialise(const std::shared_ptr<const SymbolicEntry>&, const Leaves&) const;
   bool uses_symbols(const Leaves& leaves) const { return options_.cache != Cache::same_input && leaves.has_symbols(); }
-  static void finish_times(CompiledVersion&, std::chrono::steady_clock::time_point start);
-  void add_times(const CompiledVersion&);
+  static void finish_times(CacheEntry&, std::chrono::steady_clock::time_point start);
+  void add_times(const CacheEntry&);
   void call_with_breaks(const CallableTable&, const void* const* arguments, const Leaves&, SourceLocation, CallResult&);
   void keep_last(const Subgraphs&);
 
@@ -82,14 +82,14 @@ class JitState {
   const std::vector<Transform> transforms_;
   const OpenScope open_scope_;  // of compiled autograd; null where it is not asked for
   SourceLocation user_line(SourceLocation) const;
-  void run_named(const CompiledVersion&, const Leaves&, CallResult&) const;
+  void run_named(const CacheEntry&, const Leaves&, CallResult&) const;
   const SourceLocation made_at_;
   mutable std::atomic<const char*> last_file_{nullptr};  // of a call that was not the standard library's
   const std::shared_ptr<const ExecutionObserver> watch_;       // the caller's
   const std::shared_ptr<const ExecutionObserver> execution_observer_;  // with what the options check
   const std::shared_ptr<FusionNames> fusion_names_ = std::make_shared<FusionNames>();
 
-  VersionStore store_;
+  CompilationCache store_;
   CompileTurns turns_;
   RecompileWatch recompiles_;
   mutable std::mutex mutex_;  // of what follows
@@ -102,20 +102,20 @@ class JitState {
 };
 
 /// How these arguments, or the captured tensors as they are now, differ from what a version holds for: three differences at most.
-std::vector<Change> changes_since(const CompiledVersion&, const Leaves&, const std::vector<std::string>& names);
+std::vector<Change> changes_since(const CacheEntry&, const Leaves&, const std::vector<std::string>& names);
 
 /// Tells of a compile on the channels that are on.
-void log_compile(const JitState&, const CompiledVersion&);
+void log_compile(const JitState&, const CacheEntry&);
 
 /// Runs a version's program on its inputs; the results are those of the trace, with the node of its backward.
-void run_on(const CompiledVersion&, std::span<const Tensor> inputs, ResultList& results);
+void run_on(const CacheEntry&, std::span<const Tensor> inputs, ResultList& results);
 /// Gives what a program has written the history of its value.
 void give_history(const Tensor& value, const Tensor& written);
 /// Runs a version and attaches the node of its backward.
-void run_version(const CompiledVersion&, const Leaves&, CallResult&);
+void run_entry(const CacheEntry&, const Leaves&, CallResult&);
 
 /// The prologue of a version: how the inputs of its computation are taken out of the arguments and what is checked, as a trace.
-std::vector<Trace> make_prologue(const CompiledVersion&, const Trace& computation, const std::vector<LeafPath>&, const Leaves&);
+std::vector<Trace> make_prologue(const CacheEntry&, const Trace& computation, const std::vector<LeafPath>&, const Leaves&);
 
 /// Throws UserError when an option names something unknown or asks for what this version does not do.
 void check_options(const JitOptions&, SourceLocation);

@@ -35,8 +35,8 @@ struct Part {
 
 class Prologue {
  public:
-  Prologue(const CompiledVersion& version, const Trace& computation, const std::vector<LeafPath>& paths, const Leaves& leaves)
-      : version_(version), paths_(paths), leaves_(leaves) {
+  Prologue(const CacheEntry& entry, const Trace& computation, const std::vector<LeafPath>& paths, const Leaves& leaves)
+      : entry_(entry), paths_(paths), leaves_(leaves) {
     trace_.name = "prologue";
     trace_.tags.add(Tag::prologue);
     trace_.numbers = std::make_shared<std::vector<Ref<NumberProxy>>>();
@@ -58,7 +58,7 @@ class Prologue {
     modes();
     guards();
     std::vector<Value> inputs;
-    for (const RecordedInput& input : version_.inputs) inputs.push_back(inputs_by_id_[input.id]);
+    for (const RecordedInput& input : entry_.inputs) inputs.push_back(inputs_by_id_[input.id]);
     for (const Value& value : values_)
       if (is_symbol(value)) inputs.push_back(value);
     bind(prims_return_symbol, std::move(inputs), {});
@@ -89,20 +89,20 @@ class Prologue {
         continue;
       }
       if (!paths_[i].is_tensor) {
-        values_.push_back(number_or_text(items_[i], version_.leaf_names[i]));
+        values_.push_back(number_or_text(items_[i], entry_.leaf_names[i]));
         continue;
       }
       const int leaf = static_cast<int>(tensor++);
       const Tensor& concrete = *leaves_.tensors()[leaf];
-      values_.push_back(concrete.defined() ? tensor_value(leaf, concrete, version_.leaf_names[i])
-                                           : opaque(version_.leaf_names[i]));
+      values_.push_back(concrete.defined() ? tensor_value(leaf, concrete, entry_.leaf_names[i])
+                                           : opaque(entry_.leaf_names[i]));
       tensors_.push_back(values_.back());
     }
   }
 
   // The computation's input; a tensor given twice has a value of its own at its second place.
   Value tensor_value(int leaf, const Tensor& concrete, const std::string& name) {
-    for (const RecordedInput& input : version_.inputs)
+    for (const RecordedInput& input : entry_.inputs)
       if (input.leaf == leaf) return inputs_by_id_[input.id];
     auto* proxy = new TensorProxy;
     proxy->id = trace_.next_id++;
@@ -241,8 +241,8 @@ class Prologue {
 
   // What was asked of symbols while the function was recorded and differentiated.
   void guards() {
-    if (!version_.symbolic) return;
-    for (const auto& guard : version_.symbolic->guards) {
+    if (!entry_.symbolic) return;
+    for (const auto& guard : entry_.symbolic->guards) {
       compute(*guard);
       switch (guard->kind) {
         case NumberProxy::Kind::integer: bind(prims_check_number_symbol, {value_of(*guard), Value(guard->integer)}, {}); break;
@@ -276,7 +276,7 @@ class Prologue {
 
   void captured() {
     std::vector<Value> items;
-    for (const RecordedInput& input : version_.inputs)
+    for (const RecordedInput& input : entry_.inputs)
       if (input.leaf == RecordedInput::captured) items.push_back(inputs_by_id_[input.id]);
     if (items.empty()) return;
     const Value collection = Value::collection("captured", items);
@@ -286,10 +286,10 @@ class Prologue {
   }
 
   void strides() {
-    for (const StrideGuard& guard : version_.stride_guards) {
+    for (const StrideGuard& guard : entry_.stride_guards) {
       std::vector<Value> wanted;
       for (const int64_t stride : guard.strides) wanted.emplace_back(stride);
-      for (const RecordedInput& input : version_.inputs)
+      for (const RecordedInput& input : entry_.inputs)
         if (input.leaf == guard.leaf && (input.leaf != RecordedInput::captured || input.tensor.is_same(guard.tensor)))
           bind(prims_check_strides_symbol, {inputs_by_id_[input.id], Value(std::move(wanted))}, {});
     }
@@ -333,7 +333,7 @@ class Prologue {
     bind(prims_check_literal_symbol, {autocast, autocast_dtype() ? Value(*autocast_dtype()) : Value()}, {});
   }
 
-  const CompiledVersion& version_;
+  const CacheEntry& entry_;
   const std::vector<LeafPath>& paths_;
   const Leaves& leaves_;
   Trace trace_;
@@ -346,10 +346,10 @@ class Prologue {
 
 }  // namespace
 
-std::vector<Trace> make_prologue(const CompiledVersion& version, const Trace& computation, const std::vector<LeafPath>& paths,
+std::vector<Trace> make_prologue(const CacheEntry& entry, const Trace& computation, const std::vector<LeafPath>& paths,
                                  const Leaves& leaves) {
   std::vector<Trace> stages;
-  stages.push_back(Prologue(version, computation, paths, leaves).make());
+  stages.push_back(Prologue(entry, computation, paths, leaves).make());
   stages.push_back(stages.back());
   stages.back().provenance = "Transform for execution";
   return stages;

@@ -287,7 +287,7 @@ Recording record_callable(const RecordRequest& request) {
   try {
     Recording recording = record(request, {});
     if (recording.has_graph_breaks || !writes_into_shared(recording, request.leaves)) return recording;
-  } catch (const RecordAgain&) {
+  } catch (const Retrace&) {
   }
   // Once more, with tensors in the memory of others as views of them, and without symbols.
   if (request.runner) request.runner->restarts_at_break = false;

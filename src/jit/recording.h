@@ -80,7 +80,7 @@ struct Recording {
 };
 
 /// Thrown through the callable at its first break, where tensors that share memory have to be recorded in another way.
-struct RecordAgain {};
+struct Retrace {};
 
 /// The first tensor leaf that shares memory with a tensor; -1: none does.
 int leaf_that_shares(const Tensor&, const Leaves&);

@@ -20,22 +20,22 @@ Tensor alias_of(const Tensor& tensor) {
 
 // Gives the results the history of the compiled backward, each its own: a result that is an input or an earlier result
 // gets a handle of its own first.
-void attach_backward(const CompiledVersion& version, std::span<const Tensor> inputs, ResultList& results) {
-  const auto count = static_cast<std::ptrdiff_t>(version.result_count);
+void attach_backward(const CacheEntry& entry, std::span<const Tensor> inputs, ResultList& results) {
+  const auto count = static_cast<std::ptrdiff_t>(entry.result_count);
   std::vector<Tensor> saved(std::make_move_iterator(results.begin() + count), std::make_move_iterator(results.end()));
-  results.resize(version.result_count);
+  results.resize(entry.result_count);
 
   std::vector<Tensor> outputs(results.size());
   for (size_t i = 0; i < results.size(); ++i) {
-    if (!version.carries_gradient[i]) continue;
+    if (!entry.carries_gradient[i]) continue;
     bool is_taken = false;
     for (const Tensor& input : inputs) is_taken = is_taken || input.is_same(results[i]);
     for (size_t j = 0; j < i && !is_taken; ++j) is_taken = results[j].is_same(results[i]);
     if (is_taken) results[i] = alias_of(results[i]);
     outputs[i] = results[i];
   }
-  attach_compiled_node(inputs, outputs, std::move(saved), version.backward, jitted_node_name, version.forward,
-                       version.symbolic_backward);
+  attach_compiled_node(inputs, outputs, std::move(saved), entry.backward, jitted_node_name, entry.forward,
+                       entry.symbolic_backward);
 }
 
 // A program writes each element once, in any order.
@@ -48,10 +48,10 @@ void check_overlap(const Tensor& written) {
 
 }  // namespace
 
-void run_on(const CompiledVersion& version, std::span<const Tensor> inputs, ResultList& results) {
-  for (const int input : version.overwritten) check_overlap(inputs[static_cast<size_t>(input)]);
-  version.forward->run(inputs, results);
-  if (version.backward) attach_backward(version, inputs, results);
+void run_on(const CacheEntry& entry, std::span<const Tensor> inputs, ResultList& results) {
+  for (const int input : entry.overwritten) check_overlap(inputs[static_cast<size_t>(input)]);
+  entry.forward->run(inputs, results);
+  if (entry.backward) attach_backward(entry, inputs, results);
 }
 
 void give_history(const Tensor& value, const Tensor& written) {
@@ -66,9 +66,9 @@ void give_history(const Tensor& value, const Tensor& written) {
 namespace {
 
 // Made by eager mode's own views, which keep the histories of both sides right.
-SmallVector<Tensor, 4> shared_results(const CompiledVersion& version, const Leaves& leaves, const ResultList& results) {
+SmallVector<Tensor, 4> shared_results(const CacheEntry& entry, const Leaves& leaves, const ResultList& results) {
   SmallVector<Tensor, 4> made;
-  for (const ReadySharedResult& shared : version.shared) {
+  for (const ReadySharedResult& shared : entry.shared) {
     const auto index = static_cast<size_t>(shared.index);
     switch (shared.of) {
       case SharedResult::Of::argument: made.push_back(shared.views.of(*leaves.tensors()[index])); break;
@@ -82,36 +82,36 @@ SmallVector<Tensor, 4> shared_results(const CompiledVersion& version, const Leav
 
 }  // namespace
 
-void run_version(const CompiledVersion& version, const Leaves& leaves, CallResult& result) {
+void run_entry(const CacheEntry& entry, const Leaves& leaves, CallResult& result) {
   SmallVector<Tensor, 8> inputs;
   size_t captured = 0;
-  for (const RecordedInput& input : version.inputs)
-    inputs.push_back(input.leaf == RecordedInput::captured ? version.captures[captured++]
+  for (const RecordedInput& input : entry.inputs)
+    inputs.push_back(input.leaf == RecordedInput::captured ? entry.captures[captured++]
                                                            : *leaves.tensors()[input.leaf]);
 
-  for (const auto& [input, written] : version.written)
+  for (const auto& [input, written] : entry.written)
     if (inputs[input].requires_grad() && inputs[input].is_leaf())
       throw UserError(text::cat("a jitted function writes in place into a leaf tensor that requires grad, ", type_text(inputs[input]),
                                 "; wrap it in NoGrad, or write into a copy"));
   ResultList results;
-  run_on(version, {inputs.data(), inputs.size()}, results);
-  for (const auto& [input, written] : version.written) give_history(results[written], inputs[input]);
+  run_on(entry, {inputs.data(), inputs.size()}, results);
+  for (const auto& [input, written] : entry.written) give_history(results[written], inputs[input]);
 
-  result.rest = version.rest;
-  if (version.symbolic) [[unlikely]] {
-    result.integers = version.integers.data();
-    result.floats = version.floats.data();
+  result.rest = entry.rest;
+  if (entry.symbolic) [[unlikely]] {
+    result.integers = entry.integers.data();
+    result.floats = entry.floats.data();
   }
-  const size_t slots = version.result_slots.size();
+  const size_t slots = entry.result_slots.size();
   bool is_direct = slots == results.size();
-  for (size_t i = 0; i < slots && is_direct; ++i) is_direct = version.result_slots[i] == static_cast<int>(i);
+  for (size_t i = 0; i < slots && is_direct; ++i) is_direct = entry.result_slots[i] == static_cast<int>(i);
   if (is_direct) {
     result.tensors = std::move(results);
     return;
   }
-  const SmallVector<Tensor, 4> shared = shared_results(version, leaves, results);
+  const SmallVector<Tensor, 4> shared = shared_results(entry, leaves, results);
   result.tensors.reserve(slots);
-  for (const int slot : version.result_slots) {
+  for (const int slot : entry.result_slots) {
     if (slot >= 0) result.tensors.push_back(results[slot]);
     else if (slot == -1) result.tensors.emplace_back();
     else result.tensors.push_back(shared[ResultPlan::shared_of_slot(slot)]);

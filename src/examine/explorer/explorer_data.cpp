@@ -15,7 +15,7 @@ namespace fulgurite::examine {
 
 namespace {
 
-using detail::CompiledVersion;
+using detail::CacheEntry;
 
 template <class Range, class ToJson>
 std::string array(const Range& items, ToJson to_json) {
@@ -57,11 +57,11 @@ class Data {
   }
 
  private:
-  void add(const CompiledVersion& version, const std::string& suffix) {
-    const auto kept = f_.state()->store().stages(version);
+  void add(const CacheEntry& entry, const std::string& suffix) {
+    const auto kept = f_.state()->store().stages(entry);
     detail::Stages stages = kept ? *kept : detail::Stages();
-    add_as_run(version.forward, version, stages.forward);
-    add_as_run(version.backward, version, stages.backward);
+    add_as_run(entry.forward, entry, stages.forward);
+    add_as_run(entry.backward, entry, stages.backward);
     if (!stages.forward.empty()) {
       const Trace run = stages.forward.back();
       if (title_.empty()) title_ = run.name;
@@ -69,13 +69,13 @@ class Data {
       name_forward_ops(stages.backward, run);
     }
     add_group("prologue" + suffix, stages.prologue, nullptr);
-    add_group("forward" + suffix, stages.forward, version.forward.get());
-    add_group("backward" + suffix, stages.backward, version.backward.get());
+    add_group("forward" + suffix, stages.forward, entry.forward.get());
+    add_group("backward" + suffix, stages.backward, entry.backward.get());
   }
 
   // With symbols for sizes the program is of a trace of its own.
-  static void add_as_run(const std::shared_ptr<Program>& program, const CompiledVersion& version, std::vector<Trace>& stages) {
-    if (!version.symbolic || !program || !program->is_made()) return;
+  static void add_as_run(const std::shared_ptr<Program>& program, const CacheEntry& entry, std::vector<Trace>& stages) {
+    if (!entry.symbolic || !program || !program->is_made()) return;
     stages.push_back(program->trace());
     stages.back().provenance = "As run for these sizes";
   }

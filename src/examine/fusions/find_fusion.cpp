@@ -15,11 +15,11 @@ namespace fulgurite::examine {
 namespace {
 
 using Programs = std::vector<std::shared_ptr<const Program>>;
-using detail::CompiledVersion;
+using detail::CacheEntry;
 
-void add_programs(const CompiledVersion& version, Programs& forwards, Programs& backwards) {
-  if (version.forward && version.forward->is_made()) forwards.push_back(version.forward);
-  if (version.backward && version.backward->is_made()) backwards.push_back(version.backward);
+void add_programs(const CacheEntry& entry, Programs& forwards, Programs& backwards) {
+  if (entry.forward && entry.forward->is_made()) forwards.push_back(entry.forward);
+  if (entry.backward && entry.backward->is_made()) backwards.push_back(entry.backward);
 }
 
 Programs joined(Programs forwards, const Programs& backwards) {
@@ -71,7 +71,7 @@ FoundFusion find_fusion(const Jitted& f, std::string_view name, const char* what
   for (const auto& program : last)
     if (const BoundSymbol* bound = find_op(program->trace(), name)) return {program, bound};
   Programs forwards, backwards;
-  for (const auto& version : f.state()->store().versions()) add_programs(*version, forwards, backwards);
+  for (const auto& entry : f.state()->store().entries()) add_programs(*entry, forwards, backwards);
   for (const auto& program : joined(std::move(forwards), backwards))
     if (const BoundSymbol* bound = find_op(program->trace(), name)) return {program, bound};
   for (const auto& stages : {last_traces(f), last_backward_traces(f)}) {

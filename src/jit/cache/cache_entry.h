@@ -19,8 +19,8 @@ struct Stages {
 };
 
 /// A function compiled with symbols for sizes and numbers of its arguments: what every set of their values for which the guards hold
-/// shares. Never changed once made, but for what VersionStore keeps of it.
-struct SymbolicVersion {
+/// shares. Never changed once made, but for what CompilationCache keeps of it.
+struct SymbolicEntry {
   SmallVector<uint64_t, 64> key;  // of the arguments, without what symbols stand for
   NumberGuards guards;
   Recording recording;
@@ -29,7 +29,7 @@ struct SymbolicVersion {
   std::vector<std::string> leaf_names;
 
   mutable std::atomic<uint64_t> last_use{0};
-  mutable std::shared_ptr<const Stages> stages;  // VersionStore's
+  mutable std::shared_ptr<const Stages> stages;  // CompilationCache's
 };
 
 /// A tensor for whose strides the function asked: these are what they were.
@@ -44,8 +44,8 @@ struct StrideGuard {
 };
 
 /// One compiled version of a function, and all that is needed to know when it holds and to run it. Never changed once made, but for what
-/// VersionStore keeps of it.
-struct CompiledVersion {
+/// CompilationCache keeps of it.
+struct CacheEntry {
   // When it holds.
   SmallVector<uint64_t, 64> key;          // of the arguments
   SmallVector<uint64_t, 64> capture_key;  // of the captured tensors
@@ -75,7 +75,7 @@ struct CompiledVersion {
   /// Of a version for one set of values of symbols: the numbers of `rest`.
   std::vector<Int> integers;
   std::vector<Float> floats;
-  std::shared_ptr<const SymbolicVersion> symbolic;  // what it was made of
+  std::shared_ptr<const SymbolicEntry> symbolic;  // what it was made of
   std::shared_ptr<const SymbolicBackward> symbolic_backward;
 
   // What is told about it.
@@ -84,7 +84,7 @@ struct CompiledVersion {
   std::string reason;
   double tracing = 0, transforms = 0, planning = 0, total = 0;  // milliseconds
 
-  // VersionStore's.
+  // CompilationCache's.
   mutable uint64_t hash = 0;
   mutable int64_t number = 0;  // counts compiles, from 1
   mutable int64_t bytes = 0;  // about; 0: not measured
@@ -93,8 +93,8 @@ struct CompiledVersion {
 };
 
 /// Where the stages are that a version shares with others made of the same symbols.
-inline std::shared_ptr<const Stages>& stages_of(const CompiledVersion& version) {
-  return version.symbolic ? version.symbolic->stages : version.stages;
+inline std::shared_ptr<const Stages>& stages_of(const CacheEntry& entry) {
+  return entry.symbolic ? entry.symbolic->stages : entry.stages;
 }
 
 template <class A, class B>
@@ -103,6 +103,6 @@ bool same_words(const A& a, const B& b) {
 }
 
 /// Whether a version holds for these arguments and the captured tensors as they are now.
-bool holds(const CompiledVersion&, const Leaves&);
+bool holds(const CacheEntry&, const Leaves&);
 
 }  // namespace fulgurite::detail

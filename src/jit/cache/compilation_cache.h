@@ -14,46 +14,46 @@
 namespace fulgurite::detail {
 
 /// What a call in pieces ran, in order.
-using Subgraphs = std::vector<std::shared_ptr<const CompiledVersion>>;
+using Subgraphs = std::vector<std::shared_ptr<const CacheEntry>>;
 
 /// The compiled versions of a function, found by the hash of their keys. Those that were not used for the longest time go when there are
 /// more than CacheLimits says. Any number of threads may ask and add.
 ///
 /// A version that find() or last() gave is valid during the call's Readers::Visit, whoever evicts it meanwhile.
-class VersionStore {
+class CompilationCache {
  public:
-  using Version = std::shared_ptr<const CompiledVersion>;
+  using Entry = std::shared_ptr<const CacheEntry>;
 
-  VersionStore(const CacheLimits&, bool caches);
+  CompilationCache(const CacheLimits&, bool caches);
 
   /// The version that the last call ran, if it had no symbols; looked at first. It is not evicted.
-  const CompiledVersion* last_address() const { return last_.load(std::memory_order_seq_cst); }
+  const CacheEntry* last_address() const { return last_.load(std::memory_order_seq_cst); }
   /// The version without symbols that holds for these arguments; it is the last one from here on.
-  const CompiledVersion* find(const Leaves&, uint64_t hash);
+  const CacheEntry* find(const Leaves&, uint64_t hash);
   /// The one of a set of values of symbols.
-  Version find_set_of_values(const Leaves&, uint64_t hash);
+  Entry find_specialization(const Leaves&, uint64_t hash);
   /// Versions with symbols that differ at most in these.
-  std::vector<std::shared_ptr<const SymbolicVersion>> find_symbolic(const Leaves&) const;
-  Version find_subgraph(const SmallVector<uint64_t, 64>& key, uint64_t hash);
+  std::vector<std::shared_ptr<const SymbolicEntry>> find_symbolic(const Leaves&) const;
+  Entry find_subgraph(const SmallVector<uint64_t, 64>& key, uint64_t hash);
 
   /// Adds a compiled version, with symbols or without; `hash` is that of its key.
-  void add(const Version&, uint64_t hash);
+  void add(const Entry&, uint64_t hash);
   /// A further set of values of a version with symbols.
-  void add_set_of_values(const Version&, uint64_t hash);
-  void add_subgraph(const Version&, uint64_t hash);
+  void add_specialization(const Entry&, uint64_t hash);
+  void add_subgraph(const Entry&, uint64_t hash);
 
   /// Notes that a call ran this one, for last(); null where it had no symbols.
-  void keep_last_with_symbols(const Version&);
-  bool is_last_with_symbols(const CompiledVersion* version) const {
-    return last_with_symbols_address_.load(std::memory_order_relaxed) == version;
+  void retain_last_with_symbols(const Entry&);
+  bool is_last_with_symbols(const CacheEntry* entry) const {
+    return last_with_symbols_address_.load(std::memory_order_relaxed) == entry;
   }
   /// The version that the last call ran; null before the first.
-  Version last() const;
+  Entry last() const;
   /// In the order in which they were compiled. Where nothing is cached only the newest.
-  std::vector<Version> versions() const;
-  Version newest() const;
+  std::vector<Entry> entries() const;
+  Entry newest() const;
   /// A version's stages: all, or the first and the last.
-  std::shared_ptr<const Stages> stages(const CompiledVersion&) const;
+  std::shared_ptr<const Stages> stages(const CacheEntry&) const;
   CacheStats stats() const;
   int64_t evicted() const;
 
@@ -61,44 +61,44 @@ class VersionStore {
   const Readers& readers() const { return readers_; }
 
  private:
-  using Table = std::unordered_multimap<uint64_t, Version>;
+  using Table = std::unordered_multimap<uint64_t, Entry>;
   using Garbage = std::vector<std::shared_ptr<const void>>;
   struct Retired {
-    Version version;
+    Entry entry;
     bool was_empty[Readers::generations] = {};
   };
 
-  void use(const CompiledVersion&) const;
+  void use(const CacheEntry&) const;
   // What may be freed goes to `gone`, to be freed when the mutex is not held any more.
-  void keep_stages(const Version&, Garbage& gone);
-  void make_room(Garbage& gone);
-  void make_room(Table&, int64_t limit, Garbage& gone);
-  void drop_oldest(size_t count, Garbage& gone);
-  void drop_oldest(Table&, size_t count, Garbage& gone);
-  void limit_bytes(const Version& added, Garbage& gone);
-  void drop(const Version&, Garbage& gone);
-  void free_retired(Garbage& gone);
+  void keep_stages(const Entry&, Garbage& garbage);
+  void make_room(Garbage& garbage);
+  void make_room(Table&, int64_t limit, Garbage& garbage);
+  void drop_oldest(size_t count, Garbage& garbage);
+  void drop_oldest(Table&, size_t count, Garbage& garbage);
+  void limit_bytes(const Entry& added, Garbage& garbage);
+  void drop(const Entry&, Garbage& garbage);
+  void free_retired(Garbage& garbage);
   void count_evicted(size_t);
 
   const CacheLimits limits_;
-  const int64_t most_versions_;
+  const int64_t max_entries_;
   const int64_t most_bytes_;
   const bool caches_;
   Readers readers_;
-  std::atomic<const CompiledVersion*> last_{nullptr};  // one of versions_
-  std::atomic<const CompiledVersion*> last_with_symbols_address_{nullptr};
+  std::atomic<const CacheEntry*> last_{nullptr};  // one of versions_
+  std::atomic<const CacheEntry*> last_with_symbols_address_{nullptr};
   mutable std::atomic<uint64_t> uses_{0};
 
   mutable std::shared_mutex mutex_;  // of what follows
-  std::vector<Version> versions_;
-  std::unordered_multimap<uint64_t, const CompiledVersion*> by_hash_;  // those without symbols
+  std::vector<Entry> entries_;
+  std::unordered_multimap<uint64_t, const CacheEntry*> by_hash_;  // those without symbols
   // What is compiled with symbols, by the keys without them; and the programs of each set of their values, by the whole keys.
-  std::unordered_multimap<uint64_t, std::shared_ptr<const SymbolicVersion>> symbolic_;
+  std::unordered_multimap<uint64_t, std::shared_ptr<const SymbolicEntry>> symbolic_;
   Table by_values_, subgraphs_;
-  Version last_with_symbols_;  // null: the last call had none
-  std::deque<std::weak_ptr<const CompiledVersion>> with_all_stages_;  // the newest ones, in order
+  Entry last_with_symbols_;  // null: the last call had none
+  std::deque<std::weak_ptr<const CacheEntry>> with_all_stages_;  // the newest ones, in order
   std::vector<Retired> retired_;  // evicted, perhaps still run by somebody
-  std::vector<std::weak_ptr<const CompiledVersion>> not_measured_;
+  std::vector<std::weak_ptr<const CacheEntry>> not_measured_;
   uint64_t adds_ = 0;
   int64_t compiled_ = 0;
   int64_t evicted_ = 0;

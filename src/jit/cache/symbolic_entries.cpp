@@ -11,21 +11,21 @@
 
 namespace fulgurite::detail {
 
-std::shared_ptr<const CompiledVersion> JitState::find_with_symbols(const Leaves& leaves) {
+std::shared_ptr<const CacheEntry> JitState::find_with_symbols(const Leaves& leaves) {
   if (options_.cache == Cache::no_caching) return nullptr;
   const uint64_t hash = leaves.hash();
-  if (std::shared_ptr<const CompiledVersion> known = store_.find_set_of_values(leaves, hash)) return known;
-  const std::vector<std::shared_ptr<const SymbolicVersion>> candidates = store_.find_symbolic(leaves);
+  if (std::shared_ptr<const CacheEntry> known = store_.find_specialization(leaves, hash)) return known;
+  const std::vector<std::shared_ptr<const SymbolicEntry>> candidates = store_.find_symbolic(leaves);
   if (candidates.empty()) return nullptr;
   const std::vector<uint64_t> given = leaves.symbol_values();
   for (const auto& candidate : candidates) {
     NumberValues values(given);
     if (failed_guard(candidate->guards, values)) continue;
     try {
-      std::shared_ptr<const CompiledVersion> version = specialise(candidate, leaves);
-      if (!holds(*version, leaves)) continue;
-      store_.add_set_of_values(version, hash);
-      return version;
+      std::shared_ptr<const CacheEntry> entry = specialise(candidate, leaves);
+      if (!holds(*entry, leaves)) continue;
+      store_.add_specialization(entry, hash);
+      return entry;
     } catch (const std::exception&) {
       // What the shape rules refuse for these sizes is recorded again, which says what is wrong or finds another way.
     }
@@ -33,10 +33,10 @@ std::shared_ptr<const CompiledVersion> JitState::find_with_symbols(const Leaves&
   return nullptr;
 }
 
-std::shared_ptr<CompiledVersion> JitState::compile_with_symbols(Recording recording, const Leaves& leaves,
+std::shared_ptr<CacheEntry> JitState::compile_with_symbols(Recording recording, const Leaves& leaves,
                                                                 const std::vector<LeafPath>& paths,
                                                                 const std::vector<std::string>& names) {
-  auto symbolic = std::make_shared<SymbolicVersion>();
+  auto symbolic = std::make_shared<SymbolicEntry>();
   symbolic->key = leaves.key_without_symbols();
   symbolic->leaf_names = names;
   symbolic->is_differentiated = grad_enabled() && recording.requires_grad;
@@ -47,46 +47,46 @@ std::shared_ptr<CompiledVersion> JitState::compile_with_symbols(Recording record
   auto stages = std::make_shared<Stages>();
   stages->forward = std::move(symbolic->compiled.forward_traces);
   stages->backward = std::move(symbolic->compiled.backward_traces);
-  std::shared_ptr<CompiledVersion> version = specialise(symbolic, leaves);
-  stages->prologue = make_prologue(*version, stages->forward.front(), paths, leaves);
+  std::shared_ptr<CacheEntry> entry = specialise(symbolic, leaves);
+  stages->prologue = make_prologue(*entry, stages->forward.front(), paths, leaves);
   symbolic->stages = std::move(stages);
-  return version;
+  return entry;
 }
 
 namespace {
 
 // Where all that symbols stand for are integers.
-std::shared_ptr<const SymbolicBackward> symbolic_backward(const std::shared_ptr<const SymbolicVersion>& version, std::span<const uint64_t> given) {
-  const Trace& backward = version->compiled.symbolic_backward;
+std::shared_ptr<const SymbolicBackward> symbolic_backward(const std::shared_ptr<const SymbolicEntry>& entry, std::span<const uint64_t> given) {
+  const Trace& backward = entry->compiled.symbolic_backward;
   const auto is_given_float = [](const auto& number) { return number->input >= 0 && number->kind != NumberProxy::Kind::integer; };
   if (backward.bound_symbols.empty() || (backward.numbers && std::ranges::any_of(*backward.numbers, is_given_float))) return nullptr;
   auto out = std::make_shared<SymbolicBackward>();
-  out->trace = {version, &backward};
-  for (const Value& input : input_values(version->compiled.symbolic_forward)) out->is_number.push_back(input.is_proxy() && !input.is_tensor());
+  out->trace = {entry, &backward};
+  for (const Value& input : input_values(entry->compiled.symbolic_forward)) out->is_number.push_back(input.is_proxy() && !input.is_tensor());
   for (const uint64_t value : given) out->sizes.push_back(static_cast<int64_t>(value));
   return out;
 }
 
 }  // namespace
 
-std::shared_ptr<CompiledVersion> JitState::specialise(const std::shared_ptr<const SymbolicVersion>& symbolic, const Leaves& leaves) const {
+std::shared_ptr<CacheEntry> JitState::specialise(const std::shared_ptr<const SymbolicEntry>& symbolic, const Leaves& leaves) const {
   const std::vector<uint64_t> given = leaves.symbol_values();
   NumberValues values(given);
-  auto version = std::make_shared<CompiledVersion>();
-  version->key = leaves.key();
-  version->leaf_names = symbolic->leaf_names;
-  version->symbolic = symbolic;
+  auto entry = std::make_shared<CacheEntry>();
+  entry->key = leaves.key();
+  entry->leaf_names = symbolic->leaf_names;
+  entry->symbolic = symbolic;
   Programs programs = fulgurite::specialise({symbolic, &symbolic->compiled}, given, pipeline_options());
-  version->forward = std::move(programs.forward);
-  version->backward = std::move(programs.backward);
-  version->symbolic_backward = symbolic_backward(symbolic, given);
-  connect(*version, symbolic->recording, symbolic->is_differentiated);
-  version->result_slots = symbolic->recording.result_slots;
-  version->shared = ready(symbolic->recording.shared, values);
-  version->rest = symbolic->recording.rest;
-  for (const Value& n : symbolic->recording.integers) version->integers.push_back(values.value(n.integer()));
-  for (const Value& n : symbolic->recording.floats) version->floats.push_back(values.value(n.floating()));
-  return version;
+  entry->forward = std::move(programs.forward);
+  entry->backward = std::move(programs.backward);
+  entry->symbolic_backward = symbolic_backward(symbolic, given);
+  connect(*entry, symbolic->recording, symbolic->is_differentiated);
+  entry->result_slots = symbolic->recording.result_slots;
+  entry->shared = ready(symbolic->recording.shared, values);
+  entry->rest = symbolic->recording.rest;
+  for (const Value& n : symbolic->recording.integers) entry->integers.push_back(values.value(n.integer()));
+  for (const Value& n : symbolic->recording.floats) entry->floats.push_back(values.value(n.floating()));
+  return entry;
 }
 
 }  // namespace fulgurite::detail

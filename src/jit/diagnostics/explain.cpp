@@ -33,9 +33,9 @@ std::string milliseconds(double value) {
   return text::cat(static_cast<double>(static_cast<int64_t>(value * 100 + 0.5)) / 100, " ms");
 }
 
-std::string times(const CompiledVersion& version) {
-  return text::cat("took ", milliseconds(version.total), " (tracing ", milliseconds(version.tracing), ", transforms ",
-                   milliseconds(version.transforms), ", planning ", milliseconds(version.planning), ")");
+std::string times(const CacheEntry& entry) {
+  return text::cat("took ", milliseconds(entry.total), " (tracing ", milliseconds(entry.tracing), ", transforms ",
+                   milliseconds(entry.transforms), ", planning ", milliseconds(entry.planning), ")");
 }
 
 // The items of a key, each with the name of its leaf; empty names for structure.
@@ -92,10 +92,10 @@ std::optional<Change> difference(const NamedItems& now, const NamedItems& before
 }
 
 /// How the captured tensors differ from what they were.
-std::vector<Change> captured_differences(const CompiledVersion& version) {
+std::vector<Change> captured_differences(const CacheEntry& entry) {
   SmallVector<uint64_t, 64> key;
-  for (const Tensor& tensor : version.captures) append_tensor_key(*tensor.impl(), key);
-  const NamedItems now(key, version.capture_names), before(version.capture_key, version.capture_names);
+  for (const Tensor& tensor : entry.captures) append_tensor_key(*tensor.impl(), key);
+  const NamedItems now(key, entry.capture_names), before(entry.capture_key, entry.capture_names);
   std::vector<Change> differences;
   for (size_t i = 0; i < now.items.size(); ++i) {
     std::optional<Change> one = difference(now, before, i);
@@ -113,26 +113,26 @@ std::string strides_text(const Sizes& strides) {
 }
 
 /// How tensors lie in memory otherwise, where that matters. Leaves of other types have been told of before.
-std::vector<Change> layout_differences(const CompiledVersion& version, const Leaves& leaves) {
+std::vector<Change> layout_differences(const CacheEntry& entry, const Leaves& leaves) {
   std::vector<Change> differences;
-  for (const StrideGuard& guard : version.stride_guards)
+  for (const StrideGuard& guard : entry.stride_guards)
     if (!guard.holds(leaves))
       differences.push_back({guard.name, text::cat(guard.name, ": strides ", strides_text(guard.of(leaves).impl()->strides), " instead of ",
                                                    strides_text(guard.strides))});
-  for (const auto& [leaf, tensor] : version.reached)
+  for (const auto& [leaf, tensor] : entry.reached)
     if (!leaves.tensors()[static_cast<size_t>(leaf)]->is_same(tensor))
       differences.push_back({"an argument", "an argument is no longer the tensor that the function captured"});
-  for (size_t i = 0; i < version.captures.size() && version.writes; ++i)
-    if (const int leaf = leaf_that_shares(version.captures[i], leaves); leaf != version.sharing[i])
-      differences.push_back({text::cat("captured ", version.capture_names[i]),
-                             text::cat("captured ", version.capture_names[i], leaf < 0 ? " shares memory with no argument now"
+  for (size_t i = 0; i < entry.captures.size() && entry.writes; ++i)
+    if (const int leaf = leaf_that_shares(entry.captures[i], leaves); leaf != entry.sharing[i])
+      differences.push_back({text::cat("captured ", entry.capture_names[i]),
+                             text::cat("captured ", entry.capture_names[i], leaf < 0 ? " shares memory with no argument now"
                                                                                        : " shares memory with an argument now")});
   return differences;
 }
 
 }  // namespace
 
-std::vector<Change> changes_since(const CompiledVersion& newest, const Leaves& leaves, const std::vector<std::string>& names) {
+std::vector<Change> changes_since(const CacheEntry& newest, const Leaves& leaves, const std::vector<std::string>& names) {
   const NamedItems now(leaves.key(), names), before(newest.key, newest.leaf_names);
   std::vector<Change> differences;
   if (leaves.key()[1] != newest.key[1]) differences.push_back({"the argument types", "other argument types"});
@@ -145,12 +145,12 @@ std::vector<Change> changes_since(const CompiledVersion& newest, const Leaves& l
   return differences;
 }
 
-void log_compile(const JitState& state, const CompiledVersion& version) {
+void log_compile(const JitState& state, const CacheEntry& entry) {
   if (logs(LogChannel::recompiles))
-    log(LogChannel::recompiles, text::cat("jitted at ", file_and_line(state.made_at()), ", called at ", file_and_line(version.called_at), ": ",
-                                          version.reason, "\n", times(version), "\n"));
-  if (logs(LogChannel::traces) && version.stages)
-    for (const std::vector<Trace>* stages : {&version.stages->forward, &version.stages->backward})
+    log(LogChannel::recompiles, text::cat("jitted at ", file_and_line(state.made_at()), ", called at ", file_and_line(entry.called_at), ": ",
+                                          entry.reason, "\n", times(entry), "\n"));
+  if (logs(LogChannel::traces) && entry.stages)
+    for (const std::vector<Trace>* stages : {&entry.stages->forward, &entry.stages->backward})
       for (const Trace& stage : *stages) log(LogChannel::traces, print(stage));
 }
 
@@ -158,41 +158,41 @@ void log_compile(const JitState& state, const CompiledVersion& version) {
 
 std::string explain(const Jitted& f) {
   const detail::JitState& state = *f.state();
-  const auto versions = state.store().versions();
+  const auto entries = state.store().entries();
   const CompileStats stats = state.stats();
   std::string out = text::cat("jitted at ", detail::file_and_line(state.made_at()), ": ", counted(stats.calls, "call"), ", ",
                               counted(stats.hits, "hit"), ", ", counted(stats.misses, "compile"), "\n");
   if (const int64_t evicted = state.store().evicted())
-    out += text::cat(versions.size(), versions.size() == 1 ? " version is" : " versions are", " kept, ", evicted, " evicted\n");
-  for (const auto& version : versions) {
-    out += text::cat("compile ", version->number, " at ", detail::date_and_time(version->when), ", called at ",
-                     detail::file_and_line(version->called_at), "\n");
-    out += text::cat("  why: ", version->reason, "\n");
-    out += text::cat("  ", detail::times(*version), "\n");
-    const detail::NamedItems named(version->key, version->leaf_names);
+    out += text::cat(entries.size(), entries.size() == 1 ? " version is" : " versions are", " kept, ", evicted, " evicted\n");
+  for (const auto& entry : entries) {
+    out += text::cat("compile ", entry->number, " at ", detail::date_and_time(entry->when), ", called at ",
+                     detail::file_and_line(entry->called_at), "\n");
+    out += text::cat("  why: ", entry->reason, "\n");
+    out += text::cat("  ", detail::times(*entry), "\n");
+    const detail::NamedItems named(entry->key, entry->leaf_names);
     out += text::cat("  holds for: ", named.items[0].text);
     for (size_t i = 1; i < named.items.size(); ++i)
       if (named.items[i].is_leaf())
         out += text::cat(", ", named.names[i], ": ", detail::NamedItems::text_of(named.items[i]),
                          named.items[i].requires_grad ? " requires_grad" : "",
                          named.items[i].shares_with >= 0 ? " (" + named.sharing(named.items[i]) + ")" : std::string());
-    if (version->symbolic) {
+    if (entry->symbolic) {
       out += "\n  holds where: ";
-      const auto& guards = version->symbolic->guards;
+      const auto& guards = entry->symbolic->guards;
       out += guards.empty() ? std::string("the sizes and numbers may be any")
                             : text::join(guards, [](const auto& guard) { return guard_text(*guard); });
     }
     out += "\n  captured: ";
-    if (version->captures.empty()) out += "no tensors";
-    for (size_t i = 0; i < version->captures.size(); ++i)
-      out += text::cat(i ? ", " : "", version->capture_names[i], ": ", type_text(version->captures[i]),
-                       version->captures[i].requires_grad() ? " requires_grad" : "");
+    if (entry->captures.empty()) out += "no tensors";
+    for (size_t i = 0; i < entry->captures.size(); ++i)
+      out += text::cat(i ? ", " : "", entry->capture_names[i], ": ", type_text(entry->captures[i]),
+                       entry->captures[i].requires_grad() ? " requires_grad" : "");
     out += '\n';
-    if (version->has_graph_breaks) {
+    if (entry->has_graph_breaks) {
       out += "  in pieces: it has graph breaks, so its body runs at every call\n";
-      for (const std::string& one : version->breaks) out += text::cat("    ", one, "\n");
+      for (const std::string& one : entry->breaks) out += text::cat("    ", one, "\n");
     } else {
-      out += version->backward ? "  forward and backward\n" : "  forward only\n";
+      out += entry->backward ? "  forward and backward\n" : "  forward only\n";
     }
   }
   return out;

@@ -4,20 +4,20 @@
 
 namespace fulgurite::detail {
 
-void JitState::finish_times(CompiledVersion& version, std::chrono::steady_clock::time_point start) {
-  const std::shared_ptr<const Stages>& all = stages_of(version);
+void JitState::finish_times(CacheEntry& entry, std::chrono::steady_clock::time_point start) {
+  const std::shared_ptr<const Stages>& all = stages_of(entry);
   for (const std::vector<Trace>* stages : {&all->forward, &all->backward})
-    for (const Trace& stage : *stages) version.transforms += stage.milliseconds;
-  version.total = milliseconds_since(start);
-  version.planning = std::max(0.0, version.total - version.tracing - version.transforms);
+    for (const Trace& stage : *stages) entry.transforms += stage.milliseconds;
+  entry.total = milliseconds_since(start);
+  entry.planning = std::max(0.0, entry.total - entry.tracing - entry.transforms);
 }
 
-void JitState::add_times(const CompiledVersion& version) {
+void JitState::add_times(const CacheEntry& entry) {
   const std::lock_guard lock(mutex_);
-  compiles_.tracing += version.tracing;
-  compiles_.transforms += version.transforms;
-  compiles_.planning += version.planning;
-  compiles_.total += version.total;
+  compiles_.tracing += entry.tracing;
+  compiles_.transforms += entry.transforms;
+  compiles_.planning += entry.planning;
+  compiles_.total += entry.total;
 }
 
 void JitState::keep_last(const Subgraphs& subgraphs) {

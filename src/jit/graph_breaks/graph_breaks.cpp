@@ -17,7 +17,7 @@
 namespace fulgurite::detail {
 
 void CallWithBreaks::note_break(const std::string& what, SourceLocation at) {
-  if (restarts_at_break) throw RecordAgain{};
+  if (restarts_at_break) throw Retrace{};
   std::string_view file = at.line > 0 ? at.file : "";
   if (const size_t slash = file.rfind('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
   start_ = std::exchange(last_break_, at);
@@ -85,16 +85,16 @@ Tensor CallWithBreaks::alias_of(const Tensor& tensor) {
   return alias;
 }
 
-std::shared_ptr<const CompiledVersion> JitState::subgraph(const Recording& recording, SourceLocation start, SourceLocation at) {
+std::shared_ptr<const CacheEntry> JitState::subgraph(const Recording& recording, SourceLocation start, SourceLocation at) {
   SmallVector<uint64_t, 64> key = structure_key(recording.trace);
   key.push_back(start.line > 0 ? reinterpret_cast<uintptr_t>(start.file) : 0);  // "" may lie in several places
   key.push_back(static_cast<uint64_t>(start.line));
   const uint64_t hash = hash_of(key);
-  if (std::shared_ptr<const CompiledVersion> known = store_.find_subgraph(key, hash)) return known;
+  if (std::shared_ptr<const CacheEntry> known = store_.find_subgraph(key, hash)) return known;
   if (options_.cache != Cache::no_caching)
     if (const auto warning = recompiles_.count_subgraph(start, at)) warn(*warning);
   const auto now = std::chrono::steady_clock::now();
-  auto subgraph = std::make_shared<CompiledVersion>();
+  auto subgraph = std::make_shared<CacheEntry>();
   subgraph->when = std::chrono::system_clock::now();
   subgraph->called_at = at;
   compile_recording(*subgraph, recording, recording.requires_grad);
