@@ -62,32 +62,32 @@ JitState::JitState(std::shared_ptr<void> callable, JitOptions options, bool name
 
 JitState::~JitState() = default;
 
-bool JitState::may_skip_guards(const CacheEntry& entry, const Leaves& leaves, SourceLocation at) const {
+bool JitState::may_skip_guards(const CacheEntry& entry, const Leaves& flat, SourceLocation at) const {
   if (options_.cache != Cache::same_input) return false;
   if (options_.debug.check_traces)
     throw UserError(text::cat("jit: Cache::same_input, and this call is unlike the first: ",
-                              text_of(changes_since(entry, leaves, entry.leaf_names)), "; use Cache::constant_values"),
+                              text_of(changes_since(entry, flat, entry.leaf_names)), "; use Cache::constant_values"),
                     at);
   return true;
 }
 
-Leaves JitState::read_leaves(const CallableTable& table, const void* const* arguments) const {
-  Leaves leaves(table, false, options_.cache == Cache::symbolic_values, promoted_.load(std::memory_order_acquire));
-  table.read(callable_.get(), arguments, leaves);
-  leaves.finish();
-  return leaves;
+Leaves JitState::flatten_arguments(const CallableTable& table, const void* const* arguments) const {
+  Leaves flat(table, false, options_.cache == Cache::symbolic_values, promoted_.load(std::memory_order_acquire));
+  table.read(callable_.get(), arguments, flat);
+  flat.finish();
+  return flat;
 }
 
 // Sizes of the callable's own tensors are constants until they change: those that differ from the newest version's, where nothing else does.
-bool JitState::promote_sizes(const Leaves& leaves) {
+bool JitState::promote_sizes(const Leaves& flat) {
   const std::shared_ptr<const CacheEntry> newest = store_.newest();
-  if (!newest || newest->has_graph_breaks || newest->key.size() != leaves.key().size()) return false;
-  SmallVector<uint64_t, 64> key = leaves.key_without_symbols();
-  for (const uint32_t at : leaves.symbols()) key[at] = newest->key[at];
+  if (!newest || newest->has_graph_breaks || newest->key.size() != flat.key().size()) return false;
+  SmallVector<uint64_t, 64> key = flat.key_without_symbols();
+  for (const uint32_t at : flat.symbols()) key[at] = newest->key[at];
   std::vector<PromotedSize> found;
-  for (size_t leaf = 0; leaf < leaves.tensors().size(); ++leaf) {
-    const size_t header = leaves.header(leaf);
-    const Tensor& tensor = *leaves.tensors()[leaf];
+  for (size_t leaf = 0; leaf < flat.tensors().size(); ++leaf) {
+    const size_t header = flat.header(leaf);
+    const Tensor& tensor = *flat.tensors()[leaf];
     if (!tensor.defined() || key[header] != newest->key[header]) continue;
     const bool shares_memory = key[header] >> 32 != 0;  // its sizes stay constants
     for (size_t d = 0; d < tensor.impl()->sizes.size() && !shares_memory; ++d) {
@@ -102,7 +102,7 @@ bool JitState::promote_sizes(const Leaves& leaves) {
   if (!promotions_.empty()) {
     const std::vector<PromotedSize>& known = *promotions_.back();
     std::erase_if(found, [&](const PromotedSize& size) { return std::ranges::find(known, size) != known.end(); });
-    if (found.empty()) return &known != leaves.promoted();
+    if (found.empty()) return &known != flat.promoted();
     found.insert(found.end(), known.begin(), known.end());
   }
   promotions_.push_back(std::make_unique<const std::vector<PromotedSize>>(std::move(found)));
@@ -118,9 +118,9 @@ SourceLocation JitState::user_line(SourceLocation at) const {
   return at;
 }
 
-void JitState::run_named(const CacheEntry& entry, const Leaves& leaves, CallResult& result) const {
+void JitState::run_named(const CacheEntry& entry, const Leaves& flat, CallResult& result) const {
   try {
-    run_entry(entry, leaves, result);
+    run_entry(entry, flat, result);
   } catch (const CallError& error) {
     rethrow_for_composite(store_.stages(entry)->forward, error);
   }
@@ -133,40 +133,40 @@ void JitState::call(const CallableTable& table, const void* const* arguments, So
   std::shared_ptr<void> captures_backwards;
   if (open_scope_ != nullptr) [[unlikely]]
     captures_backwards = open_scope_(options_.fullgraph, names_executors_ ? options_.executors : std::vector<std::string>(), options_.allow_excess_precision);
-  Leaves leaves = read_leaves(table, arguments);
+  Leaves flat = flatten_arguments(table, arguments);
 
   EagerRun eager;
-  if (options_.debug.verify_against_eager) [[unlikely]] eager = prepare_eager_run(leaves);
+  if (options_.debug.verify_against_eager) [[unlikely]] eager = prepare_eager_run(flat);
 
   const CacheEntry* entry = store_.last_address();
   std::shared_ptr<const CacheEntry> made, found;
-  bool has_symbols = uses_symbols(leaves);
-  if (has_symbols && options_.cache != Cache::no_caching) [[unlikely]] found = store_.find_specialization(leaves, leaves.hash());
+  bool has_symbols = uses_symbols(flat);
+  if (has_symbols && options_.cache != Cache::no_caching) [[unlikely]] found = store_.find_specialization(flat, flat.hash());
   if (found) {
     entry = found.get();
-  } else if (has_symbols || !entry || !(holds(*entry, leaves) || may_skip_guards(*entry, leaves, at))) [[unlikely]] {
-    const uint64_t hash = leaves.hash();
+  } else if (has_symbols || !entry || !(holds(*entry, flat) || may_skip_guards(*entry, flat, at))) [[unlikely]] {
+    const uint64_t hash = flat.hash();
     const bool caches = options_.cache != Cache::no_caching;
-    entry = caches ? store_.find(leaves, hash) : nullptr;
-    if (!entry && options_.cache == Cache::symbolic_values && promote_sizes(leaves)) {
-      leaves = read_leaves(table, arguments);
-      has_symbols = uses_symbols(leaves);
+    entry = caches ? store_.find(flat, hash) : nullptr;
+    if (!entry && options_.cache == Cache::symbolic_values && promote_sizes(flat)) {
+      flat = flatten_arguments(table, arguments);
+      has_symbols = uses_symbols(flat);
     }
     if (!entry && caches && has_symbols) {
       constexpr uint64_t for_values = 0x9e3779b97f4a7c15u;  // other than the turn of a compile
       const CompileTurns::Turn turn(turns_, hash ^ for_values);
-      found = find_with_symbols(leaves);
+      found = find_with_symbols(flat);
       entry = found.get();
     }
     std::optional<CompileTurns::Turn> turn;
     if (!entry && caches) {
-      turn.emplace(turns_, has_symbols ? hash_of(leaves.key_without_symbols()) : hash);
-      if (has_symbols) found = find_with_symbols(leaves);
-      entry = found ? found.get() : store_.find(leaves, hash);
+      turn.emplace(turns_, has_symbols ? hash_of(flat.key_without_symbols()) : hash);
+      if (has_symbols) found = find_with_symbols(flat);
+      entry = found ? found.get() : store_.find(flat, hash);
     }
     if (!entry) {
       misses_.fetch_add(1, std::memory_order_relaxed);
-      made = compile_entry(table, arguments, leaves, at, turn ? &*turn : nullptr, result);
+      made = compile_entry(table, arguments, flat, at, turn ? &*turn : nullptr, result);
       entry = made.get();
       add_times(*made);
       log_compile(*this, *made);
@@ -175,8 +175,8 @@ void JitState::call(const CallableTable& table, const void* const* arguments, So
     }
   }
   if (!store_.is_last_with_symbols(entry->symbolic ? entry : nullptr)) [[unlikely]] store_.retain_last_with_symbols(made ? made : found);
-  if (!entry->has_graph_breaks) [[likely]] run_named(*entry, leaves, result);
-  else if (!made) call_with_breaks(table, arguments, leaves, at, result);
+  if (!entry->has_graph_breaks) [[likely]] run_named(*entry, flat, result);
+  else if (!made) call_with_breaks(table, arguments, flat, at, result);
   // The result's numbers are the version's, which others may evict before they are read.
   if (entry->symbolic) [[unlikely]] result.rest = {made ? std::move(made) : std::move(found), result.rest.get()};
 
@@ -194,21 +194,21 @@ void JitState::call(const CallableTable& table, const void* const* arguments, So
 }
 
 // In which ways this call is unlike the newest compile; where that one has symbols, which of its guards does not hold.
-std::vector<Change> JitState::changes(const Leaves& leaves, const std::vector<std::string>& names) const {
+std::vector<Change> JitState::changes(const Leaves& flat, const std::vector<std::string>& names) const {
   const std::shared_ptr<const CacheEntry> newest = store_.newest();
   if (!newest || options_.cache == Cache::no_caching) return {};
-  if (newest->symbolic && uses_symbols(leaves) && same_words(newest->symbolic->key, leaves.key_without_symbols())) {
-    const std::vector<uint64_t> given = leaves.symbol_values();
+  if (newest->symbolic && uses_symbols(flat) && same_words(newest->symbolic->key, flat.key_without_symbols())) {
+    const std::vector<uint64_t> given = flat.symbol_values();
     NumberValues values(given);
     if (const NumberProxy* guard = failed_guard(newest->symbolic->guards, values))
       return {{"answers about sizes and numbers", text::cat(guard_text(*guard), " no longer holds"), Change::Kind::guard}};
   }
-  return changes_since(*newest, leaves, names);
+  return changes_since(*newest, flat, names);
 }
 
 // Why the version is compiled; says so where that happens often.
-void JitState::note_compile(CacheEntry& entry, const Leaves& leaves) {
-  const std::vector<Change> found = changes(leaves, entry.leaf_names);
+void JitState::note_compile(CacheEntry& entry, const Leaves& flat) {
+  const std::vector<Change> found = changes(flat, entry.leaf_names);
   if (options_.cache == Cache::no_caching) {
     entry.reason = store_.newest() ? "nothing is cached" : "first call";
     return;
@@ -218,7 +218,7 @@ void JitState::note_compile(CacheEntry& entry, const Leaves& leaves) {
 }
 
 std::shared_ptr<const CacheEntry> JitState::compile_entry(const CallableTable& table,
-                                                                 const void* const* arguments, const Leaves& leaves,
+                                                                 const void* const* arguments, const Leaves& flat,
                                                                  SourceLocation at, CompileTurns::Turn* turn,
                                                                  CallResult& result) {
   const auto start = std::chrono::steady_clock::now();
@@ -228,25 +228,25 @@ std::shared_ptr<const CacheEntry> JitState::compile_entry(const CallableTable& t
 
   std::vector<LeafPath> paths;
   table.paths(callable_.get(), arguments, paths);
-  entry->leaf_names = leaf_names(paths, leaves, options_.argument_names);
-  note_compile(*entry, leaves);
+  entry->leaf_names = leaf_names(paths, flat, options_.argument_names);
+  note_compile(*entry, flat);
 
-  CallWithBreaks runner(*this, leaves, paths, at, turn);
-  RecordRequest request{table, callable_.get(), arguments, leaves, paths, entry->leaf_names, at, nullptr, options_.memory_budget,
+  CallWithBreaks runner(*this, flat, paths, at, turn);
+  RecordRequest request{table, callable_.get(), arguments, flat, paths, entry->leaf_names, at, nullptr, options_.memory_budget,
                         &options_.executors};
   request.autocast = options_.autocast;
   request.plans_results = true;
   if (options_.fullgraph) request.no_breaks = "with fullgraph = true";
   if (!options_.fullgraph || options_.compiled_autograd) request.runner = &runner;
-  if (uses_symbols(leaves)) {
+  if (uses_symbols(flat)) {
     request.takes_symbols = true;
     try {
       Recording recording = record_callable(request);
       if (recording.has_symbols) {
-        check_writes(recording, leaves, "the jitted function", at);
+        check_writes(recording, flat, "the jitted function", at);
         if (options_.debug.verify_against_eager) check_writes_only_arguments(recording, paths, at);
         const double tracing = milliseconds_since(start);
-        std::shared_ptr<CacheEntry> made = compile_with_symbols(std::move(recording), leaves, paths, entry->leaf_names);
+        std::shared_ptr<CacheEntry> made = compile_with_symbols(std::move(recording), flat, paths, entry->leaf_names);
         made->when = entry->when;
         made->called_at = at;
         made->reason = std::move(entry->reason);
@@ -254,7 +254,7 @@ std::shared_ptr<const CacheEntry> JitState::compile_entry(const CallableTable& t
         finish_times(*made, start);
         return made;
       }
-      return compile_constant(std::move(entry), std::move(recording), runner, leaves, paths, start, at, result);
+      return compile_constant(std::move(entry), std::move(recording), runner, flat, paths, start, at, result);
     } catch (const std::exception& error) {
       // What cannot be recorded with symbols is recorded with constants, and what is wrong in that too is said of it.
       if (!runner.breaks().empty() || !is_ours(error)) throw;
@@ -263,15 +263,15 @@ std::shared_ptr<const CacheEntry> JitState::compile_entry(const CallableTable& t
     }
   }
   Recording recording = record_callable(request);
-  return compile_constant(std::move(entry), std::move(recording), runner, leaves, paths, start, at, result);
+  return compile_constant(std::move(entry), std::move(recording), runner, flat, paths, start, at, result);
 }
 
 std::shared_ptr<const CacheEntry> JitState::compile_constant(std::shared_ptr<CacheEntry> entry, Recording recording,
-                                                                  const CallWithBreaks& runner, const Leaves& leaves,
+                                                                  const CallWithBreaks& runner, const Leaves& flat,
                                                                   const std::vector<LeafPath>& paths,
                                                                   std::chrono::steady_clock::time_point start, SourceLocation at,
                                                                   CallResult& result) {
-  entry->key = leaves.key();
+  entry->key = flat.key();
   if (recording.has_graph_breaks) {
     entry->has_graph_breaks = true;
     entry->breaks = runner.breaks();
@@ -279,11 +279,11 @@ std::shared_ptr<const CacheEntry> JitState::compile_constant(std::shared_ptr<Cac
     result.tensors.assign(recording.results.begin(), recording.results.end());
     keep_last(runner.subgraphs());
     auto stages = std::make_shared<Stages>();
-    stages->prologue = make_prologue(*entry, Trace(), paths, leaves);
+    stages->prologue = make_prologue(*entry, Trace(), paths, flat);
     entry->stages = std::move(stages);
     return entry;
   }
-  check_writes(recording, leaves, "the jitted function", at);
+  check_writes(recording, flat, "the jitted function", at);
   if (options_.debug.verify_against_eager) check_writes_only_arguments(recording, paths, at);
   entry->tracing = milliseconds_since(start);
 
@@ -293,7 +293,7 @@ std::shared_ptr<const CacheEntry> JitState::compile_constant(std::shared_ptr<Cac
   entry->shared = ready(recording.shared, no_numbers);
   entry->rest = std::move(recording.rest);
   auto stages = std::make_shared<Stages>(*entry->stages);
-  stages->prologue = make_prologue(*entry, stages->forward.front(), paths, leaves);
+  stages->prologue = make_prologue(*entry, stages->forward.front(), paths, flat);
   entry->stages = std::move(stages);
   finish_times(*entry, start);
   return entry;

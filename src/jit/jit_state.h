@@ -62,7 +62,7 @@ class JitState {
   void note_compile(CacheEntry&, const Leaves&);
   void compile_recording(CacheEntry&, const Recording&, bool differentiate) const;
   static void connect(CacheEntry&, const Recording&, bool differentiate);
-  Leaves read_leaves(const CallableTable&, const void* const* arguments) const;
+  Leaves flatten_arguments(const CallableTable&, const void* const* arguments) const;
   bool promote_sizes(const Leaves&);
   bool may_skip_guards(const CacheEntry&, const Leaves&, SourceLocation) const;
   // With symbols: symbolic_entries.cpp.
@@ -70,7 +70,7 @@ class JitState {
   std::shared_ptr<CacheEntry> compile_with_symbols(Recording, const Leaves&, const std::vector<LeafPath>&,
                                                         const std::vector<std::string>& names);
   std::shared_ptr<CacheEntry> specialise(const std::shared_ptr<const SymbolicEntry>&, const Leaves&) const;
-  bool uses_symbols(const Leaves& leaves) const { return options_.cache != Cache::same_input && leaves.has_symbols(); }
+  bool uses_symbols(const Leaves& flat) const { return options_.cache != Cache::same_input && flat.has_symbols(); }
   static void finish_times(CacheEntry&, std::chrono::steady_clock::time_point start);
   void add_times(const CacheEntry&);
   void call_with_breaks(const CallableTable&, const void* const* arguments, const Leaves&, SourceLocation, CallResult&);

@@ -33,11 +33,11 @@ struct Backward {
 };
 
 // Which tensor leaves of the arguments gradients are asked of, and how many leaves belong to arguments at all.
-std::vector<char> wanted_leaves(const std::vector<LeafPath>& paths, const Leaves& leaves, const std::vector<int>& wrt) {
+std::vector<char> wanted_leaves(const std::vector<LeafPath>& paths, const Leaves& flat, const std::vector<int>& wrt) {
   std::vector<char> wanted;
   for (const LeafPath& path : paths) {
     if (!path.is_tensor) continue;
-    const Tensor& tensor = *leaves.tensors()[wanted.size()];
+    const Tensor& tensor = *flat.tensors()[wanted.size()];
     const bool is_asked = std::find(wrt.begin(), wrt.end(), path.argument) != wrt.end();
     wanted.push_back(is_asked && tensor.defined() && is_floating(tensor.dtype()));
   }
@@ -45,13 +45,13 @@ std::vector<char> wanted_leaves(const std::vector<LeafPath>& paths, const Leaves
 }
 
 // A function of integers alone has no gradient; what belongs to integers beside floating tensors is given back as it is.
-void require_a_gradient(const std::vector<LeafPath>& paths, const Leaves& leaves, const std::vector<int>& wrt,
+void require_a_gradient(const std::vector<LeafPath>& paths, const Leaves& flat, const std::vector<int>& wrt,
                         const std::vector<char>& wanted, const char* what, SourceLocation at) {
   if (std::find(wanted.begin(), wanted.end(), true) != wanted.end()) return;
   size_t leaf = 0;
   for (const LeafPath& path : paths) {
     if (!path.is_tensor) continue;
-    const Tensor& tensor = *leaves.tensors()[leaf++];
+    const Tensor& tensor = *flat.tensors()[leaf++];
     if (!tensor.defined() || std::find(wrt.begin(), wrt.end(), path.argument) == wrt.end()) continue;
     throw UserError(text::cat(what, ": what is differentiated has no floating tensor, only ", type_text(tensor),
                               ", and integers have no gradient; convert it with to(Dtype::f32) first"),
@@ -84,11 +84,11 @@ ForwardBackwardTraces differentiate(const Trace& trace) {
 }
 
 Recording record_for_gradients(const CallableTable& table, void* callable, const void* const* arguments,
-                               const Leaves& leaves, const std::vector<LeafPath>& paths,
+                               const Leaves& flat, const std::vector<LeafPath>& paths,
                                const std::vector<char>& wanted, SourceLocation at) {
-  const std::vector<std::string> names = leaf_names(paths, leaves, {});
+  const std::vector<std::string> names = leaf_names(paths, flat, {});
   const EnableGrad enable_grad;  // the callable's own gradients are wanted, whatever the mode outside
-  return record_callable({table, callable, arguments, leaves, paths, names, at, &wanted});
+  return record_callable({table, callable, arguments, flat, paths, names, at, &wanted});
 }
 
 // Inside a recording: handles that later writes do not change.
@@ -116,33 +116,33 @@ void check_versions(const Backward& backward, SourceLocation at) {
 }  // namespace
 
 Trace record(const CallableTable& table, void* callable, const void* const* arguments, SourceLocation at) {
-  Leaves leaves(table, is_tracing());
-  table.read(callable, arguments, leaves);
-  leaves.finish();
+  Leaves flat(table, is_tracing());
+  table.read(callable, arguments, flat);
+  flat.finish();
   std::vector<LeafPath> paths;
   table.paths(callable, arguments, paths);
-  const std::vector<std::string> names = leaf_names(paths, leaves, {});
-  return record_callable({table, callable, arguments, leaves, paths, names, at}).trace;
+  const std::vector<std::string> names = leaf_names(paths, flat, {});
+  return record_callable({table, callable, arguments, flat, paths, names, at}).trace;
 }
 
 Linearized linearize(const CallableTable& table, void* callable, const void* const* arguments,
                      const std::vector<int>& wrt, const char* what, SourceLocation at) {
-  Leaves leaves(table, is_tracing());
-  table.read(callable, arguments, leaves);
+  Leaves flat(table, is_tracing());
+  table.read(callable, arguments, flat);
   std::vector<LeafPath> paths;
   table.paths(callable, arguments, paths);
-  const std::vector<char> wanted = wanted_leaves(paths, leaves, wrt);
-  require_a_gradient(paths, leaves, wrt, wanted, what, at);
-  Recording recording = record_for_gradients(table, callable, arguments, leaves, paths, wanted, at);
-  check_writes(recording, leaves, text::cat("the function given to ", what), at);
+  const std::vector<char> wanted = wanted_leaves(paths, flat, wrt);
+  require_a_gradient(paths, flat, wrt, wanted, what, at);
+  Recording recording = record_for_gradients(table, callable, arguments, flat, paths, wanted, at);
+  check_writes(recording, flat, text::cat("the function given to ", what), at);
 
   std::vector<Tensor> inputs;
   for (const RecordedInput& input : recording.inputs)
-    inputs.push_back(input.leaf == RecordedInput::captured ? input.tensor : *leaves.tensors()[input.leaf]);
+    inputs.push_back(input.leaf == RecordedInput::captured ? input.tensor : *flat.tensors()[input.leaf]);
 
   auto backward = std::make_shared<Backward>();
   const size_t argument_tensors = count_argument_tensors(paths);
-  for (size_t i = 0; i < argument_tensors; ++i) backward->arguments.push_back(*leaves.tensors()[i]);
+  for (size_t i = 0; i < argument_tensors; ++i) backward->arguments.push_back(*flat.tensors()[i]);
   backward->with_respect_to.assign(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(argument_tensors));
   backward->gradients.assign(argument_tensors, -1);
   backward->result_slots = recording.result_slots;

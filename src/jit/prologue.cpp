@@ -35,14 +35,14 @@ struct Part {
 
 class Prologue {
  public:
-  Prologue(const CacheEntry& entry, const Trace& computation, const std::vector<LeafPath>& paths, const Leaves& leaves)
-      : entry_(entry), paths_(paths), leaves_(leaves) {
+  Prologue(const CacheEntry& entry, const Trace& computation, const std::vector<LeafPath>& paths, const Leaves& flat)
+      : entry_(entry), paths_(paths), flat_(flat) {
     trace_.name = "prologue";
     trace_.tags.add(Tag::prologue);
     trace_.numbers = std::make_shared<std::vector<Ref<NumberProxy>>>();
     trace_.next_id = computation.next_id;
     trace_.next_name = computation.next_name;
-    for (KeyItem& item : read_key(leaves.key().data(), leaves.key().size()))
+    for (KeyItem& item : read_key(flat.key().data(), flat.key().size()))
       if (item.is_leaf()) items_.push_back(std::move(item));
     make_leaf_values(computation);
   }
@@ -93,7 +93,7 @@ class Prologue {
         continue;
       }
       const int leaf = static_cast<int>(tensor++);
-      const Tensor& concrete = *leaves_.tensors()[leaf];
+      const Tensor& concrete = *flat_.tensors()[leaf];
       values_.push_back(concrete.defined() ? tensor_value(leaf, concrete, entry_.leaf_names[i])
                                            : opaque(entry_.leaf_names[i]));
       tensors_.push_back(values_.back());
@@ -109,7 +109,7 @@ class Prologue {
     proxy->name = name;
     proxy->shape = concrete.shape();
     for (const Value& earlier : tensors_)
-      if (earlier.is_tensor() && earlier.has_symbolic_sizes() && leaves_.tensors()[&earlier - tensors_.data()]->is_same(concrete)) {
+      if (earlier.is_tensor() && earlier.has_symbolic_sizes() && flat_.tensors()[&earlier - tensors_.data()]->is_same(concrete)) {
         proxy->shape = earlier.tensor().shape;
         proxy->numbers = earlier.tensor().numbers;
       }
@@ -335,7 +335,7 @@ class Prologue {
 
   const CacheEntry& entry_;
   const std::vector<LeafPath>& paths_;
-  const Leaves& leaves_;
+  const Leaves& flat_;
   Trace trace_;
   std::vector<KeyItem> items_;
   std::vector<Value> values_;        // one for each leaf
@@ -347,9 +347,9 @@ class Prologue {
 }  // namespace
 
 std::vector<Trace> make_prologue(const CacheEntry& entry, const Trace& computation, const std::vector<LeafPath>& paths,
-                                 const Leaves& leaves) {
+                                 const Leaves& flat) {
   std::vector<Trace> stages;
-  stages.push_back(Prologue(entry, computation, paths, leaves).make());
+  stages.push_back(Prologue(entry, computation, paths, flat).make());
   stages.push_back(stages.back());
   stages.back().provenance = "Transform for execution";
   return stages;

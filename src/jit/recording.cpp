@@ -23,19 +23,19 @@ namespace {
 /// Makes symbols of what the leaves have some for, leaf by leaf.
 class SymbolBinder {
  public:
-  SymbolBinder(Tracer& tracer, const RecordRequest& request) : tracer_(tracer), leaves_(request.leaves), takes_(request.takes_symbols) {}
+  SymbolBinder(Tracer& tracer, const RecordRequest& request) : tracer_(tracer), flat_(request.flat), takes_(request.takes_symbols) {}
 
-  bool has_symbols() const { return takes_ && leaves_.has_symbols(); }
+  bool has_symbols() const { return takes_ && flat_.has_symbols(); }
 
   /// A tensor that is bound for the first time: its handle; undefined where no size of it is a symbol.
   Tensor bind(size_t leaf, const std::string& name) {
-    const Tensor& concrete = *leaves_.tensors()[leaf];
+    const Tensor& concrete = *flat_.tensors()[leaf];
     bool is_new = true;
-    for (size_t i = 0; i < leaf && is_new; ++i) is_new = !leaves_.tensors()[i]->is_same(concrete);
+    for (size_t i = 0; i < leaf && is_new; ++i) is_new = !flat_.tensors()[i]->is_same(concrete);
     Shape shape = concrete.shape();
     bool any = false;
     for (size_t d = 0; d < shape.size(); ++d) {
-      if (!is_next(leaves_.header(leaf) + 1 + d)) continue;
+      if (!is_next(flat_.header(leaf) + 1 + d)) continue;
       const int input = next_++;
       if (!is_new) continue;  // the sizes are those of its first place
       shape[d] = tracer_.add_size(shape[d].hint(), input);
@@ -48,8 +48,8 @@ class SymbolBinder {
   }
 
   void bind_number(const LeafPath& path, const std::string& name) {
-    if (!has_symbols() || path.argument == LeafPath::callable_member || static_cast<size_t>(next_) >= leaves_.symbols().size()) return;
-    const uint64_t bits = leaves_.key()[leaves_.symbols()[static_cast<size_t>(next_)]];
+    if (!has_symbols() || path.argument == LeafPath::callable_member || static_cast<size_t>(next_) >= flat_.symbols().size()) return;
+    const uint64_t bits = flat_.key()[flat_.symbols()[static_cast<size_t>(next_)]];
     if (path.is_integer) integers_.push_back(tracer_.add_integer(static_cast<int64_t>(bits), name, next_++));
     else if (path.is_floating) floats_.push_back(tracer_.add_float(std::bit_cast<double>(bits), name, next_++));
   }
@@ -60,11 +60,11 @@ class SymbolBinder {
 
  private:
   bool is_next(size_t word) const {
-    return has_symbols() && static_cast<size_t>(next_) < leaves_.symbols().size() && leaves_.symbols()[static_cast<size_t>(next_)] == word;
+    return has_symbols() && static_cast<size_t>(next_) < flat_.symbols().size() && flat_.symbols()[static_cast<size_t>(next_)] == word;
   }
 
   Tracer& tracer_;
-  const Leaves& leaves_;
+  const Leaves& flat_;
   bool takes_;
   int next_ = 0;
   std::vector<Int> integers_;
@@ -75,7 +75,7 @@ class SymbolBinder {
 std::vector<Tensor> bind_inputs(Tracer& tracer, const RecordRequest& request, const Containers& containers,
                                 SymbolBinder& symbols, Recording& recording, std::unordered_map<const TensorImpl*, int>& leaf_of) {
   std::vector<Tensor> handles;
-  std::vector<Tensor> by_leaf(request.leaves.tensors().size());
+  std::vector<Tensor> by_leaf(request.flat.tensors().size());
   struct Contained {
     int leaf;
     size_t handle;
@@ -89,7 +89,7 @@ std::vector<Tensor> bind_inputs(Tracer& tracer, const RecordRequest& request, co
       continue;
     }
     const size_t leaf = tensor++;
-    const Tensor& concrete = *request.leaves.tensors()[leaf];
+    const Tensor& concrete = *request.flat.tensors()[leaf];
     Tensor handle;
     if (concrete.defined() && !containers.empty() && containers[leaf] >= 0 && path.argument != LeafPath::callable_member) {
       contained.push_back({static_cast<int>(leaf), handles.size()});
@@ -112,7 +112,7 @@ std::vector<Tensor> bind_inputs(Tracer& tracer, const RecordRequest& request, co
   }
   for (const Contained& inner : contained) {
     const int outer = containers[inner.leaf];
-    const auto& tensors = request.leaves.tensors();
+    const auto& tensors = request.flat.tensors();
     handles[inner.handle] = view_of_container(by_leaf[outer], *tensors[outer], *tensors[inner.leaf], request.at);
     leaf_of.emplace(handles[inner.handle].impl().get(), inner.leaf);
   }
@@ -195,7 +195,7 @@ void note_facts(const Tracer& tracer, const RecordRequest& request, Recording& r
   for (const int id : tracer.asked_strides()) {
     for (const RecordedInput& input : recording.inputs)
       if (input.id == id && input.leaf != RecordedInput::captured)
-        recording.asked_strides.push_back({input, request.leaves.tensors()[static_cast<size_t>(input.leaf)]->impl()->strides});
+        recording.asked_strides.push_back({input, request.flat.tensors()[static_cast<size_t>(input.leaf)]->impl()->strides});
     for (const Tracer::Capture& capture : tracer.captures()) {
       const bool is_argument = !recording.asked_strides.empty() && recording.asked_strides.back().input.id == id;
       if (capture.proxy->id == id && !is_argument && !is_proxy(capture.concrete))
@@ -205,7 +205,7 @@ void note_facts(const Tracer& tracer, const RecordRequest& request, Recording& r
   size_t leaf = 0;
   for (const LeafPath& path : request.paths) {
     if (!path.is_tensor) continue;
-    const Tensor& tensor = *request.leaves.tensors()[leaf];
+    const Tensor& tensor = *request.flat.tensors()[leaf];
     if (path.argument != LeafPath::callable_member && tensor.defined() && tracer.was_reached(tensor))
       recording.reached.emplace_back(static_cast<int>(leaf), tensor);
     ++leaf;
@@ -254,7 +254,7 @@ Recording record(const RecordRequest& request, const Containers& containers) {
       const int id = recording.trace.args[i].tensor().id;
       for (const Tracer::Capture& capture : tracer.captures())
         if (capture.proxy->id == id)
-          recording.inputs.push_back({id, RecordedInput::captured, capture.concrete, leaf_that_shares(capture.concrete, request.leaves)});
+          recording.inputs.push_back({id, RecordedInput::captured, capture.concrete, leaf_that_shares(capture.concrete, request.flat)});
     }
     for (auto& [input, result] : recording.written) input = position_of(recording, input);
     note_facts(tracer, request, recording);
@@ -266,8 +266,8 @@ Recording record(const RecordRequest& request, const Containers& containers) {
 
 }  // namespace
 
-int leaf_that_shares(const Tensor& tensor, const Leaves& leaves) {
-  const auto& tensors = leaves.tensors();
+int leaf_that_shares(const Tensor& tensor, const Leaves& flat) {
+  const auto& tensors = flat.tensors();
   if (is_proxy(tensor)) return -1;
   for (size_t leaf = 0; leaf < tensors.size(); ++leaf)
     if (tensors[leaf]->defined() && tensors[leaf]->impl()->storage == tensor.impl()->storage) return static_cast<int>(leaf);
@@ -280,13 +280,13 @@ void arrange(Trace& trace, size_t first, const std::set<int>& named) {
 }
 
 Recording record_callable(const RecordRequest& request) {
-  const bool shares = share_memory(request.leaves);
+  const bool shares = share_memory(request.flat);
   if (request.is_broken && shares) return record(request, find_containers(request));
-  const bool has_symbols = request.takes_symbols && request.leaves.has_symbols();
+  const bool has_symbols = request.takes_symbols && request.flat.has_symbols();
   if (request.runner) request.runner->restarts_at_break = shares || has_symbols;
   try {
     Recording recording = record(request, {});
-    if (recording.has_graph_breaks || !writes_into_shared(recording, request.leaves)) return recording;
+    if (recording.has_graph_breaks || !writes_into_shared(recording, request.flat)) return recording;
   } catch (const Retrace&) {
   }
   // Once more, with tensors in the memory of others as views of them, and without symbols.
@@ -296,9 +296,9 @@ Recording record_callable(const RecordRequest& request) {
   return record(again, find_containers(again));
 }
 
-void check_writes(const Recording& recording, const Leaves& leaves, const std::string& what, SourceLocation at) {
+void check_writes(const Recording& recording, const Leaves& flat, const std::string& what, SourceLocation at) {
   const auto tensor_of = [&](const RecordedInput& input) -> const Tensor& {
-    return input.leaf == RecordedInput::captured ? input.tensor : *leaves.tensors()[input.leaf];
+    return input.leaf == RecordedInput::captured ? input.tensor : *flat.tensors()[input.leaf];
   };
   const auto name_of = [&](const RecordedInput& input) -> const std::string& {
     for (const Value& arg : recording.trace.args)

@@ -18,7 +18,7 @@ struct RecordRequest {
   const CallableTable& table;
   void* callable;
   const void* const* arguments;
-  const Leaves& leaves;
+  const Leaves& flat;
   const std::vector<LeafPath>& paths;
   const std::vector<std::string>& names;
   SourceLocation at;

@@ -66,12 +66,12 @@ void give_history(const Tensor& value, const Tensor& written) {
 namespace {
 
 // Made by eager mode's own views, which keep the histories of both sides right.
-SmallVector<Tensor, 4> shared_results(const CacheEntry& entry, const Leaves& leaves, const ResultList& results) {
+SmallVector<Tensor, 4> shared_results(const CacheEntry& entry, const Leaves& flat, const ResultList& results) {
   SmallVector<Tensor, 4> made;
   for (const ReadySharedResult& shared : entry.shared) {
     const auto index = static_cast<size_t>(shared.index);
     switch (shared.of) {
-      case SharedResult::Of::argument: made.push_back(shared.views.of(*leaves.tensors()[index])); break;
+      case SharedResult::Of::argument: made.push_back(shared.views.of(*flat.tensors()[index])); break;
       case SharedResult::Of::captured: made.push_back(shared.views.of(shared.captured)); break;
       case SharedResult::Of::result: made.push_back(shared.views.of(results[index])); break;
       case SharedResult::Of::shared: made.push_back(shared.views.of(made[index])); break;
@@ -82,12 +82,12 @@ SmallVector<Tensor, 4> shared_results(const CacheEntry& entry, const Leaves& lea
 
 }  // namespace
 
-void run_entry(const CacheEntry& entry, const Leaves& leaves, CallResult& result) {
+void run_entry(const CacheEntry& entry, const Leaves& flat, CallResult& result) {
   SmallVector<Tensor, 8> inputs;
   size_t captured = 0;
   for (const RecordedInput& input : entry.inputs)
     inputs.push_back(input.leaf == RecordedInput::captured ? entry.captures[captured++]
-                                                           : *leaves.tensors()[input.leaf]);
+                                                           : *flat.tensors()[input.leaf]);
 
   for (const auto& [input, written] : entry.written)
     if (inputs[input].requires_grad() && inputs[input].is_leaf())
@@ -109,7 +109,7 @@ void run_entry(const CacheEntry& entry, const Leaves& leaves, CallResult& result
     result.tensors = std::move(results);
     return;
   }
-  const SmallVector<Tensor, 4> shared = shared_results(entry, leaves, results);
+  const SmallVector<Tensor, 4> shared = shared_results(entry, flat, results);
   result.tensors.reserve(slots);
   for (const int slot : entry.result_slots) {
     if (slot >= 0) result.tensors.push_back(results[slot]);

@@ -268,25 +268,25 @@ std::vector<KeyItem> read_key(const uint64_t* words, size_t count) {
   return items;
 }
 
-void read_leaf(Leaves& leaves, const Tensor& tensor) { leaves.add(tensor); }
-void read_leaf(Leaves& leaves, int64_t value) {
-  leaves.add_number(Kind::integer, static_cast<uint64_t>(value));
+void read_leaf(Leaves& flat, const Tensor& tensor) { flat.add(tensor); }
+void read_leaf(Leaves& flat, int64_t value) {
+  flat.add_number(Kind::integer, static_cast<uint64_t>(value));
 }
-void read_leaf(Leaves& leaves, double value) {
-  leaves.add_number(Kind::floating, std::bit_cast<uint64_t>(value));
+void read_leaf(Leaves& flat, double value) {
+  flat.add_number(Kind::floating, std::bit_cast<uint64_t>(value));
 }
-void read_leaf(Leaves& leaves, Int value) { leaves.add_symbol(value); }
-void read_leaf(Leaves& leaves, Float value) { leaves.add_symbol(value); }
-void begin_members(Leaves& leaves) { leaves.begin_members(); }
-void read_leaf(Leaves& leaves, bool value) { leaves.add_number(Kind::boolean, value); }
-void read_leaf(Leaves& leaves, std::string_view value) { leaves.add_text(Kind::text, value); }
-void read_leaf(Leaves& leaves, Device device) {
-  leaves.add_number(Kind::device,
+void read_leaf(Leaves& flat, Int value) { flat.add_symbol(value); }
+void read_leaf(Leaves& flat, Float value) { flat.add_symbol(value); }
+void begin_members(Leaves& flat) { flat.begin_members(); }
+void read_leaf(Leaves& flat, bool value) { flat.add_number(Kind::boolean, value); }
+void read_leaf(Leaves& flat, std::string_view value) { flat.add_text(Kind::text, value); }
+void read_leaf(Leaves& flat, Device device) {
+  flat.add_number(Kind::device,
                     static_cast<uint64_t>(device.kind) << 16 | static_cast<uint16_t>(device.index));
 }
-void read_structure(Leaves& leaves, size_t count) { leaves.add_structure(count); }
-void read_structure(Leaves& leaves, std::string_view key) {
-  leaves.add_text(Kind::structure_text, key);
+void read_structure(Leaves& flat, size_t count) { flat.add_structure(count); }
+void read_structure(Leaves& flat, std::string_view key) {
+  flat.add_text(Kind::structure_text, key);
 }
 
 }  // namespace fulgurite::detail

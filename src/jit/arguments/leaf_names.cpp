@@ -48,10 +48,10 @@ class Names {
 
 }  // namespace
 
-std::vector<std::string> leaf_names(const std::vector<LeafPath>& paths, const Leaves& leaves,
+std::vector<std::string> leaf_names(const std::vector<LeafPath>& paths, const Leaves& flat,
                                     const std::vector<std::string>& argument_names) {
   std::vector<KeyItem> items;
-  for (KeyItem& item : read_key(leaves.key().data(), leaves.key().size()))
+  for (KeyItem& item : read_key(flat.key().data(), flat.key().size()))
     if (item.is_leaf()) items.push_back(std::move(item));
 
   Names names;
@@ -60,7 +60,7 @@ std::vector<std::string> leaf_names(const std::vector<LeafPath>& paths, const Le
   for (size_t i = 0; i < paths.size(); ++i) {
     const LeafPath& path = paths[i];
     const char letter = letter_of(items[i].kind);
-    const Tensor* concrete = path.is_tensor ? leaves.tensors()[tensor++] : nullptr;
+    const Tensor* concrete = path.is_tensor ? flat.tensors()[tensor++] : nullptr;
     std::string name;
     if (concrete && concrete->defined() && !concrete->name().empty()) {
       name = concrete->name();

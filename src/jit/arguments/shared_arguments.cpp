@@ -29,7 +29,7 @@ bool is_view_of(const TensorImpl* view, const TensorImpl* viewed) {
 }  // namespace
 
 Containers find_containers(const RecordRequest& request) {
-  const auto& tensors = request.leaves.tensors();
+  const auto& tensors = request.flat.tensors();
   Containers containers(tensors.size(), -1);
   const auto takes_gradient = [&](size_t leaf) {
     return request.with_respect_to ? (*request.with_respect_to)[leaf] : tensors[leaf]->requires_grad();
@@ -81,8 +81,8 @@ const void* memory_of(const Tensor& tensor) {
   return impl;
 }
 
-bool share_memory(const Leaves& leaves) {
-  const auto& tensors = leaves.tensors();
+bool share_memory(const Leaves& flat) {
+  const auto& tensors = flat.tensors();
   for (size_t i = 0; i < tensors.size(); ++i)
     for (size_t j = 0; j < i; ++j)
       if (tensors[i]->defined() && tensors[j]->defined() && !tensors[i]->is_same(*tensors[j]) &&
@@ -91,13 +91,13 @@ bool share_memory(const Leaves& leaves) {
   return false;
 }
 
-bool writes_into_shared(const Recording& recording, const Leaves& leaves) {
+bool writes_into_shared(const Recording& recording, const Leaves& flat) {
   for (const BoundSymbol& bound : recording.trace.bound_symbols) {
     if (bound.symbol != &prims_copy__symbol) continue;
     for (const RecordedInput& input : recording.inputs) {
       if (input.id != bound.args[1].proxy_id() || input.leaf == RecordedInput::captured) continue;
-      const Tensor& written = *leaves.tensors()[input.leaf];
-      for (const Tensor* other : leaves.tensors())
+      const Tensor& written = *flat.tensors()[input.leaf];
+      for (const Tensor* other : flat.tensors())
         if (other->defined() && !other->is_same(written) && memory_of(*other) == memory_of(written)) return true;
     }
   }

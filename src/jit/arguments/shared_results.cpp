@@ -40,8 +40,8 @@ std::optional<Box> box_of(const Shape& root, const ViewGeometry& view) {
 
 class Planner {
  public:
-  Planner(Tracer& tracer, const std::unordered_map<const TensorImpl*, int>& leaves, std::vector<Value>& values)
-      : tracer_(tracer), leaves_(leaves), values_(values), memory_(tracer) {}
+  Planner(Tracer& tracer, const std::unordered_map<const TensorImpl*, int>& flat, std::vector<Value>& values)
+      : tracer_(tracer), flat_(flat), values_(values), memory_(tracer) {}
 
   ResultPlan run(const std::vector<Tensor>& results) {
     for (const Tensor& result : results) add(result);
@@ -70,7 +70,7 @@ class Planner {
     const int value = next_value_++;
     if (!is_new) return;
     Tracer::MemoryPlace place =
-        tracer_.memory_place(handle, [&](const Tensor& root) { return leaves_.contains(root.impl().get()); });
+        tracer_.memory_place(handle, [&](const Tensor& root) { return flat_.contains(root.impl().get()); });
     std::optional<Box> box;
     if (place.geometry) box = box_of(place.root.shape(), *place.geometry);
     entries_.push_back({handle, std::move(place), std::move(box), value});
@@ -79,7 +79,7 @@ class Planner {
   void place(size_t index) {
     if (entries_[index].is_placed) return;
     const Tensor root = entries_[index].place.root;
-    if (const auto leaf = leaves_.find(root.impl().get()); leaf != leaves_.end())
+    if (const auto leaf = flat_.find(root.impl().get()); leaf != flat_.end())
       return share(index, {SharedResult::Of::argument, leaf->second, {}, {}});
     if (const Tensor* captured = tracer_.concrete_of_input(root))
       return share(index, {SharedResult::Of::captured, 0, *captured, {}});
@@ -154,7 +154,7 @@ class Planner {
   }
 
   Tracer& tracer_;
-  const std::unordered_map<const TensorImpl*, int>& leaves_;
+  const std::unordered_map<const TensorImpl*, int>& flat_;
   std::vector<Value>& values_;
   OwnMemory memory_;
   std::vector<Entry> entries_;  // the results, each once
@@ -180,8 +180,8 @@ class Constants final : public ArgumentPack::Resolver {
 }  // namespace
 
 ResultPlan plan_results(Tracer& tracer, const std::vector<Tensor>& results,
-                        const std::unordered_map<const TensorImpl*, int>& leaves, std::vector<Value>& values) {
-  return Planner(tracer, leaves, values).run(results);
+                        const std::unordered_map<const TensorImpl*, int>& flat, std::vector<Value>& values) {
+  return Planner(tracer, flat, values).run(results);
 }
 
 ReadyViews::ReadyViews(const std::vector<Tracer::RecordedView>& views, NumberValues& numbers) {

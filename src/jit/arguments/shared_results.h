@@ -34,7 +34,7 @@ struct ResultPlan {
 /// Decides it. `leaves` says which handles stand for the arguments' tensor leaves. Appends to `values`, the values of
 /// the result's tensors, what the program has to give besides.
 ResultPlan plan_results(Tracer&, const std::vector<Tensor>& results,
-                        const std::unordered_map<const TensorImpl*, int>& leaves, std::vector<Value>& values);
+                        const std::unordered_map<const TensorImpl*, int>& flat, std::vector<Value>& values);
 
 /// Views that are made at every call, with their arguments at hand.
 class ReadyViews {

@@ -39,8 +39,8 @@ struct StrideGuard {
   std::string name;
   Sizes strides;
 
-  const Tensor& of(const Leaves& leaves) const { return leaf == RecordedInput::captured ? tensor : *leaves.tensors()[static_cast<size_t>(leaf)]; }
-  bool holds(const Leaves& leaves) const { return of(leaves).impl()->strides == strides; }
+  const Tensor& of(const Leaves& flat) const { return leaf == RecordedInput::captured ? tensor : *flat.tensors()[static_cast<size_t>(leaf)]; }
+  bool holds(const Leaves& flat) const { return of(flat).impl()->strides == strides; }
 };
 
 /// One compiled version of a function, and all that is needed to know when it holds and to run it. Never changed once made, but for what

@@ -79,15 +79,15 @@ void erase_from(Map& map, uint64_t hash, const Item& item) {
 
 }  // namespace
 
-bool holds(const CacheEntry& entry, const Leaves& leaves) {
-  if (!same_words(entry.key, leaves.key()) || !captures_are_alike(entry)) return false;
+bool holds(const CacheEntry& entry, const Leaves& flat) {
+  if (!same_words(entry.key, flat.key()) || !captures_are_alike(entry)) return false;
   for (const StrideGuard& guard : entry.stride_guards)
-    if (!guard.holds(leaves)) return false;
+    if (!guard.holds(flat)) return false;
   for (const auto& [leaf, tensor] : entry.reached)
-    if (!leaves.tensors()[static_cast<size_t>(leaf)]->is_same(tensor)) return false;
+    if (!flat.tensors()[static_cast<size_t>(leaf)]->is_same(tensor)) return false;
   if (!entry.writes) return true;
   for (size_t i = 0; i < entry.captures.size(); ++i)
-    if (leaf_that_shares(entry.captures[i], leaves) != entry.sharing[i]) return false;
+    if (leaf_that_shares(entry.captures[i], flat) != entry.sharing[i]) return false;
   return true;
 }
 
@@ -102,12 +102,12 @@ void CompilationCache::use(const CacheEntry& entry) const {
   if (entry.symbolic) entry.symbolic->last_use.store(now, std::memory_order_relaxed);
 }
 
-const CacheEntry* CompilationCache::find(const Leaves& leaves, uint64_t hash) {
+const CacheEntry* CompilationCache::find(const Leaves& flat, uint64_t hash) {
   const std::shared_lock lock(mutex_);
   const auto [begin, end] = by_hash_.equal_range(hash);
   for (auto candidate = begin; candidate != end; ++candidate) {
     const CacheEntry* const entry = candidate->second;
-    if (!holds(*entry, leaves)) continue;
+    if (!holds(*entry, flat)) continue;
     // Calls that found the last version where it was did not say so one by one.
     if (const CacheEntry* const before = last_.load(std::memory_order_relaxed)) use(*before);
     use(*entry);
@@ -117,22 +117,22 @@ const CacheEntry* CompilationCache::find(const Leaves& leaves, uint64_t hash) {
   return nullptr;
 }
 
-CompilationCache::Entry CompilationCache::find_specialization(const Leaves& leaves, uint64_t hash) {
+CompilationCache::Entry CompilationCache::find_specialization(const Leaves& flat, uint64_t hash) {
   const std::shared_lock lock(mutex_);
   const auto [begin, end] = by_values_.equal_range(hash);
   for (auto candidate = begin; candidate != end; ++candidate) {
-    if (!holds(*candidate->second, leaves)) continue;
+    if (!holds(*candidate->second, flat)) continue;
     use(*candidate->second);
     return candidate->second;
   }
   return nullptr;
 }
 
-std::vector<std::shared_ptr<const SymbolicEntry>> CompilationCache::find_symbolic(const Leaves& leaves) const {
+std::vector<std::shared_ptr<const SymbolicEntry>> CompilationCache::find_symbolic(const Leaves& flat) const {
   std::vector<std::shared_ptr<const SymbolicEntry>> found;
   const std::shared_lock lock(mutex_);
   if (symbolic_.empty()) return found;
-  const SmallVector<uint64_t, 64> key = leaves.key_without_symbols();
+  const SmallVector<uint64_t, 64> key = flat.key_without_symbols();
   const auto [begin, end] = symbolic_.equal_range(hash_of(key));
   for (auto candidate = begin; candidate != end; ++candidate)
     if (same_words(candidate->second->key, key)) found.push_back(candidate->second);

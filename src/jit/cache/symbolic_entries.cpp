@@ -11,19 +11,19 @@
 
 namespace fulgurite::detail {
 
-std::shared_ptr<const CacheEntry> JitState::find_with_symbols(const Leaves& leaves) {
+std::shared_ptr<const CacheEntry> JitState::find_with_symbols(const Leaves& flat) {
   if (options_.cache == Cache::no_caching) return nullptr;
-  const uint64_t hash = leaves.hash();
-  if (std::shared_ptr<const CacheEntry> known = store_.find_specialization(leaves, hash)) return known;
-  const std::vector<std::shared_ptr<const SymbolicEntry>> candidates = store_.find_symbolic(leaves);
+  const uint64_t hash = flat.hash();
+  if (std::shared_ptr<const CacheEntry> known = store_.find_specialization(flat, hash)) return known;
+  const std::vector<std::shared_ptr<const SymbolicEntry>> candidates = store_.find_symbolic(flat);
   if (candidates.empty()) return nullptr;
-  const std::vector<uint64_t> given = leaves.symbol_values();
+  const std::vector<uint64_t> given = flat.symbol_values();
   for (const auto& candidate : candidates) {
     NumberValues values(given);
     if (failed_guard(candidate->guards, values)) continue;
     try {
-      std::shared_ptr<const CacheEntry> entry = specialise(candidate, leaves);
-      if (!holds(*entry, leaves)) continue;
+      std::shared_ptr<const CacheEntry> entry = specialise(candidate, flat);
+      if (!holds(*entry, flat)) continue;
       store_.add_specialization(entry, hash);
       return entry;
     } catch (const std::exception&) {
@@ -33,11 +33,11 @@ std::shared_ptr<const CacheEntry> JitState::find_with_symbols(const Leaves& leav
   return nullptr;
 }
 
-std::shared_ptr<CacheEntry> JitState::compile_with_symbols(Recording recording, const Leaves& leaves,
+std::shared_ptr<CacheEntry> JitState::compile_with_symbols(Recording recording, const Leaves& flat,
                                                                 const std::vector<LeafPath>& paths,
                                                                 const std::vector<std::string>& names) {
   auto symbolic = std::make_shared<SymbolicEntry>();
-  symbolic->key = leaves.key_without_symbols();
+  symbolic->key = flat.key_without_symbols();
   symbolic->leaf_names = names;
   symbolic->is_differentiated = grad_enabled() && recording.requires_grad;
   symbolic->recording = std::move(recording);
@@ -47,8 +47,8 @@ std::shared_ptr<CacheEntry> JitState::compile_with_symbols(Recording recording, 
   auto stages = std::make_shared<Stages>();
   stages->forward = std::move(symbolic->compiled.forward_traces);
   stages->backward = std::move(symbolic->compiled.backward_traces);
-  std::shared_ptr<CacheEntry> entry = specialise(symbolic, leaves);
-  stages->prologue = make_prologue(*entry, stages->forward.front(), paths, leaves);
+  std::shared_ptr<CacheEntry> entry = specialise(symbolic, flat);
+  stages->prologue = make_prologue(*entry, stages->forward.front(), paths, flat);
   symbolic->stages = std::move(stages);
   return entry;
 }
@@ -69,11 +69,11 @@ std::shared_ptr<const SymbolicBackward> symbolic_backward(const std::shared_ptr<
 
 }  // namespace
 
-std::shared_ptr<CacheEntry> JitState::specialise(const std::shared_ptr<const SymbolicEntry>& symbolic, const Leaves& leaves) const {
-  const std::vector<uint64_t> given = leaves.symbol_values();
+std::shared_ptr<CacheEntry> JitState::specialise(const std::shared_ptr<const SymbolicEntry>& symbolic, const Leaves& flat) const {
+  const std::vector<uint64_t> given = flat.symbol_values();
   NumberValues values(given);
   auto entry = std::make_shared<CacheEntry>();
-  entry->key = leaves.key();
+  entry->key = flat.key();
   entry->leaf_names = symbolic->leaf_names;
   entry->symbolic = symbolic;
   Programs programs = fulgurite::specialise({symbolic, &symbolic->compiled}, given, pipeline_options());

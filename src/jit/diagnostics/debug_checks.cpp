@@ -53,9 +53,9 @@ void compare(size_t number, const Tensor& compiled, const Tensor& eager, const s
 
 }  // namespace
 
-EagerRun prepare_eager_run(const Leaves& leaves) {
+EagerRun prepare_eager_run(const Leaves& flat) {
   EagerRun run;
-  for (const Tensor* tensor : leaves.tensors())
+  for (const Tensor* tensor : flat.tensors())
     run.tensors.push_back(tensor->defined() ? tensor->detach().clone() : Tensor());
   run.random = context().generator.state();
   return run;

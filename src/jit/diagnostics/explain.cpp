@@ -113,17 +113,17 @@ std::string strides_text(const Sizes& strides) {
 }
 
 /// How tensors lie in memory otherwise, where that matters. Leaves of other types have been told of before.
-std::vector<Change> layout_differences(const CacheEntry& entry, const Leaves& leaves) {
+std::vector<Change> layout_differences(const CacheEntry& entry, const Leaves& flat) {
   std::vector<Change> differences;
   for (const StrideGuard& guard : entry.stride_guards)
-    if (!guard.holds(leaves))
-      differences.push_back({guard.name, text::cat(guard.name, ": strides ", strides_text(guard.of(leaves).impl()->strides), " instead of ",
+    if (!guard.holds(flat))
+      differences.push_back({guard.name, text::cat(guard.name, ": strides ", strides_text(guard.of(flat).impl()->strides), " instead of ",
                                                    strides_text(guard.strides))});
   for (const auto& [leaf, tensor] : entry.reached)
-    if (!leaves.tensors()[static_cast<size_t>(leaf)]->is_same(tensor))
+    if (!flat.tensors()[static_cast<size_t>(leaf)]->is_same(tensor))
       differences.push_back({"an argument", "an argument is no longer the tensor that the function captured"});
   for (size_t i = 0; i < entry.captures.size() && entry.writes; ++i)
-    if (const int leaf = leaf_that_shares(entry.captures[i], leaves); leaf != entry.sharing[i])
+    if (const int leaf = leaf_that_shares(entry.captures[i], flat); leaf != entry.sharing[i])
       differences.push_back({text::cat("captured ", entry.capture_names[i]),
                              text::cat("captured ", entry.capture_names[i], leaf < 0 ? " shares memory with no argument now"
                                                                                        : " shares memory with an argument now")});
@@ -132,16 +132,16 @@ std::vector<Change> layout_differences(const CacheEntry& entry, const Leaves& le
 
 }  // namespace
 
-std::vector<Change> changes_since(const CacheEntry& newest, const Leaves& leaves, const std::vector<std::string>& names) {
-  const NamedItems now(leaves.key(), names), before(newest.key, newest.leaf_names);
+std::vector<Change> changes_since(const CacheEntry& newest, const Leaves& flat, const std::vector<std::string>& names) {
+  const NamedItems now(flat.key(), names), before(newest.key, newest.leaf_names);
   std::vector<Change> differences;
-  if (leaves.key()[1] != newest.key[1]) differences.push_back({"the argument types", "other argument types"});
+  if (flat.key()[1] != newest.key[1]) differences.push_back({"the argument types", "other argument types"});
   for (size_t i = 0; i < std::min(now.items.size(), before.items.size()) && differences.size() < 3; ++i)
     if (std::optional<Change> one = difference(now, before, i)) differences.push_back(*std::move(one));
   if (now.items.size() != before.items.size() && differences.empty())
     differences.push_back({"the number of arguments", "another number of arguments"});
   if (differences.empty()) differences = captured_differences(newest);
-  if (differences.empty()) differences = layout_differences(newest, leaves);
+  if (differences.empty()) differences = layout_differences(newest, flat);
   return differences;
 }
 

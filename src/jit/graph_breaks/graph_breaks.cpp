@@ -41,7 +41,7 @@ std::vector<Tensor> CallWithBreaks::run(Subgraph subgraph) {
     recording.inputs.push_back({arg.proxy_id(), RecordedInput::captured, std::ranges::find_if(subgraph.inputs, is_this)->concrete});
     inputs.push_back(recording.inputs.back().tensor);
   }
-  check_writes(recording, leaves_, "the jitted function", at_);
+  check_writes(recording, flat_, "the jitted function", at_);
   if (state_.options().debug.verify_against_eager) check_writes_only_arguments(recording);
   for (const Value& result : recording.trace.bound_symbols.read().back().args)
     recording.requires_grad = recording.requires_grad || (result.is_tensor() && result.tensor().requires_grad);
@@ -69,7 +69,7 @@ void CallWithBreaks::check_writes_only_arguments(const Recording& recording) con
       if (input.id != bound.args[1].proxy_id()) continue;
       bool is_argument = false;
       for (size_t leaf = 0; leaf < argument_tensors; ++leaf)
-        is_argument = is_argument || (leaves_.tensors()[leaf]->defined() && leaves_.tensors()[leaf]->is_same(input.tensor));
+        is_argument = is_argument || (flat_.tensors()[leaf]->defined() && flat_.tensors()[leaf]->is_same(input.tensor));
       if (!is_argument)
         throw UserError(text::cat("verify_against_eager: the function writes into ", bound.args[1].tensor().name,
                                   ", which is not an argument; it cannot be run twice"),
@@ -107,13 +107,13 @@ std::shared_ptr<const CacheEntry> JitState::subgraph(const Recording& recording,
   return subgraph;
 }
 
-void JitState::call_with_breaks(const CallableTable& table, const void* const* arguments, const Leaves& leaves, SourceLocation at,
+void JitState::call_with_breaks(const CallableTable& table, const void* const* arguments, const Leaves& flat, SourceLocation at,
                               CallResult& result) {
   std::vector<LeafPath> paths;
   table.paths(callable_.get(), arguments, paths);
-  const std::vector<std::string> names = leaf_names(paths, leaves, options_.argument_names);
-  CallWithBreaks runner(*this, leaves, paths, at);
-  RecordRequest request{table, callable_.get(), arguments, leaves, paths, names, at, nullptr, options_.memory_budget, &options_.executors};
+  const std::vector<std::string> names = leaf_names(paths, flat, options_.argument_names);
+  CallWithBreaks runner(*this, flat, paths, at);
+  RecordRequest request{table, callable_.get(), arguments, flat, paths, names, at, nullptr, options_.memory_budget, &options_.executors};
   request.runner = &runner;
   if (options_.fullgraph) request.no_breaks = "with fullgraph = true";
   request.is_broken = true;

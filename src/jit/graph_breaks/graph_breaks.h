@@ -12,9 +12,9 @@ namespace fulgurite::detail {
 class CallWithBreaks final : public SubgraphRunner {
  public:
   /// `turn`, where there is one, ends with the first piece: the body may then wait for other threads.
-  CallWithBreaks(JitState& state, const Leaves& leaves, const std::vector<LeafPath>& paths, SourceLocation at,
+  CallWithBreaks(JitState& state, const Leaves& flat, const std::vector<LeafPath>& paths, SourceLocation at,
                CompileTurns::Turn* turn = nullptr)
-      : state_(state), leaves_(leaves), paths_(paths), at_(at), turn_(turn) {}
+      : state_(state), flat_(flat), paths_(paths), at_(at), turn_(turn) {}
 
   void note_break(const std::string& what, SourceLocation) override;
   std::vector<Tensor> run(Subgraph) override;
@@ -27,7 +27,7 @@ class CallWithBreaks final : public SubgraphRunner {
   void check_writes_only_arguments(const Recording&) const;
 
   JitState& state_;
-  const Leaves& leaves_;
+  const Leaves& flat_;
   const std::vector<LeafPath>& paths_;
   SourceLocation at_;
   CompileTurns::Turn* turn_;
