@@ -128,7 +128,7 @@ void JitState::run_named(const CacheEntry& entry, const Leaves& flat, CallResult
 
 void JitState::call(const CallableTable& table, const void* const* arguments, SourceLocation called_at, CallResult& result) {
   const SourceLocation at = user_line(called_at);
-  const Readers::Visit visit(store_.readers());
+  const EpochCounter::Visit visit(store_.epochs());
   auto start = std::chrono::steady_clock::now();
   std::shared_ptr<void> captures_backwards;
   if (open_scope_ != nullptr) [[unlikely]]
@@ -154,19 +154,19 @@ void JitState::call(const CallableTable& table, const void* const* arguments, So
     }
     if (!entry && caches && has_symbols) {
       constexpr uint64_t for_values = 0x9e3779b97f4a7c15u;  // other than the turn of a compile
-      const CompileTurns::Turn turn(turns_, hash ^ for_values);
+      const SingleFlight::Flight flight(flights_, hash ^ for_values);
       found = find_with_symbols(flat);
       entry = found.get();
     }
-    std::optional<CompileTurns::Turn> turn;
+    std::optional<SingleFlight::Flight> flight;
     if (!entry && caches) {
-      turn.emplace(turns_, has_symbols ? hash_of(flat.key_without_symbols()) : hash);
+      flight.emplace(flights_, has_symbols ? hash_of(flat.key_without_symbols()) : hash);
       if (has_symbols) found = find_with_symbols(flat);
       entry = found ? found.get() : store_.find(flat, hash);
     }
     if (!entry) {
       misses_.fetch_add(1, std::memory_order_relaxed);
-      made = compile_entry(table, arguments, flat, at, turn ? &*turn : nullptr, result);
+      made = compile_entry(table, arguments, flat, at, flight ? &*flight : nullptr, result);
       entry = made.get();
       add_times(*made);
       log_compile(*this, *made);
@@ -219,7 +219,7 @@ void JitState::note_compile(CacheEntry& entry, const Leaves& flat) {
 
 std::shared_ptr<const CacheEntry> JitState::compile_entry(const CallableTable& table,
                                                                  const void* const* arguments, const Leaves& flat,
-                                                                 SourceLocation at, CompileTurns::Turn* turn,
+                                                                 SourceLocation at, SingleFlight::Flight* flight,
                                                                  CallResult& result) {
   const auto start = std::chrono::steady_clock::now();
   auto entry = std::make_shared<CacheEntry>();
@@ -231,7 +231,7 @@ std::shared_ptr<const CacheEntry> JitState::compile_entry(const CallableTable& t
   entry->leaf_names = leaf_names(paths, flat, options_.argument_names);
   note_compile(*entry, flat);
 
-  CallWithBreaks runner(*this, flat, paths, at, turn);
+  CallWithBreaks runner(*this, flat, paths, at, flight);
   RecordRequest request{table, callable_.get(), arguments, flat, paths, entry->leaf_names, at, nullptr, options_.memory_budget,
                         &options_.executors};
   request.autocast = options_.autocast;

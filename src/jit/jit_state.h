@@ -52,7 +52,7 @@ class JitState {
 
  private:
   std::shared_ptr<const CacheEntry> compile_entry(const CallableTable&, const void* const* arguments,
-                                                         const Leaves&, SourceLocation, CompileTurns::Turn*, CallResult&);
+                                                         const Leaves&, SourceLocation, SingleFlight::Flight*, CallResult&);
   std::shared_ptr<const CacheEntry> compile_constant(std::shared_ptr<CacheEntry>, Recording, const CallWithBreaks&, const Leaves&,
                                                           const std::vector<LeafPath>&, std::chrono::steady_clock::time_point start,
                                                           SourceLocation, CallResult&);
@@ -90,7 +90,7 @@ class JitState {
   const std::shared_ptr<FusionNames> fusion_names_ = std::make_shared<FusionNames>();
 
   CompilationCache store_;
-  CompileTurns turns_;
+  SingleFlight flights_;
   RecompileWatch recompiles_;
   mutable std::mutex mutex_;  // of what follows
   CompileStats compiles_;     // the parts that only compiles change

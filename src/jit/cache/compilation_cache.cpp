@@ -290,15 +290,15 @@ void CompilationCache::limit_bytes(const Entry& added, Garbage& garbage) {
 
 void CompilationCache::free_retired(Garbage& garbage) {
   if (retired_.empty()) return;
-  for (int generation = 0; generation < Readers::generations; ++generation)
-    if (readers_.is_empty(generation))
+  for (int generation = 0; generation < EpochCounter::epochs; ++generation)
+    if (epochs_.is_empty(generation))
       for (Retired& one : retired_) one.was_empty[generation] = true;
   std::erase_if(retired_, [&](Retired& one) {
     const bool is_free = std::ranges::all_of(one.was_empty, [](bool empty) { return empty; });
     if (is_free) garbage.push_back(std::move(one.entry));
     return is_free;
   });
-  if (readers_.is_empty(1 - readers_.current())) readers_.turn();
+  if (epochs_.is_empty(1 - epochs_.current())) epochs_.advance();
 }
 
 void CompilationCache::count_evicted(size_t count) {

@@ -57,15 +57,15 @@ class CompilationCache {
   CacheStats stats() const;
   int64_t evicted() const;
 
-  Readers& readers() { return readers_; }
-  const Readers& readers() const { return readers_; }
+  EpochCounter& epochs() { return epochs_; }
+  const EpochCounter& epochs() const { return epochs_; }
 
  private:
   using Table = std::unordered_multimap<uint64_t, Entry>;
   using Garbage = std::vector<std::shared_ptr<const void>>;
   struct Retired {
     Entry entry;
-    bool was_empty[Readers::generations] = {};
+    bool was_empty[EpochCounter::epochs] = {};
   };
 
   void use(const CacheEntry&) const;
@@ -84,7 +84,7 @@ class CompilationCache {
   const int64_t max_entries_;
   const int64_t most_bytes_;
   const bool caches_;
-  Readers readers_;
+  EpochCounter epochs_;
   std::atomic<const CacheEntry*> last_{nullptr};  // one of versions_
   std::atomic<const CacheEntry*> last_with_symbols_address_{nullptr};
   mutable std::atomic<uint64_t> uses_{0};

@@ -10,44 +10,44 @@ namespace fulgurite::detail {
 ///
 /// What was made unreachable at some time is read by nobody once each of two generations has been empty at some time after it: whoever got
 /// hold of it entered one of them before. New visitors enter one generation, so that the other gets empty however many calls there are.
-class Readers {
-  struct Generation {
+class EpochCounter {
+  struct Epoch {
     std::atomic<int64_t> entered{0}, left{0};
   };
 
  public:
   class Visit {
    public:
-    explicit Visit(Readers& readers) : generation_(readers.generations_[readers.entered_now_.load(std::memory_order_relaxed)]) {
-      generation_.entered.fetch_add(1, std::memory_order_seq_cst);
+    explicit Visit(EpochCounter& readers) : epoch_(readers.epochs_[readers.entered_now_.load(std::memory_order_relaxed)]) {
+      epoch_.entered.fetch_add(1, std::memory_order_seq_cst);
     }
-    ~Visit() { generation_.left.fetch_add(1, std::memory_order_release); }
+    ~Visit() { epoch_.left.fetch_add(1, std::memory_order_release); }
     Visit(const Visit&) = delete;
     Visit& operator=(const Visit&) = delete;
 
    private:
-    Generation& generation_;
+    Epoch& epoch_;
   };
 
-  static constexpr int generations = 2;
+  static constexpr int epochs = 2;
   /// Of one generation; a moment's truth.
-  bool is_empty(int generation) const {
-    const Generation& one = generations_[generation];
+  bool is_empty(int epoch) const {
+    const Epoch& one = epochs_[epoch];
     const int64_t left = one.left.load(std::memory_order_seq_cst);  // read first: who leaves in between counts as inside
     return one.entered.load(std::memory_order_seq_cst) == left;
   }
   /// From now on visitors enter the other generation.
-  void turn() { entered_now_.store(1 - entered_now_.load(std::memory_order_relaxed), std::memory_order_relaxed); }
+  void advance() { entered_now_.store(1 - entered_now_.load(std::memory_order_relaxed), std::memory_order_relaxed); }
   /// Which one they enter now.
   int current() const { return entered_now_.load(std::memory_order_relaxed); }
 
   /// How many visits there have been.
   int64_t visits() const {
-    return generations_[0].entered.load(std::memory_order_relaxed) + generations_[1].entered.load(std::memory_order_relaxed);
+    return epochs_[0].entered.load(std::memory_order_relaxed) + epochs_[1].entered.load(std::memory_order_relaxed);
   }
 
  private:
-  std::array<Generation, generations> generations_;
+  std::array<Epoch, epochs> epochs_;
   std::atomic<int> entered_now_{0};
 };
 

@@ -9,38 +9,38 @@ namespace fulgurite::detail {
 
 /// One thread at a time compiles a key; others that want the same one wait, and look again for what it made. A function that calls itself while it
 /// is compiled does not wait for itself.
-class CompileTurns {
+class SingleFlight {
  public:
   /// From here to its end nobody else compiles the key.
-  class Turn {
+  class Flight {
    public:
-    Turn(CompileTurns& turns, uint64_t key) : turns_(&turns), key_(key) {
-      std::unique_lock lock(turns.mutex_);
+    Flight(SingleFlight& flights, uint64_t key) : flights_(&flights), key_(key) {
+      std::unique_lock lock(flights.mutex_);
       const std::thread::id self = std::this_thread::get_id();
       for (;;) {
-        const auto [running, is_free] = turns.running_.emplace(key, self);
+        const auto [running, is_free] = flights.running_.emplace(key, self);
         if (is_free) return;
         if (running->second == self) break;
-        turns.ended_.wait(lock);
+        flights.ended_.wait(lock);
       }
-      turns_ = nullptr;
+      flights_ = nullptr;
     }
-    ~Turn() { end(); }
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
+    ~Flight() { end(); }
+    Flight(const Flight&) = delete;
+    Flight& operator=(const Flight&) = delete;
 
     void end() {
-      if (!turns_) return;
+      if (!flights_) return;
       {
-        const std::lock_guard lock(turns_->mutex_);
-        turns_->running_.erase(key_);
+        const std::lock_guard lock(flights_->mutex_);
+        flights_->running_.erase(key_);
       }
-      turns_->ended_.notify_all();
-      turns_ = nullptr;
+      flights_->ended_.notify_all();
+      flights_ = nullptr;
     }
 
    private:
-    CompileTurns* turns_;  // null: it has ended, or is part of an outer one
+    SingleFlight* flights_;  // null: it has ended, or is part of an outer one
     uint64_t key_;
   };
 

@@ -36,7 +36,7 @@ CompileStats JitState::stats() const {
     const std::lock_guard lock(mutex_);
     stats = compiles_;
   }
-  stats.calls = store_.readers().visits();
+  stats.calls = store_.epochs().visits();
   stats.misses = misses_.load(std::memory_order_relaxed);
   stats.hits = stats.calls - stats.misses;
   stats.last_call = static_cast<double>(last_nanoseconds_.load(std::memory_order_relaxed)) / 1e3;

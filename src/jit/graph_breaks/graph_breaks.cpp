@@ -26,7 +26,7 @@ void CallWithBreaks::note_break(const std::string& what, SourceLocation at) {
 }
 
 std::vector<Tensor> CallWithBreaks::run(Subgraph subgraph) {
-  if (turn_) turn_->end();
+  if (flight_) flight_->end();
   Recording recording;
   std::set<int> named;
   for (const Subgraph::Input& input : subgraph.inputs)

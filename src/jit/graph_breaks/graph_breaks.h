@@ -13,8 +13,8 @@ class CallWithBreaks final : public SubgraphRunner {
  public:
   /// `turn`, where there is one, ends with the first piece: the body may then wait for other threads.
   CallWithBreaks(JitState& state, const Leaves& flat, const std::vector<LeafPath>& paths, SourceLocation at,
-               CompileTurns::Turn* turn = nullptr)
-      : state_(state), flat_(flat), paths_(paths), at_(at), turn_(turn) {}
+               SingleFlight::Flight* flight = nullptr)
+      : state_(state), flat_(flat), paths_(paths), at_(at), flight_(flight) {}
 
   void note_break(const std::string& what, SourceLocation) override;
   std::vector<Tensor> run(Subgraph) override;
@@ -30,7 +30,7 @@ class CallWithBreaks final : public SubgraphRunner {
   const Leaves& flat_;
   const std::vector<LeafPath>& paths_;
   SourceLocation at_;
-  CompileTurns::Turn* turn_;
+  SingleFlight::Flight* flight_;
   Subgraphs subgraphs_;
   std::vector<std::string> breaks_;  // in words
   SourceLocation start_, last_break_;  // where the piece that ends, and the one after it, begin
