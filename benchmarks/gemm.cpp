@@ -1,6 +1,6 @@
 // Products of matrices: the generated kernel against oneDNN, alternately, on the shapes of training steps. Prints one JSON line a shape,
 // with the least time of each; GFLOP/s are of CPU time.
-//   bench_products [--dtype bf16|f16|f32] [--threads 1] [--rounds 20] [--only NAME]
+//   bench_gemm [--dtype bf16|f16|f32] [--threads 1] [--rounds 20] [--only NAME]
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -73,19 +73,19 @@ void measure(const Case& c, Dtype dtype, int rounds) {
   gemm_call.c = expected.impl()->data();
   gemm_call.c_row = c.n;
 
-  const codegen::ProductEpilogue stored = codegen::plain_epilogue(dtype);
-  const codegen::ProductForm forms[] = {{dtype, dtype, dtype, stored}, {dtype, Dtype::f32, dtype, stored}};
-  const std::vector<codegen::ProductKernels> kernels = codegen::compile_products(forms);
+  const codegen::GemmEpilogue stored = codegen::plain_epilogue(dtype);
+  const codegen::GemmForm forms[] = {{dtype, dtype, dtype, stored}, {dtype, Dtype::f32, dtype, stored}};
+  const std::vector<codegen::CompiledGemm> kernels = codegen::compile_gemms(forms);
   if (kernels.empty()) return;
-  products::ProductCall call;
+  fused_gemm::GemmArguments call;
   call.depth = c.k;
-  call.left = is_left_transposed ? products::DepthMatrix{data_of(left), c.m, 1, c.m} : products::DepthMatrix{data_of(left), c.m, c.k, 1};
-  const products::ColumnMatrix stored_at{result.impl()->data(), c.n};
+  call.left = is_left_transposed ? fused_gemm::DepthMatrix{data_of(left), c.m, 1, c.m} : fused_gemm::DepthMatrix{data_of(left), c.m, c.k, 1};
+  const fused_gemm::ColumnMatrix stored_at{result.impl()->data(), c.n};
   call.matrices = {&stored_at, 1};
   const auto run = [&](int form) {
     const void* const data = data_of(form == 0 ? right : weight);
-    call.right = is_right_transposed ? products::DepthMatrix{data, c.n, c.k, 1} : products::DepthMatrix{data, c.n, 1, c.n};
-    products::run_product(forms[form], kernels[form], call);
+    call.right = is_right_transposed ? fused_gemm::DepthMatrix{data, c.n, c.k, 1} : fused_gemm::DepthMatrix{data, c.n, 1, c.n};
+    fused_gemm::run_gemm(forms[form], kernels[form], call);
   };
   Least library, ours, ours_cast, cast;
   for (int round = 0; round < rounds; ++round) {
@@ -118,7 +118,7 @@ int main(int argc, char** argv) {
     if (std::strcmp(argv[i], "--only") == 0) only = argv[i + 1];
   }
   set_num_threads(threads);
-  if (!codegen::has_product_instructions()) {
+  if (!codegen::has_gemm_instructions()) {
     std::puts("this CPU has no AVX2");
     return 1;
   }

@@ -10,7 +10,7 @@ namespace {
 
 /// One line of a region: a value from two others, by their places.
 struct Operation {
-  bool is_product;
+  bool is_gemm;
   size_t left, right;
 };
 
@@ -35,7 +35,7 @@ fg::Fusion fuse(const fg::Region& region) {
       for (size_t i = 0; i < inputs.size(); ++i) values[i] = contiguous[i].data<float>()[at];
       for (size_t i = 0; i < program.size(); ++i) {
         const float a = values[program[i].left], b = values[program[i].right];
-        values[inputs.size() + i] = program[i].is_product ? a * b : a + b;
+        values[inputs.size() + i] = program[i].is_gemm ? a * b : a + b;
       }
       for (size_t i = 0; i < results.size(); ++i) outputs[i].data<float>()[at] = values[results[i]];
     }

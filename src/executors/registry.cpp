@@ -18,7 +18,7 @@ namespace {
 
 std::vector<std::string> names_at_start() {
   const std::optional<std::string> wanted = environment_value("FULGURITE_EXECUTORS");
-  if (!wanted) return {"products", "onednn", "fuser"};
+  if (!wanted) return {"gemm", "onednn", "fuser"};
   std::vector<std::string> names;
   for (size_t at = 0; at <= wanted->size();) {
     const size_t end = std::min(wanted->find(',', at), wanted->size());
@@ -31,7 +31,7 @@ std::vector<std::string> names_at_start() {
 /// The registered executors and the default order. Executors are never taken out, so pointers to them stay valid.
 struct Registry {
   std::mutex mutex;
-  std::vector<const Executor*> executors{&onednn_executor(), &products_executor(), &fuser_executor(), &eager_executor()};
+  std::vector<const Executor*> executors{&onednn_executor(), &gemm_executor(), &fuser_executor(), &eager_executor()};
   std::vector<std::shared_ptr<const Executor>> added;
   std::vector<std::string> default_names = names_at_start();
 

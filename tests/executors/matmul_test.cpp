@@ -22,7 +22,7 @@ std::vector<double> product(const Tensor& a, const Tensor& b) {
 }
 
 // Of sums of some hundred terms that may cancel.
-double product_tolerance(Dtype dtype) {
+double gemm_tolerance(Dtype dtype) {
   return is_floating(dtype) ? std::max(tolerance_of(dtype) * 4, dtype == Dtype::f32 ? 3e-5 : 0) : 0;
 }
 
@@ -41,7 +41,7 @@ TEST("matrix products of every dtype and layout") {
       const Tensor b_turned = transpose(make({n, small}, dtype, low, 3, 4), 0, 1);
       const Tensor a_steps = prims::slice(make({m, 2 * small}, dtype, low, 3, 5), 1, 0, 2 * small, 2);
       const Tensor b_steps = prims::slice(make({small, 2 * n}, dtype, low, 3, 6), 1, 0, 2 * n, 2);
-      const double tolerance = product_tolerance(dtype);
+      const double tolerance = gemm_tolerance(dtype);
       for (const Tensor& x : {a, a_turned, a_steps})
         for (const Tensor& y : {b, b_turned, b_steps}) expect_near(elements(matmul(x, y)), product(x, y), tolerance);
       expect_near(elements(matmul(narrow(a, 0, 0, m), expand(make({small, 1}, dtype, low, 3, 7), {small, n}))),
@@ -53,7 +53,7 @@ TEST("matrix products of every dtype and layout") {
 TEST("products of stacks broadcast their batch dimensions") {
   for (const Dtype dtype : {Dtype::f32, Dtype::bf16, Dtype::f64}) {
     const Tensor a = make({2, 3, 4, 5}, dtype, -1, 1, 1), b = make({2, 3, 5, 6}, dtype, -1, 1, 2);
-    const double tolerance = product_tolerance(dtype);
+    const double tolerance = gemm_tolerance(dtype);
     expect_near(elements(matmul(a, b)), product(a, b), tolerance);
     const Tensor one = make({5, 6}, dtype, -1, 1, 3);
     expect_near(elements(matmul(a, one)), product(a, expand(one, {2, 3, 5, 6})), tolerance);
@@ -88,17 +88,17 @@ TEST("linear adds its bias, addmm its scaled input") {
     std::vector<double> expected = product(x, expand(transpose(weight, 0, 1), {2, 33, 20}));
     const std::vector<double> added = elements(bias);
     for (size_t i = 0; i < expected.size(); ++i) expected[i] += added[i % 20];
-    expect_near(elements(nn::linear(x, weight, bias)), expected, product_tolerance(dtype));
+    expect_near(elements(nn::linear(x, weight, bias)), expected, gemm_tolerance(dtype));
     const Tensor vector = make({33}, dtype, -1, 1, 4);
     expect_near(elements(nn::linear(x, vector)), product(x, expand(unsqueeze(vector, 1), {2, 33, 1})),
-                product_tolerance(dtype));
+                gemm_tolerance(dtype));
 
     const Tensor a = make({30, 33}, dtype, -1, 1, 5), b = make({33, 20}, dtype, -1, 1, 6);
     for (const Tensor& input : {make({30, 20}, dtype, -1, 1, 7), bias, make({30, 1}, dtype, -1, 1, 8)}) {
       std::vector<double> sum = product(a, b);
       const std::vector<double> first = elements(expand(input, {30, 20}));
       for (size_t i = 0; i < sum.size(); ++i) sum[i] = 0.5 * first[i] + 2 * sum[i];
-      expect_near(elements(addmm(input, a, b, 0.5, 2.0)), sum, product_tolerance(dtype) * 2);
+      expect_near(elements(addmm(input, a, b, 0.5, 2.0)), sum, gemm_tolerance(dtype) * 2);
     }
   }
   const Tensor a = make({3, 4}, Dtype::i64, -9, 9, 1), b = make({4, 5}, Dtype::i64, -9, 9, 2),

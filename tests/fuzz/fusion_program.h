@@ -22,7 +22,7 @@ struct ProgramInput {
   unsigned layout, seed;
 };
 
-inline constexpr unsigned pointwise_kinds = 26, operator_kinds = 40, product_kind = operator_kinds;
+inline constexpr unsigned pointwise_kinds = 26, operator_kinds = 40, gemm_kind = operator_kinds;
 
 /// The same operators each time it is run, whatever its inputs' elements; in the reference every floating dtype is f64. Some programs are
 /// differentiated: their results are the gradients of the sum of the squares of what they compute, or of what makes their backward wait for it.
@@ -30,9 +30,9 @@ struct Program {
   std::vector<ProgramInput> inputs;  // the last one is a mask; where there are products a weight is before it
   std::vector<Operation> operators;
   size_t results = 1;
-  bool is_differentiated = false, has_products = false, waits_for_loss = false;
+  bool is_differentiated = false, has_gemms = false, waits_for_loss = false;
   /// The number of the first operator's value.
-  size_t operands() const { return inputs.size() - (has_products ? 2 : 1); }
+  size_t operands() const { return inputs.size() - (has_gemms ? 2 : 1); }
 
   std::vector<Tensor> make_inputs() const {
     std::vector<Tensor> out;
@@ -66,7 +66,7 @@ struct Program {
     std::vector<Tensor> all(given.begin(), given.begin() + static_cast<std::ptrdiff_t>(operands()));
     const Tensor mask = given.back();
     for (const Operation& op : operators) {
-      all.push_back(op.kind == product_kind ? product(all[op.left], given[given.size() - 2], op.detail) : apply(op, all[op.left], all[op.right], mask, is_reference));
+      all.push_back(op.kind == gemm_kind ? product(all[op.left], given[given.size() - 2], op.detail) : apply(op, all[op.left], all[op.right], mask, is_reference));
       if (largest) note(all.back(), *largest);
     }
     std::vector<Tensor> out;
@@ -170,11 +170,11 @@ inline Program random_program(unsigned seed) {
   static constexpr Dtype dtypes[] = {Dtype::f32, Dtype::f32, Dtype::f32, Dtype::bf16, Dtype::f16, Dtype::f64, Dtype::i64,
                                      Dtype::i32, Dtype::i16, Dtype::i8,  Dtype::u8,   Dtype::boolean};
   Program program;
-  program.has_products = seed % 40 == 17;
+  program.has_gemms = seed % 40 == 17;
   std::vector<int64_t> shape;
-  const size_t rank = program.has_products ? 2 : 1 + random() % 3;
+  const size_t rank = program.has_gemms ? 2 : 1 + random() % 3;
   const auto large = [&](size_t d) { return static_cast<int64_t>((d == 0 ? 1024 : 256) + random() % 40); };  // there are generated products of these
-  for (size_t d = 0; d < rank; ++d) shape.push_back(program.has_products ? large(d) : sizes[(random() % 8 == 0 ? 0 : 1) + random() % 9]);
+  for (size_t d = 0; d < rank; ++d) shape.push_back(program.has_gemms ? large(d) : sizes[(random() % 8 == 0 ? 0 : 1) + random() % 9]);
   const auto smaller = [&] {
     std::vector<int64_t> out(shape.begin() + static_cast<int64_t>(random() % 3 == 0 ? random() % shape.size() : 0), shape.end());
     for (int64_t& size : out)
@@ -183,11 +183,11 @@ inline Program random_program(unsigned seed) {
   };
   program.is_differentiated = random() % 3 == 0;
   program.waits_for_loss = seed % 2 == 1;
-  const Dtype main_dtype = program.has_products ? (random() % 4 ? Dtype::bf16 : Dtype::f32) : program.is_differentiated ? (random() % 3 ? Dtype::f32 : Dtype::f64) : dtypes[random() % 6];
+  const Dtype main_dtype = program.has_gemms ? (random() % 4 ? Dtype::bf16 : Dtype::f32) : program.is_differentiated ? (random() % 3 ? Dtype::f32 : Dtype::f64) : dtypes[random() % 6];
   const size_t count = 2 + random() % 3;
   for (size_t i = 0; i < count; ++i)
     program.inputs.push_back({i == 0 ? shape : smaller(), random() % 4 || program.is_differentiated ? main_dtype : dtypes[random() % 12], static_cast<unsigned>(random() % 4), seed + static_cast<unsigned>(i)});
-  if (program.has_products) program.inputs.push_back({{shape[1], shape[1]}, random() % 2 ? main_dtype : Dtype::f32, static_cast<unsigned>(random() % 2), seed + 78});
+  if (program.has_gemms) program.inputs.push_back({{shape[1], shape[1]}, random() % 2 ? main_dtype : Dtype::f32, static_cast<unsigned>(random() % 2), seed + 78});
   program.inputs.push_back({shape, Dtype::boolean, static_cast<unsigned>(random() % 4), seed + 77});
   size_t values = program.operands();
   const size_t operators = 2 + random() % (seed % 10 == 0 ? 30 : 10);
@@ -195,9 +195,9 @@ inline Program random_program(unsigned seed) {
     const auto pick = [&] { return random() % 2 ? values - 1 : random() % values; };
     size_t left = pick(), right = pick();
     auto kind = static_cast<unsigned>(random() % operator_kinds);
-    if (program.has_products) {
+    if (program.has_gemms) {
       // A product every few operators, and what follows it mostly computed element by element.
-      if (i % 4 == 0) kind = product_kind;
+      if (i % 4 == 0) kind = gemm_kind;
       else if (random() % 4 != 0) kind %= pointwise_kinds, left = values - 1;
     }
     program.operators.push_back({kind, static_cast<unsigned>(random()), left, right});

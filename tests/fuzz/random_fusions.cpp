@@ -97,7 +97,7 @@ std::string problem_of(const Program& program, Counts& counts, std::string* trac
   try {
     inputs = program.make_inputs();
     reference = program(wide(inputs), true, &largest);
-    if (largest > (program.has_products ? 1e7 : 1e3)) return {};
+    if (largest > (program.has_gemms ? 1e7 : 1e3)) return {};
     eager = program(inputs, false);
     in_f64 = errors_in_f64(program, inputs);
   } catch (const UserError&) {
@@ -114,7 +114,7 @@ std::string problem_of(const Program& program, Counts& counts, std::string* trac
   std::vector<Tensor> plain, fused;
   try {
     plain = run({"eager"});
-    fused = program.has_products ? run({"products", "fuser"}) : run({"fuser"});
+    fused = program.has_gemms ? run({"gemm", "fuser"}) : run({"fuser"});
   } catch (const std::exception& error) {
     return error.what();
   }
@@ -165,7 +165,7 @@ Program shrunk(Program program) {
     Program simpler = program;
     simpler.results = 1;
     if (program.results > 1) is_smaller = take_if_it_fails(simpler) || is_smaller;
-    for (size_t d = 0; d < program.inputs[0].shape.size() && !program.has_products; ++d) {
+    for (size_t d = 0; d < program.inputs[0].shape.size() && !program.has_gemms; ++d) {
       Program smaller = program;
       const int64_t size = program.inputs[0].shape[d];
       if (size < 2) continue;

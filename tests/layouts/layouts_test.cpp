@@ -18,7 +18,7 @@ bool multiplies_matrices(const std::vector<BoundSymbol>& lines) {
     if (line.symbol->traits.matmul || multiplies_matrices(line.subsymbols)) return true;
   return false;
 }
-bool is_product(const OperatorCase& c) {
+bool is_gemm(const OperatorCase& c) {
   return c.symbol->name().starts_with("scaled_dot_product") ||
          multiplies_matrices(record_case(c, c.inputs()).bound_symbols);
 }
@@ -29,7 +29,7 @@ void check_layouts(const OperatorCase& c, const std::vector<Tensor>& inputs, con
   Dtype computed = Dtype::f64;
   for (const Tensor& input : inputs)
     if (is_floating(input.dtype()) && size_of(input.dtype()) < size_of(computed)) computed = input.dtype();
-  const double tolerance = is_product(c) ? 4 * tolerance_of(computed) : 0;
+  const double tolerance = is_gemm(c) ? 4 * tolerance_of(computed) : 0;
   const auto check = [&](const std::vector<Tensor>& given, const Answer& wanted, const std::string& how) {
     const Answer actual = answer_of(c, given);
     const std::string wrong = difference(actual.results, wanted.results, tolerance);
@@ -94,7 +94,7 @@ TEST("every operator that takes integers or booleans gives the same bits for any
 TEST("NaN, infinities and the ends of the range give the same bits for any layout") {
   for (const OperatorCase& c : operator_cases()) {
     if (c.contiguous_only || is_uninitialized(c)) continue;
-    const bool sums_in_any_order = is_product(c);  // so that what overflows on the way depends on it
+    const bool sums_in_any_order = is_gemm(c);  // so that what overflows on the way depends on it
     for (const Dtype dtype : {Dtype::f64, Dtype::f32, Dtype::bf16, Dtype::f16}) {
       const std::vector<Tensor> inputs = changed(plain_inputs(c, dtype), [&](const Tensor& t) {
         return with_specials(t, sums_in_any_order ? 100 : t.dtype() == Dtype::f16 ? 65504 : 3e38);

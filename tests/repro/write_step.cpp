@@ -48,7 +48,7 @@ bool parse(int count, char** arguments, Options& options) {
   return !options.folder.empty();
 }
 
-bool is_product(const BoundSymbol& bound) {
+bool is_gemm(const BoundSymbol& bound) {
   static const char* const names[] = {"matmul", "linear", "scaled_dot_product_attention", "scaled_dot_product_attention_backward"};
   return std::ranges::any_of(names, [&](const char* name) { return bound.name() == name; });
 }
@@ -99,7 +99,7 @@ class Writer {
     const std::span<const BoundSymbol> lines = trace.bound_symbols.read();
     for (int i = 0; i < static_cast<int>(lines.size()); ++i) {
       const BoundSymbol& bound = lines[static_cast<size_t>(i)];
-      if (!bound.is_fusion() && !is_product(bound)) continue;
+      if (!bound.is_fusion() && !is_gemm(bound)) continue;
       const std::string name = bound.is_fusion() ? bound.name() : "lines_" + std::to_string(i) + "_" + std::to_string(i + 1);
       const std::filesystem::path file = folder / (name + ".cpp");
       std::ofstream(file) << (bound.is_fusion() ? examine::repro(f_, bound.name(), {.runs = 24}) : examine::repro(f_, i, i + 1, stage, {.runs = 24}));

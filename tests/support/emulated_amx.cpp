@@ -136,9 +136,9 @@ bool run(const Instruction& in) {
     }
     return true;
   }
-  const bool is_product = in.opcode == multiply && in.prefix == 2 && !in.has_memory && in.third < 8;
+  const bool is_gemm = in.opcode == multiply && in.prefix == 2 && !in.has_memory && in.third < 8;
   const bool are_apart = in.first != in.second && in.first != in.third && in.second != in.third;
-  if (!is_product || !are_apart || !is_whole(in.first) || !is_whole(in.second) || !is_whole(in.third)) return false;
+  if (!is_gemm || !are_apart || !is_whole(in.first) || !is_whole(in.second) || !is_whole(in.third)) return false;
   add_products(tiles[in.first], tiles[in.second], tiles[in.third]);
   return true;
 }

@@ -62,10 +62,10 @@ class EpilogueLowering {
     for (int i = 0; i < count(); ++i)
       if (is_used_[i]) define(i);
     size_t matrix = 0;
-    ProductEpilogue& epilogue = out_.epilogue;
+    GemmEpilogue& epilogue = out_.epilogue;
     for (const int i : stored_values) {
       const Dtype dtype = epilogue.results[matrix];
-      epilogue.statements.push_back(stored(dtype, matrix, i < 0 ? product_name_ : names_[i]));
+      epilogue.statements.push_back(stored(dtype, matrix, i < 0 ? gemm_name_ : names_[i]));
       ++matrix;
     }
     return std::move(out_);
@@ -73,7 +73,7 @@ class EpilogueLowering {
 
  private:
   int count() const { return static_cast<int>(kernel_.values.size()); }
-  int product_id() const { return ops_.product->outputs.read()[0].tensor().id; }
+  int gemm_id() const { return ops_.product->outputs.read()[0].tensor().id; }
   /// The product's dtype where its numbers are rounded to 16 bits.
   std::optional<Dtype> rounded_number() const {
     const Dtype dtype = ops_.product->outputs.read()[0].tensor().dtype;
@@ -81,13 +81,13 @@ class EpilogueLowering {
   }
   int last_dimension() const { return 1 << (kernel_.dimensions - 1); }
   const KernelOperand& input_of(const KernelValue& value) const { return kernel_.inputs[static_cast<size_t>(value.input)]; }
-  bool is_product(const KernelValue& value) const { return value.kind == Kind::input && input_of(value).proxy == product_id(); }
+  bool is_gemm(const KernelValue& value) const { return value.kind == Kind::input && input_of(value).proxy == gemm_id(); }
 
   // Why the lines are not computed element by element of the product's result.
   std::string refusal() const {
     if (kernel_.has_row_sums || kernel_.has_column_sums) return "it reduces";
     if (!kernel_.numbers.empty()) return "it has numbers that may be sizes";
-    if (kernel_.inputs.size() + kernel_.outputs.size() + 2 > most_product_matrices) return "it has too many inputs and results";
+    if (kernel_.inputs.size() + kernel_.outputs.size() + 2 > max_gemm_matrices) return "it has too many inputs and results";
     for (const KernelValue& value : kernel_.values) {
       if (value.kind != Kind::input && value.kind != Kind::computed) return "it takes elements from other places";
       if (value.lanes == Lanes::doubles || value.lanes == Lanes::longs) return "it computes with wider numbers";
@@ -118,9 +118,9 @@ class EpilogueLowering {
   // The values that are stored; -1: what the product gives.
   std::vector<int> list_results() {
     std::vector<int> values;
-    if (ops_.stores_product) {
+    if (ops_.stores_gemm) {
       values.push_back(-1);
-      out_.results.push_back(product_id());
+      out_.results.push_back(gemm_id());
       out_.epilogue.results.push_back(ops_.product->outputs.read()[0].tensor().dtype);
     }
     for (size_t k = 0; k < kernel_.outputs.size(); ++k) {
@@ -148,19 +148,19 @@ class EpilogueLowering {
   }
 
   void list_operands() {
-    ProductEpilogue& epilogue = out_.epilogue;
-    product_name_ = "sums";
+    GemmEpilogue& epilogue = out_.epilogue;
+    gemm_name_ = "sums";
     if (ops_.bias) {
       epilogue.operands.push_back({*ops_.bias, true});
       epilogue.statements.push_back(text::cat("const Floats ", free_name("bias"), " = ", loaded_bias(*ops_.bias, epilogue.results.size(), rounded_number()), ";"));
     }
     if (ops_.bias || rounded_number()) {
       const std::string value = ops_.bias ? "sums + bias" : "sums";
-      product_name_ = free_name(ops_.product->symbol->name());
-      epilogue.statements.push_back(text::cat("const Floats ", product_name_, " = ", rounded_number() ? rounded_text(value, *rounded_number()) : value, ";"));
+      gemm_name_ = free_name(ops_.product->symbol->name());
+      epilogue.statements.push_back(text::cat("const Floats ", gemm_name_, " = ", rounded_number() ? rounded_text(value, *rounded_number()) : value, ";"));
     }
     for (const KernelValue& value : kernel_.values) {
-      if (value.kind != Kind::input || !is_used_[static_cast<size_t>(&value - kernel_.values.data())] || is_product(value)) continue;
+      if (value.kind != Kind::input || !is_used_[static_cast<size_t>(&value - kernel_.values.data())] || is_gemm(value)) continue;
       epilogue.operands.push_back({value.dtype, dimensions_of(input_of(value)) == last_dimension() && kernel_.dimensions > 1});
       out_.operands.push_back(input_of(value).proxy);
     }
@@ -168,11 +168,11 @@ class EpilogueLowering {
 
   void define(int i) {
     const KernelValue& value = kernel_.values[i];
-    if (is_product(value)) {
-      names_[i] = product_name_;
+    if (is_gemm(value)) {
+      names_[i] = gemm_name_;
       return;
     }
-    ProductEpilogue& epilogue = out_.epilogue;
+    GemmEpilogue& epilogue = out_.epilogue;
     if (value.kind == Kind::input) {
       const auto at = std::ranges::find(out_.operands, input_of(value).proxy) - out_.operands.begin() + (ops_.bias ? 1 : 0);
       names_[i] = free_name(epilogue.operands[static_cast<size_t>(at)].is_row ? "row" : "other");
@@ -206,14 +206,14 @@ class EpilogueLowering {
   std::vector<std::string> names_;  // by value
   std::vector<std::string> taken_;
   std::unordered_map<std::string, std::string> operators_;
-  std::string product_name_;
+  std::string gemm_name_;
   LoweredEpilogue out_;
 };
 
 }  // namespace
 
-ProductEpilogue plain_epilogue(Dtype result, std::optional<Dtype> bias, std::optional<Dtype> number) {
-  ProductEpilogue epilogue;
+GemmEpilogue plain_epilogue(Dtype result, std::optional<Dtype> bias, std::optional<Dtype> number) {
+  GemmEpilogue epilogue;
   epilogue.results = {result};
   if (bias) {
     epilogue.operands = {{*bias, true}};

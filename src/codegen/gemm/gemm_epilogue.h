@@ -8,7 +8,7 @@
 namespace fulgurite::codegen {
 
 /// What is done with a product's sums, sixteen at a time, where they are complete: what is read beside them, the statements, what is stored.
-struct ProductEpilogue {
+struct GemmEpilogue {
   struct Operand {
     Dtype dtype = Dtype::f32;
     bool is_row = false;  // one row for all; else it has the result's sizes
@@ -20,26 +20,26 @@ struct ProductEpilogue {
   std::string name;        // part of the function's: "add_f32_gelu"
   std::vector<std::string> statements;  // over `sums`, the place `at` and the launch, whose matrices are the results and then the operands
 
-  friend bool operator==(const ProductEpilogue&, const ProductEpilogue&) = default;
+  friend bool operator==(const GemmEpilogue&, const GemmEpilogue&) = default;
 };
-constexpr size_t most_product_matrices = 16;
+constexpr size_t max_gemm_matrices = 16;
 
 /// The sums, and a row that is added to each row of them, stored. `number`: the dtype that the program's product has, to which a bias of more bits
 /// and a result of more are rounded.
-ProductEpilogue plain_epilogue(Dtype result, std::optional<Dtype> bias = {}, std::optional<Dtype> number = {});
+GemmEpilogue plain_epilogue(Dtype result, std::optional<Dtype> bias = {}, std::optional<Dtype> number = {});
 
 /// Lines of a trace that follow a product and are computed element by element.
 struct EpilogueOps {
   const BoundSymbol* product = nullptr;
   std::optional<Dtype> bias;  // which the product adds
-  bool stores_product = false;  // what it gives is used by others too
+  bool stores_gemm = false;  // what it gives is used by others too
   bool rounds = true;           // false: 16-bit values inside may have excess precision
   Region region;              // the lines that follow
 };
 /// An epilogue, or the reason why there is none. Operands and results are named by the trace's values; the bias, the first operand, is not.
 struct LoweredEpilogue {
   std::string reason;
-  ProductEpilogue epilogue;
+  GemmEpilogue epilogue;
   std::vector<int> operands, results;  // proxy ids
 };
 /// In f32:

@@ -18,21 +18,21 @@ KernelSource source_of(std::string name, std::string body) {
   source.text = text::cat("extern \"C\" void ", name, "(const ProductLaunch& launch, long first, long last) {\n", body, "}\n");
   source.plain_text = source.text;  // the name says what it is
   source.name = std::move(name);
-  source.is_product = true;
+  source.is_gemm = true;
   source.has_angles = uses_angles(source.text);
   return source;
 }
 
-std::string as_number(Dtype dtype, const ProductForm& form) { return dtype == form.number ? "" : text::cat("_as_", form.number); }
+std::string as_number(Dtype dtype, const GemmForm& form) { return dtype == form.number ? "" : text::cat("_as_", form.number); }
 
-KernelSource packing_source(const ProductForm& form) {
+KernelSource packing_source(const GemmForm& form) {
   return source_of(text::cat("pack_", form.right, as_number(form.right, form)),
                    text::cat("  pack_right<", element_text(form.right), ", ", element_text(form.number), ">(launch, first, last);\n"));
 }
 
 // `other` of its name: another function of a trace has it already.
-KernelSource multiplying_source(const ProductForm& form, int other) {
-  const ProductEpilogue& epilogue = form.epilogue;
+KernelSource multiplying_source(const GemmForm& form, int other) {
+  const GemmEpilogue& epilogue = form.epilogue;
   const bool is_uniform = std::ranges::all_of(epilogue.results, [&](Dtype dtype) { return dtype == epilogue.results[0]; });
   const std::string results = is_uniform && epilogue.results.size() > 1 ? text::cat(epilogue.results.size(), "_", epilogue.results[0])
                                                                         : text::join(epilogue.results, [](Dtype dtype) { return name(dtype); }, "_");
@@ -45,7 +45,7 @@ KernelSource multiplying_source(const ProductForm& form, int other) {
 }
 
 // As codegen/device_lib/gemm_units.h chooses them.
-kernels::ProductTiles tiles_of(const ProductForm& form, Instructions instructions) {
+kernels::ProductTiles tiles_of(const GemmForm& form, Instructions instructions) {
   if (form.number == Dtype::bf16 && instructions.has_matrix_unit) return kernels::matrix_unit_tiles;
   if (form.number == Dtype::bf16 && instructions.set == InstructionSet::avx512_bf16) return kernels::pair_tiles;
   return instructions.set >= InstructionSet::avx512 ? kernels::wide_single_tiles : kernels::narrow_single_tiles;
@@ -53,7 +53,7 @@ kernels::ProductTiles tiles_of(const ProductForm& form, Instructions instruction
 
 // The library's, where it has been compiled for these instructions.
 LibraryFunction library_function([[maybe_unused]] const std::string& name, [[maybe_unused]] const std::vector<std::string>& statements,
-                                 [[maybe_unused]] const ProductForm& form, [[maybe_unused]] Instructions instructions) {
+                                 [[maybe_unused]] const GemmForm& form, [[maybe_unused]] Instructions instructions) {
 #if defined(FULGURITE_LIBRARY_PRODUCTS)
   const std::string text = text::join(statements, [](const std::string& statement) { return statement; }, " ");
   const auto find = [&](auto library_product) { return library_product(name.c_str(), text.c_str()); };
@@ -67,17 +67,17 @@ LibraryFunction library_function([[maybe_unused]] const std::string& name, [[may
 }
 
 /// Kernels of products by their sources.
-class ProductFunctions {
+class GemmFunctions {
  public:
-  ProductFunctions(Instructions instructions, bool generates_all) : instructions_(instructions), generates_all_(generates_all) {}
+  GemmFunctions(Instructions instructions, bool generates_all) : instructions_(instructions), generates_all_(generates_all) {}
 
-  void add(KernelSource source, const std::vector<std::string>& statements, const ProductForm& form) {
+  void add(KernelSource source, const std::vector<std::string>& statements, const GemmForm& form) {
     functions_.push_back(generates_all_ ? nullptr : library_function(source.name, statements, form, instructions_));
     if (functions_.back() == nullptr) missing_.push_back(source);
     sources_.push_back(std::move(source));
   }
   /// The function that multiplies, under a name that no other function has: different epilogues may be of the same operators.
-  KernelSource with_own_name(const ProductForm& form) const {
+  KernelSource with_own_name(const GemmForm& form) const {
     for (int other = 0;; ++other) {
       KernelSource source = multiplying_source(form, other);
       const auto is_another = [&](const KernelSource& known) { return known.name == source.name && known.text != source.text; };
@@ -105,7 +105,7 @@ class ProductFunctions {
 
 }  // namespace
 
-bool has_library_products() {
+bool has_prebuilt_gemms() {
 #if defined(FULGURITE_LIBRARY_PRODUCTS)
   return true;
 #else
@@ -113,9 +113,9 @@ bool has_library_products() {
 #endif
 }
 
-bool has_product_instructions() { return best_instruction_set() >= InstructionSet::avx2; }
+bool has_gemm_instructions() { return best_instruction_set() >= InstructionSet::avx2; }
 
-Instructions product_instructions() {
+Instructions gemm_instructions() {
   Instructions instructions;
 #if defined(__x86_64__)
   if (instructions.set == InstructionSet::avx512 && __builtin_cpu_supports("avx512bf16")) instructions.set = InstructionSet::avx512_bf16;
@@ -124,17 +124,17 @@ Instructions product_instructions() {
   return instructions;
 }
 
-std::vector<ProductKernels> compile_products(std::span<const ProductForm> forms, Instructions instructions, bool generates_all) {
-  ProductFunctions functions(instructions, generates_all);
-  for (const ProductForm& form : forms) {
+std::vector<CompiledGemm> compile_gemms(std::span<const GemmForm> forms, Instructions instructions, bool generates_all) {
+  GemmFunctions functions(instructions, generates_all);
+  for (const GemmForm& form : forms) {
     functions.add(packing_source(form), {}, form);
     functions.add(functions.with_own_name(form), form.epilogue.statements, form);
   }
   if (!functions.compile()) return {};
-  std::vector<ProductKernels> out;
+  std::vector<CompiledGemm> out;
   for (size_t i = 0; i < forms.size(); ++i) {
     const KernelSource &packing = functions.source(2 * i), &multiplying = functions.source(2 * i + 1);
-    ProductKernels& product = out.emplace_back();
+    CompiledGemm& product = out.emplace_back();
     product.pack = functions.function(2 * i);
     product.multiply = functions.function(2 * i + 1);
     product.tiles = tiles_of(forms[i], instructions);

@@ -110,15 +110,15 @@ class Kernels {
     }
     for (size_t i = 0; i < sources.size(); ++i) units[unit_of[i]].sources.push_back(sources[i]);
     for (Unit& unit : units) {
-      bool is_wide = false, has_angles = false, is_product = false;
+      bool is_wide = false, has_angles = false, is_gemm = false;
       std::string functions;
       for (const KernelSource* source : unit.sources) {
         is_wide = is_wide || source->is_wide;
         has_angles = has_angles || source->has_angles;
-        is_product = is_product || source->is_product;
+        is_gemm = is_gemm || source->is_gemm;
         functions += text::cat("\n", source->text);
       }
-      unit.text = text::cat(kernel_header(is_wide, has_angles, is_product), "\nusing namespace fulgurite::kernels;\n", functions);
+      unit.text = text::cat(kernel_header(is_wide, has_angles, is_gemm), "\nusing namespace fulgurite::kernels;\n", functions);
     }
     std::erase_if(units, [](const Unit& unit) { return unit.sources.empty(); });
     return units;

@@ -22,7 +22,7 @@ struct KernelSource {
   std::string name;        // of its function
   std::string text;        // the function
   std::string plain_text;  // the same with plain names: kernels that are equal in it are one
-  bool is_wide = false, has_angles = false, is_product = false;  // what of the header it needs
+  bool is_wide = false, has_angles = false, is_gemm = false;  // what of the header it needs
 };
 
 /// The functions of kernels, in order; none where they cannot be compiled. Those that this process has not seen yet are in translation

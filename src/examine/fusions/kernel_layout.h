@@ -8,6 +8,6 @@ namespace fulgurite::examine {
 
 /// How a fusion's kernel sees its tensors.
 KernelLayout layout_of(const fuser::RegionKernel&);
-ProductLayout layout_of(const products::ProductKernel&);
+ProductLayout layout_of(const fused_gemm::GemmKernel&);
 
 }  // namespace fulgurite::examine

@@ -72,11 +72,11 @@ void Kernel::run(std::span<const Tensor> inputs, std::span<const Tensor> results
   run_fusion(*static_cast<const fuser::RegionKernel*>(made_.get()), inputs, results);
 }
 
-ProductLayout layout_of(const products::ProductKernel& kernel) {
-  const codegen::ProductForm& form = kernel.product().form;
+ProductLayout layout_of(const fused_gemm::GemmKernel& kernel) {
+  const codegen::GemmForm& form = kernel.product().form;
   const kernels::ProductTiles& tiles = kernel.tiles();
   std::vector<ProductOperand> operands;
-  for (const codegen::ProductEpilogue::Operand& operand : form.epilogue.operands) operands.push_back({operand.dtype, operand.is_row});
+  for (const codegen::GemmEpilogue::Operand& operand : form.epilogue.operands) operands.push_back({operand.dtype, operand.is_row});
   return {form.left, form.right, form.number, form.epilogue.results, std::move(operands), kernel.product().is_linear,
           {tiles.tile_rows, tiles.panel_rows, tiles.step_depth, tiles.slice_steps, tiles.several_steps, tiles.block_rows, tiles.packed_numbers}};
 }
@@ -87,24 +87,24 @@ Product::Product(void (*pack)(), void (*multiply)(), const ProductLayout& layout
   if (std::min({tiles.tile_rows, tiles.panel_rows, tiles.step_depth, tiles.slice_steps, tiles.several_steps, tiles.block_rows,
                 tiles.packed_numbers}) < 1)
     throw UserError("Product: the layout's tiles must be those that the kernels were written for; a program that `fulgurite repro` writes has them");
-  if (results_ + layout.operands.size() > codegen::most_product_matrices || results_ == 0)
+  if (results_ + layout.operands.size() > codegen::max_gemm_matrices || results_ == 0)
     throw UserError(text::cat("Product: the layout has ", results_, " results and ", layout.operands.size(), " operands beside the product's, the most are ",
-                              codegen::most_product_matrices, " together"));
+                              codegen::max_gemm_matrices, " together"));
   codegen::matrix_unit_is_usable();  // asks the system for it, should the kernels be written for one
-  codegen::ProductKernels kernels;
+  codegen::CompiledGemm kernels;
   kernels.pack = reinterpret_cast<kernels::ProductFunction>(pack);
   kernels.multiply = reinterpret_cast<kernels::ProductFunction>(multiply);
   kernels.tiles = {tiles.tile_rows, tiles.panel_rows, tiles.step_depth, tiles.slice_steps, tiles.several_steps, tiles.block_rows, tiles.packed_numbers};
-  codegen::ProductForm form{layout.left, layout.right, layout.number, {}};
+  codegen::GemmForm form{layout.left, layout.right, layout.number, {}};
   form.epilogue.results = layout.results;
   for (const ProductOperand& operand : layout.operands) form.epilogue.operands.push_back({operand.dtype, operand.is_row});
-  made_ = std::make_shared<const products::ProductKernel>(products::Product{std::move(form), layout.is_linear}, std::move(kernels));
+  made_ = std::make_shared<const fused_gemm::GemmKernel>(fused_gemm::GemmOp{std::move(form), layout.is_linear}, std::move(kernels));
 }
 
 void Product::run(std::span<const Tensor> inputs, std::span<const Tensor> results) const {
   if (inputs.size() != inputs_ || results.size() != results_)
     throw UserError(text::cat("Product::run: the product has ", inputs_, " inputs and ", results_, " outputs, got ", inputs.size(), " and ", results.size()));
-  run_fusion(*static_cast<const products::ProductKernel*>(made_.get()), inputs, results);
+  run_fusion(*static_cast<const fused_gemm::GemmKernel*>(made_.get()), inputs, results);
 }
 
 }  // namespace fulgurite::examine

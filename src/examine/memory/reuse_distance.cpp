@@ -25,7 +25,7 @@ int64_t bytes_of(const SlotLayout& layout) {
 // What a generated product packs of its right operand, which it reads again and again, takes room in the caches beside the operands.
 int64_t packed_bytes(const Step& step) {
   if (step.bound == nullptr || !step.bound->is_fusion() || step.bound->implementation == nullptr) return 0;
-  const auto* product = dynamic_cast<const products::ProductKernel*>(step.bound->implementation->fusion);
+  const auto* product = dynamic_cast<const fused_gemm::GemmKernel*>(step.bound->implementation->fusion);
   if (product == nullptr) return 0;
   int64_t rows = 1, columns = 1;
   for (const Int size : step.bound->outputs.at(0).tensor().shape) {

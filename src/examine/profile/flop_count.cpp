@@ -31,7 +31,7 @@ int64_t last_size(const Value& value) {
 }
 
 // Each element of a convolution's result is a sum of so many products: the weight's elements for one channel.
-int64_t products_of_convolution(const Value& weight) {
+int64_t gemms_of_convolution(const Value& weight) {
   const TensorProxy& proxy = weight.tensor();
   return proxy.shape.empty() || proxy.shape[0].hint() == 0 ? 1 : elements(proxy) / proxy.shape[0].hint();
 }
@@ -59,9 +59,9 @@ int64_t operation_count(const BoundSymbol& bound) {
   if (name == "torch.matmul" || name == "torch.nn.functional.linear") return 2 * results * last_size(bound.args.read()[0]);
   if (name == "prims.convolution") {
     const bool transposed = bound.args.read()[6].boolean().hint();
-    return 2 * (transposed ? elements(bound.args.read()[0].tensor()) : results) * products_of_convolution(bound.args.read()[1]);
+    return 2 * (transposed ? elements(bound.args.read()[0].tensor()) : results) * gemms_of_convolution(bound.args.read()[1]);
   }
-  if (name == "prims.convolution_weight") return 2 * elements(bound.args.read()[0].tensor()) * products_of_convolution(bound.outputs.read()[0]);
+  if (name == "prims.convolution_weight") return 2 * elements(bound.args.read()[0].tensor()) * gemms_of_convolution(bound.outputs.read()[0]);
   return traits.reduction ? most_elements_of_arguments(bound) : results;
 }
 

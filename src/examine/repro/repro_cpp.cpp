@@ -83,8 +83,8 @@ Target target_of(codegen::Instructions instructions) {
 }
 
 // The kernel with all that it is compiled with.
-std::string kernel_section(std::string_view kernel, bool is_product) {
-  const Target target = target_of(is_product ? codegen::product_instructions() : codegen::Instructions());
+std::string kernel_section(std::string_view kernel, bool is_gemm) {
+  const Target target = target_of(is_gemm ? codegen::gemm_instructions() : codegen::Instructions());
   std::string defined, undefined;
   if (!target.macros.empty()) {
     const std::string_view last = target.macros.back();
@@ -106,7 +106,7 @@ std::string kernel_section(std::string_view kernel, bool is_product) {
     clang_end = "#pragma clang attribute pop\n";
   }
   return text::cat("#ifdef __clang__\n", clang, "#else\n", gcc, "#endif\n", defined, "\n",
-                   codegen::kernel_header(codegen::uses_wide(kernel), codegen::uses_angles(kernel), is_product),
+                   codegen::kernel_header(codegen::uses_wide(kernel), codegen::uses_angles(kernel), is_gemm),
                    "\n// The kernel.\nnamespace kernel {\nusing namespace fulgurite::kernels;\n\n", kernel, "\n}  // namespace kernel\n\n", undefined,
                    "#ifdef __clang__\n", clang_end, "#else\n#pragma GCC pop_options\n#endif\n\n");
 }
@@ -132,7 +132,7 @@ std::optional<KernelPart> kernel_part(const ReproProgram& program) {
   if (const auto* region = dynamic_cast<const fuser::RegionKernel*>(program.kernel))
     return KernelPart{kernel_section(region->text(), false), layout_text(layout_of(*region)),
                       text::cat("examine::Kernel fusion(kernel::", program.kernel_name, ", layout)")};
-  if (const auto* product = dynamic_cast<const products::ProductKernel*>(program.kernel))
+  if (const auto* product = dynamic_cast<const fused_gemm::GemmKernel*>(program.kernel))
     return KernelPart{kernel_section(product->text(), true), layout_text(layout_of(*product)),
                       text::cat("examine::Product fusion(kernel::", product->pack_name(), ", kernel::", product->multiply_name(), ", layout)")};
   return {};

@@ -8,7 +8,7 @@
 #include "codegen/gemm/gemm_kernel.h"
 #include "ops/generated/symbols.h"
 
-namespace fulgurite::products {
+namespace fulgurite::fused_gemm {
 
 namespace {
 
@@ -30,7 +30,7 @@ constexpr Sizes matrix_unit{256, 128, 128, 2800};
 
 // Null where nothing was measured to pay.
 const Sizes* sizes_that_pay(Dtype dtype) {
-  static const codegen::Instructions has = codegen::product_instructions();
+  static const codegen::Instructions has = codegen::gemm_instructions();
   if (has.has_matrix_unit) return dtype == Dtype::bf16 ? &matrix_unit : nullptr;
   if (has.set == codegen::InstructionSet::avx512_bf16) return dtype == Dtype::bf16 ? &pairs : nullptr;
   if (has.set != codegen::InstructionSet::avx2) return nullptr;
@@ -41,7 +41,7 @@ const Sizes* sizes_that_pay(Dtype dtype) {
 
 bool pays_on_this_cpu(Dtype dtype) { return sizes_that_pay(dtype) != nullptr; }
 
-bool takes_product(const BoundSymbol& bound) {
+bool accepts_gemm(const BoundSymbol& bound) {
   const bool is_linear = bound.symbol == &linear_symbol;
   if (!is_linear && bound.symbol != &matmul_symbol) return false;
   const Sizes* const sizes = sizes_that_pay(bound.outputs.at(0).tensor().dtype);
@@ -54,6 +54,6 @@ bool takes_product(const BoundSymbol& bound) {
   return sizes->hold(rows, right[is_linear ? 0 : 1].hint(), left.back().hint());
 }
 
-bool has_product(const Trace& trace) { return std::ranges::any_of(trace.bound_symbols, takes_product); }
+bool has_gemm(const Trace& trace) { return std::ranges::any_of(trace.bound_symbols, accepts_gemm); }
 
-}  // namespace fulgurite::products
+}  // namespace fulgurite::fused_gemm

@@ -8,7 +8,7 @@
 #include "ir/analysis/trace_values.h"
 #include "support/text/text.h"
 
-namespace fulgurite::products {
+namespace fulgurite::fused_gemm {
 
 namespace {
 
@@ -47,21 +47,21 @@ bool EpilogueGrowth::is_fusable(int op) const {
 
 // Whether a value has the sizes of the product's result.
 bool EpilogueGrowth::has_sizes(const Value& value) const {
-  const Shape &shape = value.tensor().shape, &wanted = trace_.bound_symbols[product_].outputs.read()[0].tensor().shape;
+  const Shape &shape = value.tensor().shape, &wanted = trace_.bound_symbols[gemm_].outputs.read()[0].tensor().shape;
   return std::ranges::equal(shape, wanted, [](const Int& a, const Int& b) { return a.hint() == b.hint(); });
 }
 
 // Sizes like that, or a row of it.
 bool EpilogueGrowth::is_operand(const Value& value) const {
   if (has_sizes(value)) return true;
-  const Shape &shape = value.tensor().shape, &wanted = trace_.bound_symbols[product_].outputs.read()[0].tensor().shape;
+  const Shape &shape = value.tensor().shape, &wanted = trace_.bound_symbols[gemm_].outputs.read()[0].tensor().shape;
   if (shape.empty() || shape.size() > wanted.size() || shape.back().hint() != wanted.back().hint()) return false;
   return std::all_of(shape.begin(), shape.end() - 1, [](const Int& size) { return size.hint() == 1; });
 }
 
 bool EpilogueGrowth::is_near(int op) const {
   const auto is_near_to = [&](int other) { return std::abs(op - other) <= most_apart; };
-  return is_near_to(product_) || std::ranges::any_of(ops_, is_near_to);
+  return is_near_to(gemm_) || std::ranges::any_of(ops_, is_near_to);
 }
 
 bool EpilogueGrowth::may_follow(int op) const {
@@ -72,7 +72,7 @@ bool EpilogueGrowth::may_follow(int op) const {
   const auto is_own = [&](int reader) { return grown_.region_of[reader] == region_; };
   if (std::ranges::any_of(uses_.consumers(bound.outputs.read()[0].tensor().id), is_own)) return false;
   // What the backward makes again was given up before on purpose.
-  if (is_recomputed(bound) && !is_recomputed(trace_.bound_symbols[product_]) && std::abs(op - product_) > most_apart) return false;
+  if (is_recomputed(bound) && !is_recomputed(trace_.bound_symbols[gemm_]) && std::abs(op - gemm_) > most_apart) return false;
   bool fits = true;
   for_each_operand(bound, [&](const Value& value) { fits = fits && is_operand(value); });
   return fits;
@@ -180,7 +180,7 @@ int64_t EpilogueGrowth::bytes_spared() const {
     }
     return readers;
   };
-  const Value& result = trace_.bound_symbols[product_].outputs.read()[0];
+  const Value& result = trace_.bound_symbols[gemm_].outputs.read()[0];
   const Readers of_product = readers_of(result);
   int64_t spared = bytes_of(result) * (1 - of_product.fusable + !of_product.outside);
   std::vector<int> read;
@@ -205,10 +205,10 @@ std::optional<Epilogue> EpilogueGrowth::lowered(std::optional<Dtype> bias) {
     return std::ranges::any_of(uses_.consumers(value.tensor().id), [&](int reader) { return !is_inside(reader); });
   };
   codegen::EpilogueOps given;
-  given.product = &trace_.bound_symbols[product_];
+  given.product = &trace_.bound_symbols[gemm_];
   given.bias = bias;
   given.rounds = !allow_excess_precision_;
-  given.stores_product = is_used_outside(given.product->outputs.read()[0]);
+  given.stores_gemm = is_used_outside(given.product->outputs.read()[0]);
   for (const int op : ops_) {
     given.region.ops.push_back(&trace_.bound_symbols[op]);
     const Value& value = trace_.bound_symbols[op].outputs.read()[0];
@@ -223,7 +223,7 @@ std::optional<Epilogue> EpilogueGrowth::lowered(std::optional<Dtype> bias) {
 }
 
 std::optional<Epilogue> EpilogueGrowth::grow(int product, int region, std::optional<Dtype> bias) {
-  product_ = product;
+  gemm_ = product;
   region_ = region;
   ops_.clear();
   for (bool grows = take_readers(trace_.bound_symbols[product].outputs.read()[0]); grows;) {
@@ -240,4 +240,4 @@ std::optional<Epilogue> EpilogueGrowth::grow(int product, int region, std::optio
   return bytes_spared() > 0 ? lowered(bias) : std::nullopt;
 }
 
-}  // namespace fulgurite::products
+}  // namespace fulgurite::fused_gemm

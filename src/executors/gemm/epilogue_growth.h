@@ -8,7 +8,7 @@
 #include "executors/fusion/eager_calls.h"
 #include "executors/fusion/grouping.h"
 
-namespace fulgurite::products {
+namespace fulgurite::fused_gemm {
 
 /// The lines that a product computes where its sums are complete.
 struct Epilogue {
@@ -56,11 +56,11 @@ class EpilogueGrowth {
   const fuser::DependencyGraph& graph_;
   const fuser::GrownRegions& grown_;
   const bool allow_excess_precision_;
-  int product_ = -1, region_ = -1;
+  int gemm_ = -1, region_ = -1;
   std::vector<int> ops_;  // chosen, in order
   std::vector<char> seen_;
   codegen::OpExpressions expressions_;
   std::vector<std::string> refusals_;
 };
 
-}  // namespace fulgurite::products
+}  // namespace fulgurite::fused_gemm

@@ -17,7 +17,7 @@
 #include "support/log.h"
 #include "support/text/text.h"
 
-namespace fulgurite::products {
+namespace fulgurite::fused_gemm {
 
 namespace {
 
@@ -45,12 +45,12 @@ class Conversions {
   Trace run() {
     for (int op = 0; op < static_cast<int>(trace_.bound_symbols.size()); ++op) {
       BoundSymbol bound = trace_.bound_symbols[op];
-      if (is_for_products(op)) continue;
+      if (is_for_gemms(op)) continue;
       if (bound.implementation == &candidate_)
         for (size_t i = 0; i < bound.args.size(); ++i) {
           const Value operand = bound.args.read()[i];
           const int made = operand.is_tensor() ? uses_.producer(operand.tensor().id) : -1;
-          if (made >= 0 && is_for_products(made)) bound.args[i] = repeated(trace_.bound_symbols[made]);
+          if (made >= 0 && is_for_gemms(made)) bound.args[i] = repeated(trace_.bound_symbols[made]);
         }
       out_.bound_symbols.push_back(std::move(bound));
     }
@@ -59,7 +59,7 @@ class Conversions {
 
  private:
   // Of a value that no fusion makes, and for products alone.
-  bool is_for_products(int op) const {
+  bool is_for_gemms(int op) const {
     const BoundSymbol& bound = trace_.bound_symbols[op];
     if (!is_rounding(bound) || !is_given(trace_, uses_, bound.args.read()[0])) return false;
     return std::ranges::all_of(uses_.consumers(bound.outputs.read()[0].tensor().id),
@@ -82,9 +82,9 @@ class Conversions {
   Trace out_;
 };
 
-class ProductFusions {
+class GemmFusions {
  public:
-  ProductFusions(const Trace& trace, const Implementation& candidate, FusionNames& names, bool allow_excess_precision)
+  GemmFusions(const Trace& trace, const Implementation& candidate, FusionNames& names, bool allow_excess_precision)
       : trace_(Conversions(trace, candidate).run()), candidate_(candidate), names_(names), allow_excess_precision_(allow_excess_precision), uses_(trace_),
         graph_(trace_, false) {}
 
@@ -94,8 +94,8 @@ class ProductFusions {
       if (trace_.bound_symbols[op].implementation == &candidate_) add(op);
     EpilogueGrowth growth(trace_, uses_, graph_, grown_, allow_excess_precision_);
     for (size_t i = 0; i < grown_.regions.size(); ++i) add_epilogue(growth, static_cast<int>(i));
-    if (const std::optional<Trace> merged = fuser::merge_repeats(trace_, grown_)) return ProductFusions(*merged, candidate_, names_, allow_excess_precision_).run();
-    const std::vector<const Implementation*> implementations = product_implementations(products_);
+    if (const std::optional<Trace> merged = fuser::merge_repeats(trace_, grown_)) return GemmFusions(*merged, candidate_, names_, allow_excess_precision_).run();
+    const std::vector<const Implementation*> implementations = gemm_implementations(gemms_);
     if (implementations.empty()) grown_.clear();
     for (size_t i = 0; i < grown_.regions.size(); ++i)
       fusions_.push_back({names_.next(), grown_.regions[i].inputs, grown_.regions[i].results, false, implementations[i]});
@@ -107,7 +107,7 @@ class ProductFusions {
   void add(int op) {
     const BoundSymbol& bound = trace_.bound_symbols[op];
     fuser::GrownRegion region;
-    Product product;
+    GemmOp product;
     product.is_linear = bound.symbol == &linear_symbol;
     product.form.number = bound.outputs.read()[0].tensor().dtype;
     product.form.left = take_operand(bound.args.read()[0], region);
@@ -123,7 +123,7 @@ class ProductFusions {
     for (const int inside : region.ops) grown_.region_of[inside] = static_cast<int>(grown_.regions.size());
     std::ranges::sort(region.ops);
     grown_.regions.push_back(std::move(region));
-    products_.push_back(product);
+    gemms_.push_back(product);
     ops_.push_back(conversion >= 0 ? -1 : op);
     biases_.push_back(bias);
   }
@@ -148,7 +148,7 @@ class ProductFusions {
     region.results.clear();
     for (const int id : epilogue->lowered.operands) region.inputs.push_back(values.at(id));
     for (const int id : epilogue->lowered.results) region.results.push_back(values.at(id));
-    products_[index].form.epilogue = std::move(epilogue->lowered.epilogue);
+    gemms_[index].form.epilogue = std::move(epilogue->lowered.epilogue);
   }
 
   // Its dtype as it is read.
@@ -186,7 +186,7 @@ class ProductFusions {
   const Uses uses_;
   const fuser::DependencyGraph graph_;
   fuser::GrownRegions grown_;
-  std::vector<Product> products_;            // by region
+  std::vector<GemmOp> gemms_;            // by region
   std::vector<int> ops_;                   // by region: the product's; -1: nothing more is taken in
   std::vector<std::optional<Dtype>> biases_; // by region
   std::vector<fuser::RegionFusion> fusions_; // by region
@@ -194,8 +194,8 @@ class ProductFusions {
 
 }  // namespace
 
-Trace fuse_products(const Trace& trace, const Implementation& candidate, FusionNames& names, bool allow_excess_precision) {
-  return ProductFusions(trace, candidate, names, allow_excess_precision).run();
+Trace fuse_gemm_epilogues(const Trace& trace, const Implementation& candidate, FusionNames& names, bool allow_excess_precision) {
+  return GemmFusions(trace, candidate, names, allow_excess_precision).run();
 }
 
-}  // namespace fulgurite::products
+}  // namespace fulgurite::fused_gemm

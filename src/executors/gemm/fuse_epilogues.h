@@ -1,7 +1,7 @@
 #pragma once
 #include "executors/registry.h"
 
-namespace fulgurite::products {
+namespace fulgurite::fused_gemm {
 
 /// Puts each product that `candidate` stands at into a fusion, together with the conversions that its packing and its stores do: those of
 /// operands that come from outside the trace, and that of a result which is returned; and with its epilogue (executors/gemm/epilogue_growth.h).
@@ -9,6 +9,6 @@ namespace fulgurite::products {
 ///     t2 = convert_element_type(t_w, bf16)      # f32                  t3, = fusion0(t1, t_w, t4)
 ///     t3 = linear(t1, t2, t4)                                  →         # t2 = convert_element_type(t_w, bf16)
 ///                                                                        # t3 = linear(t1, t2, t4)
-Trace fuse_products(const Trace&, const Implementation& candidate, FusionNames&, bool allow_excess_precision);
+Trace fuse_gemm_epilogues(const Trace&, const Implementation& candidate, FusionNames&, bool allow_excess_precision);
 
-}  // namespace fulgurite::products
+}  // namespace fulgurite::fused_gemm

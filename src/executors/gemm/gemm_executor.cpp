@@ -5,16 +5,16 @@
 
 namespace fulgurite {
 
-const Executor& products_executor() {
+const Executor& gemm_executor() {
   static const Executor executor = [] {
     auto fusing = std::make_shared<Fusing>();
-    fusing->candidate.executor = "products";
-    fusing->supports = products::takes_product;
+    fusing->candidate.executor = "gemm";
+    fusing->supports = fused_gemm::accepts_gemm;
     fusing->fuse = [candidate = &fusing->candidate](const Trace& trace, FusionNames& names, FusingOptions options) {
-      return products::fuse_products(trace, *candidate, names, options.allow_excess_precision);
+      return fused_gemm::fuse_gemm_epilogues(trace, *candidate, names, options.allow_excess_precision);
     };
-    fusing->may_pay = products::has_product;
-    return Executor{"products", [](const Symbol&) -> const Implementation* { return nullptr; }, {}, fusing};
+    fusing->may_pay = fused_gemm::has_gemm;
+    return Executor{"gemm", [](const Symbol&) -> const Implementation* { return nullptr; }, {}, fusing};
   }();
   return executor;
 }

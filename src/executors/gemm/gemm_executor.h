@@ -4,6 +4,6 @@
 namespace fulgurite {
 
 /// products: generated kernels for large products of matrices, with what follows them element by element.
-const Executor& products_executor();
+const Executor& gemm_executor();
 
 }  // namespace fulgurite

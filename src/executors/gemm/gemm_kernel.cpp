@@ -8,7 +8,7 @@
 #include "runtime/copy_elements.h"
 #include "tensor/tensor_impl.h"
 
-namespace fulgurite::products {
+namespace fulgurite::fused_gemm {
 
 namespace {
 
@@ -71,10 +71,10 @@ class EpilogueMatrix {
 /// For as long as the process lives, because traces do not own what they refer to.
 class Implementations {
  public:
-  std::vector<const Implementation*> get(std::span<const Product> products) {
-    std::vector<codegen::ProductForm> forms;
-    for (const Product& product : products) forms.push_back(product.form);
-    std::vector<codegen::ProductKernels> kernels = codegen::compile_products(forms);
+  std::vector<const Implementation*> get(std::span<const GemmOp> products) {
+    std::vector<codegen::GemmForm> forms;
+    for (const GemmOp& product : products) forms.push_back(product.form);
+    std::vector<codegen::CompiledGemm> kernels = codegen::compile_gemms(forms);
     std::vector<const Implementation*> out;
     const std::lock_guard lock(mutex_);
     for (size_t i = 0; i < kernels.size(); ++i) out.push_back(get(products[i], std::move(kernels[i])));
@@ -83,16 +83,16 @@ class Implementations {
 
  private:
   struct Entry {
-    Entry(const Product& of, codegen::ProductKernels kernels) : product(of), kernel(of, std::move(kernels)) {
-      implementation.executor = "products";
+    Entry(const GemmOp& of, codegen::CompiledGemm kernels) : product(of), kernel(of, std::move(kernels)) {
+      implementation.executor = "gemm";
       implementation.fusion = &kernel;
     }
-    const Product product;
-    const ProductKernel kernel;
+    const GemmOp product;
+    const GemmKernel kernel;
     Implementation implementation;
   };
 
-  const Implementation* get(const Product& product, codegen::ProductKernels kernels) {
+  const Implementation* get(const GemmOp& product, codegen::CompiledGemm kernels) {
     for (const std::unique_ptr<Entry>& entry : entries_)
       if (entry->product == product) return &entry->implementation;
     return &entries_.emplace_back(std::make_unique<Entry>(product, std::move(kernels)))->implementation;
@@ -104,18 +104,18 @@ class Implementations {
 
 }  // namespace
 
-void ProductKernel::run(Arguments arguments, std::span<const Tensor> results) const {
+void GemmKernel::run(Arguments arguments, std::span<const Tensor> results) const {
   const Tensor left = has_rows(*arguments[0].tensor().impl()) ? arguments[0].tensor() : copied(arguments[0].tensor());
   const TensorImpl& right = *arguments[1].tensor().impl();
-  ProductCall call;
+  GemmArguments call;
   call.left = rows_of(*left.impl());
   call.depth = left.impl()->sizes.back();
-  const size_t dimension = product_.is_linear ? 0 : 1;
+  const size_t dimension = gemm_.is_linear ? 0 : 1;
   const int64_t columns = right.sizes[dimension];
   call.right = {right.data(), columns, right.strides[dimension], right.strides[1 - dimension]};
-  const codegen::ProductEpilogue& epilogue = product_.form.epilogue;
-  ColumnMatrix matrices[codegen::most_product_matrices];
-  std::optional<EpilogueMatrix> operands[codegen::most_product_matrices];
+  const codegen::GemmEpilogue& epilogue = gemm_.form.epilogue;
+  ColumnMatrix matrices[codegen::max_gemm_matrices];
+  std::optional<EpilogueMatrix> operands[codegen::max_gemm_matrices];
   size_t count = 0;
   for (const Tensor& result : results) matrices[count++] = {result.impl()->data(), columns};
   for (size_t k = 0; k < epilogue.operands.size(); ++k) {
@@ -123,15 +123,15 @@ void ProductKernel::run(Arguments arguments, std::span<const Tensor> results) co
     matrices[count++] = operands[k]->matrix();
   }
   call.matrices = {matrices, count};
-  run_product(product_.form, kernels_, call);
+  run_gemm(gemm_.form, kernels_, call);
 }
 
 // A place is read right before it is written; left and right operands are read all the time.
-bool ProductKernel::may_overwrite(size_t, size_t argument) const { return argument >= 2 && !product_.form.epilogue.operands[argument - 2].is_row; }
+bool GemmKernel::may_overwrite(size_t, size_t argument) const { return argument >= 2 && !gemm_.form.epilogue.operands[argument - 2].is_row; }
 
-std::vector<const Implementation*> product_implementations(std::span<const Product> products) {
+std::vector<const Implementation*> gemm_implementations(std::span<const GemmOp> products) {
   static Implementations* const all = new Implementations;
   return all->get(products);
 }
 
-}  // namespace fulgurite::products
+}  // namespace fulgurite::fused_gemm

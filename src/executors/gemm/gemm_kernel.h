@@ -6,36 +6,36 @@
 #include "codegen/gemm/gemm_kernel.h"
 #include "executors/registry.h"
 
-namespace fulgurite::products {
+namespace fulgurite::fused_gemm {
 
 /// A product of a trace: which operator, of what.
-struct Product {
-  codegen::ProductForm form;
+struct GemmOp {
+  codegen::GemmForm form;
   bool is_linear = false;  // the right operand is [columns, depth], else [depth, columns]
 
-  friend bool operator==(const Product&, const Product&) = default;
+  friend bool operator==(const GemmOp&, const GemmOp&) = default;
 };
 
 /// A product whose kernels are compiled.
-class ProductKernel final : public FusedKernel {
+class GemmKernel final : public FusedKernel {
  public:
-  ProductKernel(const Product& product, codegen::ProductKernels kernels) : product_(product), kernels_(std::move(kernels)) {}
+  GemmKernel(const GemmOp& product, codegen::CompiledGemm kernels) : gemm_(product), kernels_(std::move(kernels)) {}
   void run(Arguments, std::span<const Tensor> results) const override;
   std::string_view text() const override { return kernels_.text; }
   bool may_overwrite(size_t result, size_t argument) const override;
-  const Product& product() const { return product_; }
+  const GemmOp& product() const { return gemm_; }
   const kernels::ProductTiles& tiles() const { return kernels_.tiles; }
   /// The functions in the text: what packs, and what multiplies.
   std::string_view pack_name() const { return kernels_.pack_name; }
   std::string_view multiply_name() const { return kernels_.multiply_name; }
 
  private:
-  const Product product_;
-  const codegen::ProductKernels kernels_;
+  const GemmOp gemm_;
+  const codegen::CompiledGemm kernels_;
 };
 
 /// How they are run, on left and right operands and those of the epilogue; empty where the kernels cannot be compiled. Valid for ever.
 /// Thread-safe.
-std::vector<const Implementation*> product_implementations(std::span<const Product>);
+std::vector<const Implementation*> gemm_implementations(std::span<const GemmOp>);
 
-}  // namespace fulgurite::products
+}  // namespace fulgurite::fused_gemm

@@ -5,7 +5,7 @@
 #include "runtime/threads/parallel_for.h"
 #include "tensor/memory/scratch_memory.h"
 
-namespace fulgurite::products {
+namespace fulgurite::fused_gemm {
 
 namespace {
 
@@ -37,9 +37,9 @@ char* moved(const void* data, int64_t elements, Dtype dtype) {
   return const_cast<char*>(static_cast<const char*>(data)) + elements * size_of(dtype);
 }
 
-class Product {
+class GemmRun {
  public:
-  Product(const codegen::ProductForm& form, const codegen::ProductKernels& kernels, const ProductCall& call)
+  GemmRun(const codegen::GemmForm& form, const codegen::CompiledGemm& kernels, const GemmArguments& call)
       : form_(form), kernels_(kernels), call_(call), tiles_(kernels.tiles), block_panels_(block_columns / tiles_.panel_rows),
         panel_bytes_(tiles_.panel_rows * tiles_.slice_steps * step_bytes),
         slices_(std::max<int64_t>(1, divide_up(call.depth, most_of_slice(call.depth, tiles_)))),
@@ -66,8 +66,8 @@ class Product {
     launch.column_blocks = divide_up(panels, launch.block_panels);
     launch.block_rows = rows_of_block(left_rows, launch.column_blocks, tiles_);
     launch.sums_are_kept = slices_at_once_ < slices_;
-    kernels::ProductMatrix matrices[codegen::most_product_matrices];
-    const codegen::ProductEpilogue& epilogue = form_.epilogue;
+    kernels::ProductMatrix matrices[codegen::max_gemm_matrices];
+    const codegen::GemmEpilogue& epilogue = form_.epilogue;
     launch.results = static_cast<int>(epilogue.results.size());
     launch.matrix_count = static_cast<int>(call_.matrices.size());
     for (size_t m = 0; m < call_.matrices.size(); ++m) {
@@ -110,9 +110,9 @@ class Product {
     return {moved(matrix.data, row * matrix.row_stride + depth * matrix.depth_stride, dtype), rows, matrix.row_stride, matrix.depth_stride};
   }
 
-  const codegen::ProductForm& form_;
-  const codegen::ProductKernels& kernels_;
-  const ProductCall& call_;
+  const codegen::GemmForm& form_;
+  const codegen::CompiledGemm& kernels_;
+  const GemmArguments& call_;
   const kernels::ProductTiles tiles_;
   const int64_t block_panels_, panel_bytes_;       // of a slice
   const int64_t slices_, slice_, slices_at_once_;  // of nearly equal lengths
@@ -120,8 +120,8 @@ class Product {
 
 }  // namespace
 
-void run_product(const codegen::ProductForm& form, const codegen::ProductKernels& kernels, const ProductCall& call) {
-  Product(form, kernels, call).run();
+void run_gemm(const codegen::GemmForm& form, const codegen::CompiledGemm& kernels, const GemmArguments& call) {
+  GemmRun(form, kernels, call).run();
 }
 
-}  // namespace fulgurite::products
+}  // namespace fulgurite::fused_gemm

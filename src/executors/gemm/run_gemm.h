@@ -4,7 +4,7 @@
 
 #include "codegen/gemm/gemm_kernel.h"
 
-namespace fulgurite::products {
+namespace fulgurite::fused_gemm {
 
 /// A matrix of numbers along the depth, at any strides, counted in elements.
 struct DepthMatrix {
@@ -18,7 +18,7 @@ struct ColumnMatrix {
 };
 
 /// The sum over the depth of left[i] · right[j] at each place, and what the epilogue makes of it.
-struct ProductCall {
+struct GemmArguments {
   DepthMatrix left, right;
   int64_t depth = 0;
   std::span<const ColumnMatrix> matrices;  // the epilogue's results, then its operands
@@ -26,6 +26,6 @@ struct ProductCall {
 
 /// Takes as many threads as there are; the result's bits do not depend on how many, nor on how large the product is beside what a number
 /// of the result is made of.
-void run_product(const codegen::ProductForm&, const codegen::ProductKernels&, const ProductCall&);
+void run_gemm(const codegen::GemmForm&, const codegen::CompiledGemm&, const GemmArguments&);
 
-}  // namespace fulgurite::products
+}  // namespace fulgurite::fused_gemm

@@ -124,10 +124,10 @@ void gemm(const GemmCall& call) {
   if (call.m == 0 || call.n == 0 || batch == 0) return;
   const int64_t bytes = size_of(call.dtype);
   const Blocks blocks = cut(call.m, call.n, call.k, batch);
-  const int64_t per_product = blocks.row_count * blocks.column_count;
+  const int64_t per_gemm = blocks.row_count * blocks.column_count;
   const auto body = [&](int64_t begin, int64_t end) {
     for (int64_t index = begin; index < end; ++index) {
-      const int64_t matrix = index / per_product, block_index = index % per_product;
+      const int64_t matrix = index / per_gemm, block_index = index % per_gemm;
       const int64_t row = block_index / blocks.column_count * blocks.rows;
       const int64_t column = block_index % blocks.column_count * blocks.columns;
       const int64_t a = batch_offset(matrix, call.batch, call.a.batch_strides) + row * call.a.row;
@@ -153,7 +153,7 @@ void gemm(const GemmCall& call) {
       multiply_serially(block);
     }
   };
-  const int64_t count = batch * per_product;
+  const int64_t count = batch * per_gemm;
   const double operations =
       2.0 * static_cast<double>(call.m) * static_cast<double>(call.n) * static_cast<double>(call.k);
   // A few microseconds of work is not worth a second thread.

@@ -15,7 +15,7 @@ constexpr SymbolList (*families[])() = {
     reduction_symbols, extremum_symbols, statistics_symbols, cumulative_symbols, ordering_symbols, search_symbols,
     creation_symbols, random_symbols, shape_symbols, views_symbols, strided_view_symbols, slicing_symbols, sliding_symbols,
     tiling_symbols, diagonal_symbols, joining_symbols, indexing_symbols, index_writing_symbols, scatter_reduce_symbols,
-    matrix_products_symbols, contraction_symbols, einsum_symbols,
+    matmul_symbols, contraction_symbols, einsum_symbols,
     normalization_symbols, channel_normalization_symbols, softmax_symbols,
     losses_symbols, regression_loss_symbols, distance_symbols,
     convolution_symbols, pooling_symbols, pooling_function_symbols, folding_symbols, interpolation_symbols, grid_sampling_symbols,

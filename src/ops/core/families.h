@@ -37,7 +37,7 @@ SymbolList joining_symbols();
 SymbolList indexing_symbols();
 SymbolList index_writing_symbols();
 SymbolList scatter_reduce_symbols();
-SymbolList matrix_products_symbols();
+SymbolList matmul_symbols();
 SymbolList contraction_symbols();
 SymbolList einsum_symbols();
 SymbolList convolution_symbols();

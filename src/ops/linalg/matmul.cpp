@@ -21,7 +21,7 @@ void require_dimensions(const Tensor& x, const char* name, int64_t wanted) {
           x.ndim());
 }
 
-Shape product_shape(const Tensor& a, const Tensor& b) {
+Shape matmul_shape(const Tensor& a, const Tensor& b) {
   const Shape left = a.shape(), right = b.shape();
   require(!left.empty() && !right.empty(), "both operands need at least 1 dimension");
   const Int inner_left = left.back(), inner_right = right[right.size() == 1 ? 0 : right.size() - 2];
@@ -109,22 +109,22 @@ Tensor scaled_sum(const Argument& input, Tensor product, const Argument& given_b
 }
 
 /// The checks and the shape of addmm and baddbmm.
-Shape added_product_shape(Arguments a) {
+Shape added_matmul_shape(Arguments a) {
   const Tensor &input = a[0].tensor(), &left = a[1].tensor(), &right = a[2].tensor();
   check_operands(left, right);
   check_operands(input, left);
-  const Shape shape = product_shape(left, right);
+  const Shape shape = matmul_shape(left, right);
   require(broadcast_shapes(input.shape(), shape) == shape, "input of shape ", input.shape(), " cannot be broadcast to ",
           shape);
   return shape;
 }
 
-void infer_addmm(Arguments a, InferredTypes& out) { out.push_back(like(a[1].tensor(), added_product_shape(a))); }
+void infer_addmm(Arguments a, InferredTypes& out) { out.push_back(like(a[1].tensor(), added_matmul_shape(a))); }
 
-void infer_product(Arguments a, InferredTypes& out) {
+void infer_matmul(Arguments a, InferredTypes& out) {
   const Tensor &left = a[0].tensor(), &right = a[1].tensor();
   check_operands(left, right);
-  out.push_back(like(left, product_shape(left, right)));
+  out.push_back(like(left, matmul_shape(left, right)));
 }
 
 }  // namespace
@@ -133,7 +133,7 @@ constinit const Symbol matmul_symbol{
     .signature = "torch.matmul(Tensor input, Tensor other) -> Tensor",
     .documentation =
         "The matrix product over the last two dimensions, batch dimensions broadcast; vectors where there is one dimension.",
-    .infer = infer_product,
+    .infer = infer_matmul,
     .gradient = [](Gradient& g) {
       if (g.needs(0)) g.set(0, left_cotangent(g.cotangent(), g.tensor(0), g.tensor(1)));
       if (g.needs(1)) g.set(1, right_cotangent(g.cotangent(), g.tensor(0), g.tensor(1)));
@@ -190,7 +190,7 @@ constinit const Symbol linear_symbol{
 constinit const Symbol mm_symbol{
     .signature = "torch.mm(Tensor input, Tensor mat2) -> Tensor",
     .documentation = "The product of two matrices.",
-    .infer = infer_product,
+    .infer = infer_matmul,
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       require_dimensions(a[0].tensor(), "input", 2);
       require_dimensions(a[1].tensor(), "mat2", 2);
@@ -202,7 +202,7 @@ constinit const Symbol mm_symbol{
 constinit const Symbol bmm_symbol{
     .signature = "torch.bmm(Tensor input, Tensor mat2) -> Tensor",
     .documentation = "The products of two equally long batches of matrices.",
-    .infer = infer_product,
+    .infer = infer_matmul,
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       const Tensor &left = a[0].tensor(), &right = a[1].tensor();
       require_dimensions(left, "input", 3);
@@ -217,7 +217,7 @@ constinit const Symbol bmm_symbol{
 constinit const Symbol mv_symbol{
     .signature = "torch.mv(Tensor input, Tensor vec) -> Tensor",
     .documentation = "The product of a matrix and a vector.",
-    .infer = infer_product,
+    .infer = infer_matmul,
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       require_dimensions(a[0].tensor(), "input", 2);
       require_dimensions(a[1].tensor(), "vec", 1);
@@ -229,7 +229,7 @@ constinit const Symbol mv_symbol{
 constinit const Symbol dot_symbol{
     .signature = "torch.dot(Tensor input, Tensor tensor) -> Tensor",
     .documentation = "The inner product of two vectors.",
-    .infer = infer_product,
+    .infer = infer_matmul,
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       require_dimensions(a[0].tensor(), "input", 1);
       require_dimensions(a[1].tensor(), "tensor", 1);
@@ -256,7 +256,7 @@ constinit const Symbol addmm_symbol{
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       require_dimensions(a[1].tensor(), "mat1", 2);
       require_dimensions(a[2].tensor(), "mat2", 2);
-      added_product_shape(a);
+      added_matmul_shape(a);
       const Tensor product = matmul(a[1].tensor(), a[2].tensor(), at);
       out.push_back(scaled_sum(a[0], product, a[3], a[4], at));
     },
@@ -269,14 +269,14 @@ constinit const Symbol baddbmm_symbol{
     .documentation = "beta * input + alpha * bmm(batch1, batch2).",
     .infer = infer_addmm,
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      added_product_shape(a);
+      added_matmul_shape(a);
       const Tensor product = bmm(a[1].tensor(), a[2].tensor(), at);
       out.push_back(scaled_sum(a[0], product, a[3], a[4], at));
     },
     .traits = {.has_in_place_form = true, .matmul = true},
 };
 
-std::span<const Symbol* const> matrix_products_symbols() {
+std::span<const Symbol* const> matmul_symbols() {
   static constexpr const Symbol* all[] = {&matmul_symbol, &linear_symbol, &mm_symbol,    &bmm_symbol,    &mv_symbol,
                                           &dot_symbol,    &outer_symbol,  &addmm_symbol, &baddbmm_symbol};
   return all;

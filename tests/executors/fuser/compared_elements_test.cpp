@@ -24,7 +24,7 @@ void check(const std::string& name, Dtype dtype, Select select) {
     const Tensor total = sum(selected * selected).to(Dtype::f32) + sum(abs(scaled)).to(Dtype::f32);
     return total * total * 2e-5;
   };
-  auto f = jit(value_and_grad<0, 1, 2>(loss), {.executors = {"products", "fuser"}, .debug = {.check_traces = true}});
+  auto f = jit(value_and_grad<0, 1, 2>(loss), {.executors = {"gemm", "fuser"}, .debug = {.check_traces = true}});
   const auto [value, gradients] = f(x, w, c);
   const auto [expected_value, expected] = value_and_grad<0, 1, 2>(loss)(x, w, c);
   const double share = total_of(std::get<2>(gradients)) / total_of(std::get<2>(expected));

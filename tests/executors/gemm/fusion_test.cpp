@@ -30,14 +30,14 @@ int lines_of(const Trace& trace, std::string_view executor) {
 }  // namespace
 
 TEST("a layer under autocast reads its f32 weight and bias in the product") {
-  if (!products::pays_on_this_cpu(Dtype::bf16)) return;
+  if (!fused_gemm::pays_on_this_cpu(Dtype::bf16)) return;
   manual_seed(5);
   const Tensor x = randn({4, rows / 4, features}).to(Dtype::bf16), weight = randn({columns, features}) * 0.1, bias = randn({columns});
   const auto f = jit(with_autocast(layer));
   const Tensor result = f(x, weight, bias);
   expect_close(result, with_autocast(layer)(x, weight, bias), 0.02);
   const Trace last = last_traces(f).back();
-  expect_equal(lines_of(last, "products"), 1);
+  expect_equal(lines_of(last, "gemm"), 1);
   expect_text(text_of(last), R"(
 // Constructed by Delete Last Used
 #include <fulgurite/fulgurite.h>
@@ -75,7 +75,7 @@ Tensor computation(Tensor t_0, Tensor t_1, Tensor t_2) {
 }
 
 TEST("both products of the backward are taken, and the gradient of an f32 weight is never rounded") {
-  if (!products::pays_on_this_cpu(Dtype::bf16)) return;
+  if (!fused_gemm::pays_on_this_cpu(Dtype::bf16)) return;
   manual_seed(6);
   Tensor x = randn({4, rows / 4, features}).to(Dtype::bf16), weight = randn({rows, features}) * 0.1, bias = randn({rows});
   const Tensor gradient = randn({4, rows / 4, rows}).to(Dtype::bf16);
@@ -91,7 +91,7 @@ TEST("both products of the backward are taken, and the gradient of an f32 weight
   const std::vector<Tensor> jitted = run(f), eager = run(with_autocast(layer));
   for (size_t i = 0; i < jitted.size(); ++i) expect_close(jitted[i], eager[i], i == 1 ? 0.3 : 0.05);
   const Trace last = last_backward_traces(f).back();
-  expect_equal(lines_of(last, "products"), 2);
+  expect_equal(lines_of(last, "gemm"), 2);
   expect_text(text_of(last), R"(
 // Constructed by Delete Last Used
 #include <fulgurite/fulgurite.h>
@@ -167,15 +167,15 @@ TEST("small products, and those of dtypes for which nothing is faster than oneDN
   const auto f = jit([](Tensor a, Tensor b) { return matmul(a, b); });
   for (const Dtype dtype : {Dtype::bf16, Dtype::f16, Dtype::f32, Dtype::f64}) {
     f(randn({32, 32}).to(dtype), randn({32, 32}).to(dtype));
-    expect_equal(lines_of(last_traces(f).back(), "products"), 0);
+    expect_equal(lines_of(last_traces(f).back(), "gemm"), 0);
     const Tensor a = (randn({1024, 512}) * 0.1).to(dtype), b = (randn({512, 512}) * 0.1).to(dtype);
     expect_close(f(a, b), matmul(a, b), dtype == Dtype::bf16 ? 0.02 : 1e-3);
-    expect_equal(lines_of(last_traces(f).back(), "products"), products::pays_on_this_cpu(dtype) ? 1 : 0);
+    expect_equal(lines_of(last_traces(f).back(), "gemm"), fused_gemm::pays_on_this_cpu(dtype) ? 1 : 0);
   }
 }
 
 TEST("a layer of f32 is a product with its bias, where that pays") {
-  if (!products::pays_on_this_cpu(Dtype::f32)) return;
+  if (!fused_gemm::pays_on_this_cpu(Dtype::f32)) return;
   manual_seed(7);
   const NoGrad no_grad;
   const Tensor x = randn({4, rows / 4, features}), weight = randn({columns, features}) * 0.1, bias = randn({columns});
@@ -195,11 +195,11 @@ extern "C" void multiply_f32_add_f32_to_f32(const ProductLaunch& launch, long fi
 }
 
 TEST("a product of rows that cannot be told as steps through the memory reads a copy of them") {
-  if (!products::pays_on_this_cpu(Dtype::bf16)) return;
+  if (!fused_gemm::pays_on_this_cpu(Dtype::bf16)) return;
   const NoGrad no_grad;
   const Tensor x = transpose(randn({8, 200, 6, 64}).to(Dtype::bf16), 1, 2), weight = randn({64 * 6, 256}).to(Dtype::bf16);
   const Tensor y = narrow(x, 2, 3, 190).reshape({8, 190, 384});
   const auto f = jit([](Tensor a, Tensor b) { return matmul(narrow(a, 1, 1, 180), b); });
   expect_close(f(y, weight), matmul(narrow(y, 1, 1, 180), weight), 0.05);
-  expect_equal(lines_of(last_traces(f).back(), "products"), 1);
+  expect_equal(lines_of(last_traces(f).back(), "gemm"), 1);
 }

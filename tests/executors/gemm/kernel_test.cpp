@@ -16,8 +16,8 @@
 using namespace fulgurite;
 using namespace fulgurite::test;
 using codegen::Instructions;
-using codegen::ProductForm;
-using codegen::ProductKernels;
+using codegen::GemmForm;
+using codegen::CompiledGemm;
 
 namespace {
 
@@ -27,7 +27,7 @@ struct PlainForm {
   std::optional<Dtype> bias;
   bool rounds = false;  // a bias and a result of more bits, to those of the product
 
-  operator ProductForm() const { return {left, right, number, codegen::plain_epilogue(result, bias, rounds ? std::optional(number) : std::nullopt)}; }
+  operator GemmForm() const { return {left, right, number, codegen::plain_epilogue(result, bias, rounds ? std::optional(number) : std::nullopt)}; }
 };
 
 /// How a matrix of rows along the depth lies in memory.
@@ -40,27 +40,27 @@ Tensor make_matrix(int64_t rows, int64_t depth, Dtype dtype, Lies lies) {
   return prims::slice(prims::slice(made(2 * rows, 3 * depth), 1, 0, 3 * depth, 3), 0, 0, 2 * rows, 2);
 }
 
-products::DepthMatrix matrix_of(const Tensor& t) {
+fused_gemm::DepthMatrix matrix_of(const Tensor& t) {
   const TensorImpl& impl = *t.impl();
   return {impl.data(), impl.sizes[0], impl.strides[0], impl.strides[1]};
 }
 
 // What this CPU has, and the same with and without a matrix unit.
 std::vector<Instructions> all_instructions() {
-  if (!codegen::has_product_instructions()) return {};
-  const Instructions all = codegen::product_instructions();
+  if (!codegen::has_gemm_instructions()) return {};
+  const Instructions all = codegen::gemm_instructions();
   return {{all.set, false}, {all.set, true}};
 }
 
 Tensor product_of(const PlainForm& plain, const Tensor& left, const Tensor& right, const Tensor& bias, Instructions instructions,
                   bool generates_all = true) {
-  const ProductForm form = plain;
-  const std::vector<ProductKernels> kernels = codegen::compile_products({&form, 1}, instructions, generates_all);
+  const GemmForm form = plain;
+  const std::vector<CompiledGemm> kernels = codegen::compile_gemms({&form, 1}, instructions, generates_all);
   const Tensor result = (zeros({left.size(0), right.size(0)}) - 9.0).to(plain.result);
   if (!expect(kernels.size() == 1)) return result;
-  std::vector<products::ColumnMatrix> matrices{{result.impl()->data(), right.impl()->sizes[0]}};
+  std::vector<fused_gemm::ColumnMatrix> matrices{{result.impl()->data(), right.impl()->sizes[0]}};
   if (bias.defined()) matrices.push_back({bias.impl()->data(), 0});
-  products::run_product(form, kernels[0], {matrix_of(left), matrix_of(right), left.impl()->sizes[1], matrices});
+  fused_gemm::run_gemm(form, kernels[0], {matrix_of(left), matrix_of(right), left.impl()->sizes[1], matrices});
   return result;
 }
 
@@ -87,7 +87,7 @@ bool is_tested(Instructions instructions, const PlainForm& form) {
   return form.number == Dtype::bf16 && (form.bias ? form.bias == Dtype::f32 && form.result == Dtype::f32 : form.result == Dtype::bf16 || form.right == Dtype::f32);
 }
 
-void expect_product(const PlainForm& form, int64_t rows, int64_t columns, int64_t depth, Lies left_lies, Lies right_lies) {
+void expect_gemm(const PlainForm& form, int64_t rows, int64_t columns, int64_t depth, Lies left_lies, Lies right_lies) {
   const Tensor left = make_matrix(rows, depth, form.left, left_lies), right = make_matrix(columns, depth, form.right, right_lies);
   const Tensor bias = form.bias ? randn({columns}).to(*form.bias) : Tensor();
   const std::vector<double> expected = expected_of(form.number, left, right, bias);
@@ -116,9 +116,9 @@ TEST("products of odd sizes, wherever their operands' numbers lie") {
     const PlainForm form{dtype, dtype, dtype, dtype, {}};
     for (const auto& [rows, columns, depth] : sizes)
       for (const Lies left : {Lies::along_depth, Lies::along_rows, Lies::apart})
-        for (const Lies right : {Lies::along_depth, Lies::along_rows, Lies::apart}) expect_product(form, rows, columns, depth, left, right);
-    expect_product(form, 0, 5, 9, Lies::along_depth, Lies::along_depth);
-    expect_product(form, 5, 0, 9, Lies::along_depth, Lies::along_depth);
+        for (const Lies right : {Lies::along_depth, Lies::along_rows, Lies::apart}) expect_gemm(form, rows, columns, depth, left, right);
+    expect_gemm(form, 0, 5, 9, Lies::along_depth, Lies::along_depth);
+    expect_gemm(form, 5, 0, 9, Lies::along_depth, Lies::along_depth);
   }
 }
 
@@ -132,19 +132,19 @@ TEST("operands of f32 are rounded while they are packed, a bias is added and the
         for (const Dtype result : {half, Dtype::f32})
           for (const std::optional<Dtype> bias : {std::optional<Dtype>(), std::optional(half), std::optional(Dtype::f32)})
             for (const Lies lies : {Lies::along_depth, Lies::along_rows})
-              expect_product({left, right, result, half, bias}, 50, 83, 70, lies, lies == Lies::along_rows ? Lies::along_depth : Lies::along_rows);
+              expect_gemm({left, right, result, half, bias}, 50, 83, 70, lies, lies == Lies::along_rows ? Lies::along_depth : Lies::along_rows);
 }
 
 TEST("a long depth is multiplied in parts, without rounding in between") {
   const EmulatedMatrixUnit unit;
   manual_seed(3);
   const NoGrad no_grad;
-  expect_product({Dtype::bf16, Dtype::f32, Dtype::f32, Dtype::bf16, {}}, 21, 70, 20000, Lies::along_depth, Lies::along_rows);
-  expect_product({Dtype::f32, Dtype::f32, Dtype::f32, Dtype::f32, {}}, 21, 70, 20000, Lies::along_depth, Lies::along_rows);
+  expect_gemm({Dtype::bf16, Dtype::f32, Dtype::f32, Dtype::bf16, {}}, 21, 70, 20000, Lies::along_depth, Lies::along_rows);
+  expect_gemm({Dtype::f32, Dtype::f32, Dtype::f32, Dtype::f32, {}}, 21, 70, 20000, Lies::along_depth, Lies::along_rows);
   // More columns, and more rows, than are multiplied at a time.
   for (const Dtype dtype : {Dtype::f32, Dtype::bf16})
     for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{5, 800}, {4100, 20}})
-      expect_product({dtype, dtype, Dtype::f32, dtype, {}}, rows, columns, 1300, Lies::along_rows, Lies::along_depth);
+      expect_gemm({dtype, dtype, Dtype::f32, dtype, {}}, rows, columns, 1300, Lies::along_rows, Lies::along_depth);
   // Small whole numbers have exact sums, which any rounding on the way would change.
   const Tensor ones = full({5, 20001}, 1.0).to(Dtype::bf16);
   for (const Instructions instructions : all_instructions())
@@ -184,7 +184,7 @@ TEST("products have the same bits on any number of threads, and rows the same bi
     expect(std::equal(few.begin(), few.end(), alone.begin()), "a row's bits depend on the rows beside it");
   };
   for (const Instructions instructions : all_instructions()) expect_bits(Dtype::bf16, instructions);
-  if (codegen::has_product_instructions()) expect_bits(Dtype::f32, codegen::product_instructions());
+  if (codegen::has_gemm_instructions()) expect_bits(Dtype::f32, codegen::gemm_instructions());
 }
 
 namespace {
@@ -203,7 +203,7 @@ codegen::LoweredEpilogue gelu_epilogue(Dtype dtype, const std::string& approxima
                                   : record({{{70, 200}, dtype}, {{83, 200}, dtype}, {{83}, dtype}}, layer);
   codegen::EpilogueOps lines;
   if (!is_gradient) lines.bias = Dtype::f32;
-  lines.stores_product = !is_gradient;
+  lines.stores_gemm = !is_gradient;
   for (const BoundSymbol& bound : trace.bound_symbols) {
     if (bound.symbol->name() == "linear" || bound.symbol->name() == "matmul") lines.product = &bound;
     if (!bound.symbol->name().starts_with("gelu")) continue;
@@ -217,17 +217,17 @@ codegen::LoweredEpilogue gelu_epilogue(Dtype dtype, const std::string& approxima
 }
 
 /// The results of such a product; the second one is gelu of what the first stands for, or its gradient.
-std::vector<Tensor> with_epilogue(const ProductForm& form, const Tensor& left, const Tensor& right, const Tensor& beside, Instructions instructions, bool generates_all) {
-  const std::vector<ProductKernels> kernels = codegen::compile_products({&form, 1}, instructions, generates_all);
+std::vector<Tensor> with_epilogue(const GemmForm& form, const Tensor& left, const Tensor& right, const Tensor& beside, Instructions instructions, bool generates_all) {
+  const std::vector<CompiledGemm> kernels = codegen::compile_gemms({&form, 1}, instructions, generates_all);
   std::vector<Tensor> results;
-  std::vector<products::ColumnMatrix> matrices;
+  std::vector<fused_gemm::ColumnMatrix> matrices;
   const int64_t columns = right.impl()->sizes[0];
   for (const Dtype dtype : form.epilogue.results) {
     results.push_back((zeros({left.size(0), right.size(0)}) - 9.0).to(dtype));
     matrices.push_back({results.back().impl()->data(), columns});
   }
   matrices.push_back({beside.impl()->data(), form.epilogue.operands[0].is_row ? 0 : columns});
-  if (expect(kernels.size() == 1)) products::run_product(form, kernels[0], {matrix_of(left), matrix_of(right), left.impl()->sizes[1], matrices});
+  if (expect(kernels.size() == 1)) fused_gemm::run_gemm(form, kernels[0], {matrix_of(left), matrix_of(right), left.impl()->sizes[1], matrices});
   return results;
 }
 
@@ -244,7 +244,7 @@ TEST("epilogues are computed of whole sums by all instructions, and the library 
       for (const std::string approximate : {"none", "tanh"})
         for (const bool is_gradient : {false, true}) {
           if (dtype == Dtype::f32 && instructions.set != codegen::InstructionSet::avx2) continue;
-          const ProductForm form{dtype, Dtype::f32, dtype, gelu_epilogue(dtype, approximate, is_gradient).epilogue};
+          const GemmForm form{dtype, Dtype::f32, dtype, gelu_epilogue(dtype, approximate, is_gradient).epilogue};
           const Tensor left = make_matrix(70, 200, dtype, Lies::along_depth), right = make_matrix(83, 200, Dtype::f32, Lies::along_rows) * 0.2;
           const Tensor beside = is_gradient ? randn({70, 83}).to(dtype) : randn({83});
           const auto wide = [](const Tensor& t) { return t.to(Dtype::f64); };
@@ -258,10 +258,10 @@ TEST("epilogues are computed of whole sums by all instructions, and the library 
           expect_close(taken[1], second, tolerance);
           const std::vector<Tensor> made = with_epilogue(form, left, right, beside, instructions, true);
           for (size_t i = 0; i < 2; ++i) expect(wide(taken[i]).to_vector<double>() == wide(made[i]).to_vector<double>(), "the bits differ");
-          if (!codegen::has_library_products()) continue;
+          if (!codegen::has_prebuilt_gemms()) continue;
           if (instructions.has_matrix_unit && instructions.set != codegen::InstructionSet::avx512_bf16) continue;
           if (instructions.set == codegen::InstructionSet::avx512) continue;
-          expect(codegen::compile_products({&form, 1}, instructions)[0].multiply != codegen::compile_products({&form, 1}, instructions, true)[0].multiply,
+          expect(codegen::compile_gemms({&form, 1}, instructions)[0].multiply != codegen::compile_gemms({&form, 1}, instructions, true)[0].multiply,
                  "the library lacks a product");
         }
 }
@@ -282,10 +282,10 @@ TEST("the library's products have the bits of those that are generated") {
         return product_of(form, left, right, bias, instructions, generates_all).to(Dtype::f64).to_vector<double>();
       };
       expect(numbers(false) == numbers(true), "the bits differ");
-      if (!codegen::has_library_products()) continue;
+      if (!codegen::has_prebuilt_gemms()) continue;
       if (instructions.has_matrix_unit && instructions.set != codegen::InstructionSet::avx512_bf16) continue;
-      const ProductForm whole = form;
-      const ProductKernels taken = codegen::compile_products({&whole, 1}, instructions)[0], made = codegen::compile_products({&whole, 1}, instructions, true)[0];
+      const GemmForm whole = form;
+      const CompiledGemm taken = codegen::compile_gemms({&whole, 1}, instructions)[0], made = codegen::compile_gemms({&whole, 1}, instructions, true)[0];
       expect(taken.pack != made.pack && taken.multiply != made.multiply, "the library lacks a product");
     }
   }

@@ -7,7 +7,7 @@ namespace fulgurite::test {
 
 namespace {
 
-void add_product_cases(std::vector<OperatorCase>& out) {
+void add_matmul_cases(std::vector<OperatorCase>& out) {
   const auto product = [&](std::vector<int64_t> a, std::vector<int64_t> b) {
     out.push_back({"torch.matmul", {floats(std::move(a)), floats(std::move(b))}});
   };
@@ -136,7 +136,7 @@ void add_attention_cases(std::vector<OperatorCase>& out) {
 }  // namespace
 
 void add_neural_cases(std::vector<OperatorCase>& out) {
-  add_product_cases(out);
+  add_matmul_cases(out);
   add_normalization_cases(out);
   add_loss_cases(out);
   add_attention_cases(out);
