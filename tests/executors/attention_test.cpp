@@ -10,14 +10,14 @@
 
 #if defined(FULGURITE_PAIR_ATTENTION)
 // The kernels for pairs of bf16 and for a matrix unit, compiled with instructions for the rest that more CPUs have.
-namespace fulgurite::kernels_emulated_pairs {
+namespace fulgurite::kernels_emulated_bf16_dot {
 void attention_kernel(Arguments, std::span<const Tensor> results);
 void attention_backward_kernel(Arguments, std::span<const Tensor> results);
-}  // namespace fulgurite::kernels_emulated_pairs
-namespace fulgurite::kernels_emulated_unit {
+}  // namespace fulgurite::kernels_emulated_bf16_dot
+namespace fulgurite::kernels_emulated_amx {
 void attention_kernel(Arguments, std::span<const Tensor> results);
 void attention_backward_kernel(Arguments, std::span<const Tensor> results);
-}  // namespace fulgurite::kernels_emulated_unit
+}  // namespace fulgurite::kernels_emulated_amx
 #endif
 
 using namespace fulgurite;
@@ -55,7 +55,7 @@ struct PairKernels {
 
   /// The unit is emulated where there is none.
   std::vector<Tensor> run(const Symbol& symbol, const std::vector<Argument>& arguments, std::span<const Tensor> like) const {
-    const EmulatedMatrixUnit unit;
+    const EmulatedAmx unit;
     std::vector<Tensor> results;
     for (const Tensor& t : like) results.push_back((zeros(t.shape()) - 9.0).to(t.dtype()));
     (&symbol == &prims_scaled_dot_product_attention_symbol ? forward : backward)(arguments, results);
@@ -65,10 +65,10 @@ struct PairKernels {
 /// Those that serve these operands, on a CPU that has them or not: none where it lacks even AVX2.
 std::vector<PairKernels> pair_kernels([[maybe_unused]] const Operands& o) {
 #if defined(FULGURITE_PAIR_ATTENTION)
-  const bool are_pairs = o.query.dtype() == Dtype::bf16 && o.query.shape()[2].hint() >= 16 && o.key.shape()[2].hint() >= 16;
-  if (are_pairs && __builtin_cpu_supports("avx2"))
-    return {{kernels_emulated_pairs::attention_kernel, kernels_emulated_pairs::attention_backward_kernel},
-            {kernels_emulated_unit::attention_kernel, kernels_emulated_unit::attention_backward_kernel}};
+  const bool are_bf16_dot = o.query.dtype() == Dtype::bf16 && o.query.shape()[2].hint() >= 16 && o.key.shape()[2].hint() >= 16;
+  if (are_bf16_dot && __builtin_cpu_supports("avx2"))
+    return {{kernels_emulated_bf16_dot::attention_kernel, kernels_emulated_bf16_dot::attention_backward_kernel},
+            {kernels_emulated_amx::attention_kernel, kernels_emulated_amx::attention_backward_kernel}};
 #endif
   return {};
 }

@@ -154,7 +154,7 @@ void emulate(int, siginfo_t*, void* given) {
 
 }  // namespace
 
-EmulatedMatrixUnit::EmulatedMatrixUnit() : is_needed_(!codegen::matrix_unit_is_usable()) {
+EmulatedAmx::EmulatedAmx() : is_needed_(!codegen::matrix_unit_is_usable()) {
   if (!is_needed_) return;
   struct sigaction action {};
   action.sa_sigaction = emulate;
@@ -162,14 +162,14 @@ EmulatedMatrixUnit::EmulatedMatrixUnit() : is_needed_(!codegen::matrix_unit_is_u
   sigaction(SIGILL, &action, &before);
 }
 
-EmulatedMatrixUnit::~EmulatedMatrixUnit() {
+EmulatedAmx::~EmulatedAmx() {
   if (is_needed_) sigaction(SIGILL, &before, nullptr);
 }
 
 #else
 
-EmulatedMatrixUnit::EmulatedMatrixUnit() : is_needed_(false) {}
-EmulatedMatrixUnit::~EmulatedMatrixUnit() = default;
+EmulatedAmx::EmulatedAmx() : is_needed_(false) {}
+EmulatedAmx::~EmulatedAmx() = default;
 
 #endif
 

@@ -17,19 +17,19 @@ bool has_unit() {
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & bf16_tiles) != 0 && (d & tiles) != 0;
 }
 // The tiles' eight kilobytes are saved and restored only for processes that asked for them; the first use without that ends the process.
-bool ask_for_tiles() {
+bool request_tile_permission() {
   constexpr long request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
   return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
 }
 #else
 bool has_unit() { return false; }
-bool ask_for_tiles() { return false; }
+bool request_tile_permission() { return false; }
 #endif
 
 }  // namespace
 
 bool matrix_unit_is_usable() {
-  static const bool is_usable = has_unit() && ask_for_tiles();
+  static const bool is_usable = has_unit() && request_tile_permission();
   return is_usable;
 }
 

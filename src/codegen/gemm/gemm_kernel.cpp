@@ -46,7 +46,7 @@ KernelSource multiplying_source(const GemmForm& form, int other) {
 
 // As codegen/device_lib/gemm_units.h chooses them.
 kernels::ProductTiles tiles_of(const GemmForm& form, Instructions instructions) {
-  if (form.number == Dtype::bf16 && instructions.has_matrix_unit) return kernels::matrix_unit_tiles;
+  if (form.number == Dtype::bf16 && instructions.has_amx) return kernels::matrix_unit_tiles;
   if (form.number == Dtype::bf16 && instructions.set == InstructionSet::avx512_bf16) return kernels::pair_tiles;
   return instructions.set >= InstructionSet::avx512 ? kernels::wide_single_tiles : kernels::narrow_single_tiles;
 }
@@ -57,9 +57,9 @@ LibraryFunction library_function([[maybe_unused]] const std::string& name, [[may
 #if defined(FULGURITE_LIBRARY_PRODUCTS)
   const std::string text = text::join(statements, [](const std::string& statement) { return statement; }, " ");
   const auto find = [&](auto library_product) { return library_product(name.c_str(), text.c_str()); };
-  const bool has_pairs = form.number == Dtype::bf16 && instructions.set == InstructionSet::avx512_bf16;
-  if (form.number == Dtype::bf16 && instructions.has_matrix_unit) return has_pairs ? find(products_matrix_unit::library_product) : nullptr;
-  if (has_pairs) return find(products_avx512_bf16::library_product);
+  const bool has_bf16_dot = form.number == Dtype::bf16 && instructions.set == InstructionSet::avx512_bf16;
+  if (form.number == Dtype::bf16 && instructions.has_amx) return has_bf16_dot ? find(products_matrix_unit::library_product) : nullptr;
+  if (has_bf16_dot) return find(products_avx512_bf16::library_product);
   if (instructions.set >= InstructionSet::avx512) return find(products_avx512::library_product);
   if (instructions.set == InstructionSet::avx2) return find(products_avx2::library_product);
 #endif
@@ -119,7 +119,7 @@ Instructions gemm_instructions() {
   Instructions instructions;
 #if defined(__x86_64__)
   if (instructions.set == InstructionSet::avx512 && __builtin_cpu_supports("avx512bf16")) instructions.set = InstructionSet::avx512_bf16;
-  instructions.has_matrix_unit = instructions.set == InstructionSet::avx512_bf16 && matrix_unit_is_usable();
+  instructions.has_amx = instructions.set == InstructionSet::avx512_bf16 && matrix_unit_is_usable();
 #endif
   return instructions;
 }

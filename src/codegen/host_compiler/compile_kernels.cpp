@@ -47,7 +47,7 @@ std::vector<std::string> flags_of(Instructions instructions) {
     flags.push_back("-mprefer-vector-width=512");
   }
   if (set == InstructionSet::avx512_bf16) flags.push_back("-mavx512bf16");
-  if (instructions.has_matrix_unit)
+  if (instructions.has_amx)
     for (const char* unit : {"-mamx-tile", "-mamx-bf16"}) flags.emplace_back(unit);
   return flags;
 }
@@ -73,7 +73,7 @@ class Kernels {
 
  private:
   static std::string key_of(const KernelSource& source, Instructions instructions) {
-    return text::cat(static_cast<int>(instructions.set), instructions.has_matrix_unit ? " unit " : " ", source.plain_text);
+    return text::cat(static_cast<int>(instructions.set), instructions.has_amx ? " unit " : " ", source.plain_text);
   }
 
   void warn(std::string_view what) {

@@ -14,7 +14,7 @@ InstructionSet best_instruction_set();
 /// What kernels may be made of.
 struct Instructions {
   InstructionSet set = best_instruction_set();
-  bool has_matrix_unit = false;  // AMX for bf16
+  bool has_amx = false;  // AMX for bf16
 };
 
 /// A kernel to be compiled.

@@ -75,7 +75,7 @@ Target target_of(codegen::Instructions instructions) {
     case codegen::InstructionSet::avx2: target = {"arch=x86-64-v3", "", avx2}; break;
     case codegen::InstructionSet::baseline: break;
   }
-  if (instructions.has_matrix_unit) {
+  if (instructions.has_amx) {
     target.features += ",amx-tile,amx-bf16";
     target.macros.push_back("__AMX_BF16__");
   }

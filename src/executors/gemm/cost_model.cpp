@@ -31,7 +31,7 @@ constexpr Sizes matrix_unit{256, 128, 128, 2800};
 // Null where nothing was measured to pay.
 const Sizes* sizes_that_pay(Dtype dtype) {
   static const codegen::Instructions has = codegen::gemm_instructions();
-  if (has.has_matrix_unit) return dtype == Dtype::bf16 ? &matrix_unit : nullptr;
+  if (has.has_amx) return dtype == Dtype::bf16 ? &matrix_unit : nullptr;
   if (has.set == codegen::InstructionSet::avx512_bf16) return dtype == Dtype::bf16 ? &pairs : nullptr;
   if (has.set != codegen::InstructionSet::avx2) return nullptr;
   return dtype == Dtype::f32 ? &singles : dtype == Dtype::bf16 || dtype == Dtype::f16 ? &widened : nullptr;

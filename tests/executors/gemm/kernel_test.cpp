@@ -83,7 +83,7 @@ std::vector<double> expected_of(Dtype number, const Tensor& left, const Tensor& 
 
 // Each form's kernels take a second to compile.
 bool is_tested(Instructions instructions, const PlainForm& form) {
-  if (!instructions.has_matrix_unit) return true;
+  if (!instructions.has_amx) return true;
   return form.number == Dtype::bf16 && (form.bias ? form.bias == Dtype::f32 && form.result == Dtype::f32 : form.result == Dtype::bf16 || form.right == Dtype::f32);
 }
 
@@ -101,14 +101,14 @@ void expect_gemm(const PlainForm& form, int64_t rows, int64_t columns, int64_t d
       worst = error <= worst ? worst : error;  // what is no number is an error, too
     }
     if (!expect(worst <= 1))
-      std::printf("  of %ld x %ld x %ld, %s matrix unit: %g times what is allowed\n", rows, columns, depth, instructions.has_matrix_unit ? "a" : "no", worst);
+      std::printf("  of %ld x %ld x %ld, %s matrix unit: %g times what is allowed\n", rows, columns, depth, instructions.has_amx ? "a" : "no", worst);
   }
 }
 
 }  // namespace
 
 TEST("products of odd sizes, wherever their operands' numbers lie") {
-  const EmulatedMatrixUnit unit;
+  const EmulatedAmx unit;
   manual_seed(1);
   const NoGrad no_grad;
   const std::vector<std::array<int64_t, 3>> sizes{{1, 1, 1}, {8, 48, 32}, {7, 130, 200}, {33, 65, 31}, {129, 97, 385}, {16, 16, 0}, {300, 50, 64}};
@@ -123,7 +123,7 @@ TEST("products of odd sizes, wherever their operands' numbers lie") {
 }
 
 TEST("operands of f32 are rounded while they are packed, a bias is added and the result has either dtype") {
-  const EmulatedMatrixUnit unit;
+  const EmulatedAmx unit;
   manual_seed(2);
   const NoGrad no_grad;
   for (const Dtype half : {Dtype::bf16, Dtype::f16})
@@ -136,7 +136,7 @@ TEST("operands of f32 are rounded while they are packed, a bias is added and the
 }
 
 TEST("a long depth is multiplied in parts, without rounding in between") {
-  const EmulatedMatrixUnit unit;
+  const EmulatedAmx unit;
   manual_seed(3);
   const NoGrad no_grad;
   expect_gemm({Dtype::bf16, Dtype::f32, Dtype::f32, Dtype::bf16, {}}, 21, 70, 20000, Lies::along_depth, Lies::along_rows);
@@ -153,7 +153,7 @@ TEST("a long depth is multiplied in parts, without rounding in between") {
 }
 
 TEST("numbers that are not finite stay where they are") {
-  const EmulatedMatrixUnit unit;
+  const EmulatedAmx unit;
   const NoGrad no_grad;
   const float infinity = std::numeric_limits<float>::infinity();
   const Tensor left = tensor(std::vector<float>{infinity, 1, 2, 3, NAN, 1}).reshape({3, 2}), right = tensor(std::vector<float>{1, 1}).reshape({1, 2});
@@ -166,7 +166,7 @@ TEST("numbers that are not finite stay where they are") {
 }
 
 TEST("products have the same bits on any number of threads, and rows the same bits in any product") {
-  const EmulatedMatrixUnit unit;
+  const EmulatedAmx unit;
   manual_seed(4);
   const NoGrad no_grad;
   const int before = num_threads();
@@ -234,7 +234,7 @@ std::vector<Tensor> with_epilogue(const GemmForm& form, const Tensor& left, cons
 }  // namespace
 
 TEST("epilogues are computed of whole sums by all instructions, and the library has those of gelu") {
-  const EmulatedMatrixUnit unit;
+  const EmulatedAmx unit;
   manual_seed(6);
   const NoGrad no_grad;
   std::vector<Instructions> all = all_instructions();
@@ -259,7 +259,7 @@ TEST("epilogues are computed of whole sums by all instructions, and the library 
           const std::vector<Tensor> made = with_epilogue(form, left, right, beside, instructions, true);
           for (size_t i = 0; i < 2; ++i) expect(wide(taken[i]).to_vector<double>() == wide(made[i]).to_vector<double>(), "the bits differ");
           if (!codegen::has_prebuilt_gemms()) continue;
-          if (instructions.has_matrix_unit && instructions.set != codegen::InstructionSet::avx512_bf16) continue;
+          if (instructions.has_amx && instructions.set != codegen::InstructionSet::avx512_bf16) continue;
           if (instructions.set == codegen::InstructionSet::avx512) continue;
           expect(codegen::compile_gemms({&form, 1}, instructions)[0].multiply != codegen::compile_gemms({&form, 1}, instructions, true)[0].multiply,
                  "the library lacks a product");
@@ -267,7 +267,7 @@ TEST("epilogues are computed of whole sums by all instructions, and the library 
 }
 
 TEST("the library's products have the bits of those that are generated") {
-  const EmulatedMatrixUnit unit;
+  const EmulatedAmx unit;
   manual_seed(5);
   const NoGrad no_grad;
   constexpr Dtype f32 = Dtype::f32, bf16 = Dtype::bf16;
@@ -283,7 +283,7 @@ TEST("the library's products have the bits of those that are generated") {
       };
       expect(numbers(false) == numbers(true), "the bits differ");
       if (!codegen::has_prebuilt_gemms()) continue;
-      if (instructions.has_matrix_unit && instructions.set != codegen::InstructionSet::avx512_bf16) continue;
+      if (instructions.has_amx && instructions.set != codegen::InstructionSet::avx512_bf16) continue;
       const GemmForm whole = form;
       const CompiledGemm taken = codegen::compile_gemms({&whole, 1}, instructions)[0], made = codegen::compile_gemms({&whole, 1}, instructions, true)[0];
       expect(taken.pack != made.pack && taken.multiply != made.multiply, "the library lacks a product");
