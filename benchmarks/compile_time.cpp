@@ -38,10 +38,10 @@ struct Compile {
 };
 
 // As jit compiles where no executors are named: kernels are planned only where they may pay.
-Compile compile_once(const std::function<Trace()>& record, bool differentiate, bool fuses_everything = false) {
+Compile compile_once(const std::function<Trace()>& record, bool differentiate, bool fuses_all = false) {
   Compile out;
   PipelineOptions options;
-  options.fuses_everything = fuses_everything;
+  options.fuses_all = fuses_all;
   const double start = cpu_milliseconds();
   const Trace recorded = record();
   out.tracing = cpu_milliseconds() - start;
@@ -66,7 +66,7 @@ double measure(const std::string& bench_case, int repetitions, bool differentiat
 
 Tensor three_operators(Tensor x, Tensor y) { return exp(x + y) * y; }
 
-Compile compile_chain(int operators, bool fuses_everything = false) {
+Compile compile_chain(int operators, bool fuses_all = false) {
   const Tensor x = rand({4, 4}, {.requires_grad = true});
   const Tensor weight = rand({4}, {.requires_grad = true});
   const auto chain = [operators](Tensor x, Tensor weight) {
@@ -77,7 +77,7 @@ Compile compile_chain(int operators, bool fuses_everything = false) {
     }
     return x;
   };
-  return compile_once([&] { return trace(chain, x, weight); }, true, fuses_everything);
+  return compile_once([&] { return trace(chain, x, weight); }, true, fuses_all);
 }
 
 /// A chain and one four times as long, in turns, so that a slow moment of the machine meets both: the least of several compiles.

@@ -18,7 +18,7 @@ namespace {
 PipelineOptions pipeline_options(const compiled_autograd::Options& options) {
   PipelineOptions out;
   out.executors = options.executors;
-  out.fuses_everything = !options.executors.empty();
+  out.fuses_all = !options.executors.empty();
   out.allow_excess_precision = options.allow_excess_precision;
   return out;
 }

@@ -93,26 +93,26 @@ class UserFuser {
     std::vector<char> is_candidate(trace.bound_symbols.size());
     for (size_t i = 0; i < is_candidate.size(); ++i) is_candidate[i] = is_taken(trace.bound_symbols[i], candidate);
     const bool explains = logs(LogChannel::fusions);
-    const fuser::GrowingRules rules{.refusal = [](const codegen::Region&) { return std::string(); },
-                                    .is_worth_alone = [](const BoundSymbol& bound) { return !is_view(bound); },
+    const fuser::GroupingRules rules{.missed_reason = [](const codegen::LoopNest&) { return std::string(); },
+                                    .is_profitable_alone = [](const BoundSymbol& bound) { return !is_view(bound); },
                                     .is_plain = [](const BoundSymbol&) { return false; }};
-    fuser::GrownRegions grown = fuser::grow_regions(trace, graph, is_candidate, rules, explains);
-    std::vector<fuser::RegionFusion> fusions;
-    grown.keep_if([&](const fuser::GrownRegion& region) {
+    fuser::FusionGroups grouped = fuser::group_ops_for_fusion(trace, graph, is_candidate, rules, explains);
+    std::vector<fuser::GroupFusion> fusions;
+    grouped.keep_if([&](const fuser::FusionGroup& region) {
       if (std::ranges::all_of(region.ops, [&](int op) { return is_view(trace.bound_symbols[op]); })) return false;
       const std::string name = names.next();
-      Fusion fusion = fuse_(region_for_user(trace, graph, region, name));
+      Fusion fusion = fuse_(region_of_group(trace, graph, region, name));
       if (!fusion.run) return false;
       if (explains) log(LogChannel::fusions, text::cat(name, " of ", trace.name, ", by ", name_, ":\n", fusion.source));
       fusions.push_back({name, region.inputs, region.results, false, keep(name, std::move(fusion), region.results.size())});
       return true;
     });
     if (explains) {
-      std::string refusals;
-      for (const std::string& refusal : grown.refusals) refusals += text::cat(refusal, "\n");
-      if (!refusals.empty()) log(LogChannel::fusions, refusals);
+      std::string missed_fusions;
+      for (const std::string& missed_reason : grouped.missed_fusions) missed_fusions += text::cat(missed_reason, "\n");
+      if (!missed_fusions.empty()) log(LogChannel::fusions, missed_fusions);
     }
-    return fuser::put_in_fusions(trace, graph, grown, fusions, candidate);
+    return fuser::outline_fusions(trace, graph, grouped, fusions, candidate);
   }
 
  private:
@@ -123,17 +123,17 @@ class UserFuser {
     return bound.implementation == &candidate || (!bound.implementation && is_view(bound) && supports(bound));
   }
 
-  static Region region_for_user(const Trace& trace, const fuser::DependencyGraph& graph, const fuser::GrownRegion& grown, const std::string& name) {
+  static Region region_of_group(const Trace& trace, const fuser::DependencyGraph& graph, const fuser::FusionGroup& grouped, const std::string& name) {
     Region region;
     region.name = name;
-    region.inputs = grown.inputs;
-    region.outputs = grown.results;
+    region.inputs = grouped.inputs;
+    region.outputs = grouped.results;
     region.trace = without_symbols(trace);
     region.trace.tags = {};
     region.trace.name = name;
     region.trace.args = region.inputs;
     region.trace.provenance = text::cat("a region of ", trace.name);
-    region.trace.bound_symbols = fuser::inner_ops(trace, graph, grown, region.trace.next_id, region.trace.next_name);
+    region.trace.bound_symbols = fuser::inner_ops(trace, graph, grouped, region.trace.next_id, region.trace.next_name);
     for (const BoundSymbol& bound : region.trace.bound_symbols) region.bound_symbols.push_back(bound);
     BoundSymbol last;
     last.symbol = &prims_return_symbol;

@@ -308,7 +308,7 @@ PipelineOptions JitState::pipeline_options(const Recording& recording) const {
 PipelineOptions JitState::pipeline_options() const {
   PipelineOptions pipeline;
   pipeline.executors = options_.executors;
-  pipeline.fuses_everything = names_executors_;
+  pipeline.fuses_all = names_executors_;
   pipeline.allow_excess_precision = options_.allow_excess_precision;
   pipeline.skip_transforms = options_.skip_transforms;
   pipeline.transforms = transforms_;

@@ -21,8 +21,8 @@ namespace fulgurite {
 namespace {
 
 /// Who runs a trace: of the executors all but those whose fusions cannot pay there.
-std::vector<const Executor*> paying_executors(std::vector<const Executor*> executors, const Trace& trace, const PipelineOptions& options) {
-  if (!options.fuses_everything)
+std::vector<const Executor*> profitable_executors(std::vector<const Executor*> executors, const Trace& trace, const PipelineOptions& options) {
+  if (!options.fuses_all)
     std::erase_if(executors, [&](const Executor* e) { return e->fusing && e->fusing->may_pay && !e->fusing->may_pay(trace); });
   return executors;
 }
@@ -33,7 +33,7 @@ constexpr int64_t worth_scattering = 64 << 10;  // bytes of a sum
 void prepare(std::vector<Trace>& stages, std::vector<const Executor*> executors, FusionNames& names, const PipelineOptions& options,
              bool is_symbolic) {
   // What is fused must not depend on sizes that symbols stand for: a new set of them would have to wait for the compiler.
-  const bool everything = options.fuses_everything || is_symbolic;
+  const bool everything = options.fuses_all || is_symbolic;
   PassRunner runner(stages, options.check_traces);
   runner.run("Transform for execution", [&](const Trace& t) { return transform_for_execution(t, executors); });
   // As fusions do, this changes the order of additions.
@@ -103,8 +103,8 @@ CompiledFunction compile(const Trace& recorded, bool differentiate, const Pipeli
     out.symbolic_forward = out.forward_traces.back();
     out.symbolic_backward = out.backward_traces.back();
     out.is_symbolic = has_numbers(out.symbolic_forward);
-    out.forward_executors = paying_executors(executors, out.symbolic_forward, options);
-    out.backward_executors = paying_executors(executors, out.symbolic_backward, options);
+    out.forward_executors = profitable_executors(executors, out.symbolic_forward, options);
+    out.backward_executors = profitable_executors(executors, out.symbolic_backward, options);
     prepare(out.forward_traces, out.forward_executors, *out.fusion_names, options, out.is_symbolic);
     prepare(out.backward_traces, out.backward_executors, *out.fusion_names, options, out.is_symbolic);
     make_programs(out, options);
@@ -118,7 +118,7 @@ CompiledFunction compile(const Trace& recorded, bool differentiate, const Pipeli
   for (const Transform& transform : options.transforms) runner.run("User transform", transform);
   out.symbolic_forward = out.forward_traces.back();
   out.is_symbolic = has_numbers(out.symbolic_forward);
-  out.forward_executors = paying_executors(executors, out.symbolic_forward, options);
+  out.forward_executors = profitable_executors(executors, out.symbolic_forward, options);
   prepare(out.forward_traces, out.forward_executors, *out.fusion_names, options, out.is_symbolic);
   make_programs(out, options);
   return out;
@@ -127,7 +127,7 @@ CompiledFunction compile(const Trace& recorded, bool differentiate, const Pipeli
 Trace prepare_for_execution(const Trace& trace, const PipelineOptions& options) {
   std::vector<Trace> stages{trace};
   FusionNames names;
-  prepare(stages, paying_executors(resolve_executors(options.executors), trace, options), options.fusion_names ? *options.fusion_names : names,
+  prepare(stages, profitable_executors(resolve_executors(options.executors), trace, options), options.fusion_names ? *options.fusion_names : names,
           options, false);
   return stages.back();
 }

@@ -22,7 +22,7 @@ struct PipelineOptions {
   RecomputationOptions recomputation;
   std::shared_ptr<FusionNames> fusion_names = {};         // shared by all that is compiled for one function
   bool fuses = true;                                      // false: executors that fuse are left out
-  bool fuses_everything = true;                           // false: only what is worth a run of the compiler
+  bool fuses_all = true;                           // false: only what is worth a run of the compiler
   bool allow_excess_precision = false;                    // 16-bit values that are used only inside a fusion need not be rounded
   std::shared_ptr<const ExecutionObserver> watch = {};            // programs run line by line and tell it of each
 };

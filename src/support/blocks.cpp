@@ -26,7 +26,7 @@ namespace {
 // after each pass. From malloc most of the time would go into pages: touched for the first time, returned, touched again, looked up. So
 // they lie side by side in huge pages and are kept when they are freed. A call's tensors come from here too: it asks nothing of the heap.
 constexpr size_t huge_page = size_t{2} << 20;
-constexpr size_t first_region = size_t{32} << 20;
+constexpr size_t first_arena = size_t{32} << 20;
 constexpr size_t slab_bytes = size_t{64} << 10;  // small blocks of one size share a slab
 constexpr size_t largest_small = size_t{4} << 10;
 constexpr size_t unit = 16;
@@ -53,7 +53,7 @@ struct alignas(unit) Header {
   size_t size_class;
 };
 
-class Regions {
+class Arenas {
  public:
   SpinLock& lock() { return lock_; }
 
@@ -71,10 +71,10 @@ class Regions {
 
   /// Whether the block was a region's; then it is kept.
   bool free(void* block) {
-    const Region* const region = region_of(block);
-    if (!region) return false;
+    const Arena* const arena = region_of(block);
+    if (!arena) return false;
     const std::lock_guard lock(lock_);
-    size_t index = region->classes[(reinterpret_cast<uintptr_t>(block) - region->begin) / slab_bytes];
+    size_t index = arena->classes[(reinterpret_cast<uintptr_t>(block) - arena->begin) / slab_bytes];
     if (index == 0) {
       Header* const header = static_cast<Header*>(block) - 1;
       index = header->size_class;
@@ -85,25 +85,25 @@ class Regions {
   }
 
  private:
-  struct Region {
+  struct Arena {
     uintptr_t begin = 0;
     size_t bytes = 0;
     unsigned char* classes = nullptr;  // of the small blocks in each slab; 0 where a large one lies
   };
 
-  const Region* region_of(const void* block) const {
+  const Arena* region_of(const void* block) const {
     const auto address = reinterpret_cast<uintptr_t>(block);
     const size_t count = count_.load(std::memory_order_acquire);
     for (size_t i = 0; i < count; ++i)
-      if (address - regions_[i].begin < regions_[i].bytes) return &regions_[i];
+      if (address - arenas_[i].begin < arenas_[i].bytes) return &arenas_[i];
     return nullptr;
   }
 
   bool add_slab(size_t index, size_t size) {
     char* const slab = carve(slab_bytes);
     if (!slab) return false;
-    const Region& region = regions_[count_.load(std::memory_order_relaxed) - 1];
-    region.classes[(reinterpret_cast<uintptr_t>(slab) - region.begin) / slab_bytes] = static_cast<unsigned char>(index);
+    const Arena& arena = arenas_[count_.load(std::memory_order_relaxed) - 1];
+    arena.classes[(reinterpret_cast<uintptr_t>(slab) - arena.begin) / slab_bytes] = static_cast<unsigned char>(index);
     // The first is given out first.
     for (size_t at = slab_bytes / size; at-- > 0;) free_[index] = new (slab + at * size) FreeBlock{free_[index]};
     return true;
@@ -115,16 +115,16 @@ class Regions {
   }
 
   char* carve(size_t bytes) {
-    if (left_ < bytes && !add_region(bytes)) return nullptr;
+    if (left_ < bytes && !add_arena(bytes)) return nullptr;
     left_ -= bytes;
     return std::exchange(next_, next_ + bytes);
   }
 
   // Each region is twice as large as the one before: a search passes few of them.
-  bool add_region(size_t least) {
+  bool add_arena(size_t least) {
     const size_t count = count_.load(std::memory_order_relaxed);
-    if (count == regions_.size()) return false;
-    size_t bytes = first_region << count;
+    if (count == arenas_.size()) return false;
+    size_t bytes = first_arena << count;
     while (bytes < least) bytes *= 2;
     void* const memory = mmap(nullptr, bytes + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     void* const classes = std::calloc(bytes / slab_bytes, 1);
@@ -132,7 +132,7 @@ class Regions {
     const uintptr_t begin = (reinterpret_cast<uintptr_t>(memory) + huge_page - 1) / huge_page * huge_page;
     madvise(reinterpret_cast<void*>(begin), bytes, MADV_HUGEPAGE);
     if (__lsan_register_root_region) __lsan_register_root_region(reinterpret_cast<void*>(begin), bytes);
-    regions_[count] = {begin, bytes, static_cast<unsigned char*>(classes)};
+    arenas_[count] = {begin, bytes, static_cast<unsigned char*>(classes)};
     count_.store(count + 1, std::memory_order_release);
     next_ = reinterpret_cast<char*>(begin);
     left_ = bytes;
@@ -141,29 +141,29 @@ class Regions {
 
   SpinLock lock_;  // held for a few instructions, but for a new region
   std::array<FreeBlock*, 256> free_{};
-  std::array<Region, 20> regions_;
+  std::array<Arena, 20> arenas_;
   std::atomic<size_t> count_ = 0;
   char* next_ = nullptr;
   size_t left_ = 0;
 };
 
-Regions& regions();
+Arenas& arenas();
 
 /// A child made by fork() must not find the lock held by a thread that it does not have.
-Regions* make_regions() {
-  pthread_atfork([] { regions().lock().lock(); }, [] { regions().lock().unlock(); }, [] { regions().lock().unlock(); });
-  return new Regions;
+Arenas* make_arenas() {
+  pthread_atfork([] { arenas().lock().lock(); }, [] { arenas().lock().unlock(); }, [] { arenas().lock().unlock(); });
+  return new Arenas;
 }
 
-Regions& regions() {
-  static Regions* const one = make_regions();  // never destroyed: tensors and traces may outlive static destructors
+Arenas& arenas() {
+  static Arenas* const one = make_arenas();  // never destroyed: tensors and traces may outlive static destructors
   return *one;
 }
 
 }  // namespace
 
 void* allocate_block(size_t bytes) {
-  void* block = address_is_sanitized ? nullptr : regions().allocate(bytes);
+  void* block = address_is_sanitized ? nullptr : arenas().allocate(bytes);
   if (!block) block = std::malloc(bytes);
   if (!block) throw std::bad_alloc();
   return block;
@@ -171,7 +171,7 @@ void* allocate_block(size_t bytes) {
 
 void free_block(void* block) {
   if (!block) return;
-  if (address_is_sanitized || !regions().free(block)) std::free(block);
+  if (address_is_sanitized || !arenas().free(block)) std::free(block);
 }
 
 }  // namespace fulgurite::detail

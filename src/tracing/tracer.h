@@ -244,7 +244,7 @@ class Tracer final : public Interpreter {
   static Tensor remade(const View&, const Tensor& viewed);
   void write(const Tensor& source, const Tensor& destination, SourceLocation);
   /// A write through views that have no rule of their own, or repeat elements, as one into the region of the root that they show.
-  bool write_region(const Tensor& source, const Tensor& view, SourceLocation);
+  bool write_slice(const Tensor& source, const Tensor& view, SourceLocation);
   bool may_be_overwritten(const Tensor& source) const;
   void check_write_of_custom_function(const TensorImpl& written, SourceLocation) const;
   detail::Ref<TensorProxy> value_without_gradients(const Tensor& source, const TensorImpl& written, SourceLocation);

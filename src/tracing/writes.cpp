@@ -235,15 +235,15 @@ void Tracer::check_write_of_custom_function(const TensorImpl& written, SourceLoc
                   at);
 }
 
-bool Tracer::write_region(const Tensor& source, const Tensor& written, SourceLocation at) {
-  bool needs_region = false, is_detached = false;
+bool Tracer::write_slice(const Tensor& source, const Tensor& written, SourceLocation at) {
+  bool needs_slice = false, is_detached = false;
   for (const TensorImpl* impl = written.impl().get(); impl->base; impl = impl->base.get()) {
     const Shape &shape = impl->proxy->shape, &viewed = impl->base->proxy->shape;
     if (shape.is_symbolic() || viewed.is_symbolic()) return false;
-    needs_region = needs_region || !views_[impl->view].symbol->write || shape.numel().hint() > viewed.numel().hint();
+    needs_slice = needs_slice || !views_[impl->view].symbol->write || shape.numel().hint() > viewed.numel().hint();
     is_detached = is_detached || views_[impl->view].symbol == &detach_symbol;
   }
-  if (!needs_region) return false;
+  if (!needs_slice) return false;
   const MemoryPlace place = memory_place(written, [](const Tensor&) { return false; });
   if (!place.geometry || may_overlap_itself(place.geometry->sizes, place.geometry->strides)) return false;
   const GradMode mode(grad_enabled() && !is_detached);
@@ -281,7 +281,7 @@ void Tracer::write(const Tensor& source, const Tensor& destination, SourceLocati
                                   "() of an argument of the traced function; it is a view or a copy, by the argument's strides: use view() "
                                   "for a view, clone() for a copy")};
       case Sharing::shares: {
-        if (write_region(source, destination, at)) return;
+        if (write_slice(source, destination, at)) return;
         const View view = views_[written.view];
         if (!view.symbol->write)
           throw RuleError{text::cat("writes through ", view.symbol->name(), "() inside a traced function are not supported; write the "

@@ -37,10 +37,10 @@ const Implementation* keep(const Implementation& implementation) {
 
 // The same kernel, or one compiled from spoiled text.
 const Implementation* own(const Implementation& given) {
-  static std::deque<fuser::RegionKernel> kernels;
+  static std::deque<fuser::FusionKernel> kernels;
   Implementation out = given;
   out.executor = "spoiled_fuser";
-  const auto& kernel = dynamic_cast<const fuser::RegionKernel&>(*given.fusion);
+  const auto& kernel = dynamic_cast<const fuser::FusionKernel&>(*given.fusion);
   const std::string text(kernel.text()), spoiled = spoiled_text(text);
   if (spoiled != text) {
     codegen::KernelSource source;
@@ -80,9 +80,9 @@ void register_spoiled_fuser() {
 
 const char* const wrong_inside[] = {"add", "sub", "mul", "div", "tanh", "sin", "sigmoid", "exp", "log", "sqrt", "abs", "neg", "cos", "rsqrt", "pow"};
 
-void register_spoiled_regions() {
+void register_spoiled_kernels() {
   static const bool once = [] {
-    FusionExecutor regions("spoiled_regions");
+    FusionExecutor regions("spoiled_kernels");
     for (const char* name : wrong_inside) regions.register_supported(*find_symbol(name));
     regions.fuse = [](const Region& region) {
       return Fusion{.run = [trace = region.trace, wrong = target()](const std::vector<Tensor>& inputs) {
@@ -157,8 +157,8 @@ Located plant_in_kernel_text(unsigned seed) {
 }
 
 Located plant_in_fusion_executor(unsigned seed) {
-  register_spoiled_regions();
-  return plant({"spoiled_regions"}, seed, [](const BoundSymbol&) { return true; });
+  register_spoiled_kernels();
+  return plant({"spoiled_kernels"}, seed, [](const BoundSymbol&) { return true; });
 }
 
 Located plant_in_operator(unsigned seed) {

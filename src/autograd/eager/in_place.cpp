@@ -20,7 +20,7 @@ namespace fulgurite {
 namespace {
 
 /// Where a view lies in a contiguous tensor.
-struct Region {
+struct BaseSlice {
   Sizes base_sizes, sizes, strides;
   int64_t offset = 0;
   Dtype dtype = Dtype::f32;
@@ -109,48 +109,48 @@ class CopyNode final : public TracedNode {
 };
 
 /// A view made again after a write: the gradient belongs in its region of the base.
-class RegionNode final : public TracedNode {
+class SliceNode final : public TracedNode {
  public:
-  RegionNode(Edge base, Region region) : region_(std::move(region)) {
-    add_to_hash(2 << 8 | region_.sizes.size());
+  SliceNode(Edge base, BaseSlice slice) : slice_(std::move(slice)) {
+    add_to_hash(2 << 8 | slice_.sizes.size());
     add_edge(std::move(base));
   }
   std::string name() const override { return "AsStridedBackward0"; }
   size_t output_count() const override { return 1; }
   std::vector<Tensor> apply(std::vector<Tensor> gradients, const NodeRun&) override {
     if (!gradients[0].defined()) return {Tensor()};
-    if (region_.may_overlap_itself()) return {region_.sum_up(gradients[0])};
-    const Tensor whole = make_zeros({Shape(region_.base_sizes.data(), region_.base_sizes.size()), region_.dtype, {}});
-    write_eagerly(gradients[0], region_.of(whole), {});
+    if (slice_.may_overlap_itself()) return {slice_.sum_up(gradients[0])};
+    const Tensor whole = make_zeros({Shape(slice_.base_sizes.data(), slice_.base_sizes.size()), slice_.dtype, {}});
+    write_eagerly(gradients[0], slice_.of(whole), {});
     return {whole};
   }
   void append_saved(std::vector<Tensor>&, bool) override {}
   std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, const NodeRun&, std::span<const Int>) override {
-    return {region_.recorded_sum_up(gradients[0])};
+    return {slice_.recorded_sum_up(gradients[0])};
   }
   void append_key(KeyWords& key) const override {
     key.push_back(2);
-    region_.append_to(key);
+    slice_.append_to(key);
   }
 
  private:
-  Region region_;
+  BaseSlice slice_;
 };
 
-Tensor Region::of(const Tensor& base) const {
+Tensor BaseSlice::of(const Tensor& base) const {
   const Tensor view = make_view(base.impl()->storage, sizes, strides, base.impl()->offset + offset, dtype);
   view.impl()->base = base.impl();
   view.impl()->base_history = base.impl()->history;
-  if (grad_enabled() && base.requires_grad()) set_history(view, std::make_shared<RegionNode>(gradient_edge(base), *this), 0);
+  if (grad_enabled() && base.requires_grad()) set_history(view, std::make_shared<SliceNode>(gradient_edge(base), *this), 0);
   return view;
 }
 
 /// The base of a view that was written: inside the region the gradient is the source's, elsewhere that of the base
 /// before.
-class WriteRegionNode final : public TracedNode {
+class WriteSliceNode final : public TracedNode {
  public:
-  WriteRegionNode(Edge base, Edge source, Region region) : region_(std::move(region)) {
-    add_to_hash(3 << 8 | region_.sizes.size());
+  WriteSliceNode(Edge base, Edge source, BaseSlice slice) : slice_(std::move(slice)) {
+    add_to_hash(3 << 8 | slice_.sizes.size());
     add_edge(std::move(base));
     add_edge(std::move(source));
   }
@@ -159,23 +159,23 @@ class WriteRegionNode final : public TracedNode {
   std::vector<Tensor> apply(std::vector<Tensor> gradients, const NodeRun&) override {
     if (!gradients[0].defined()) return {Tensor(), Tensor()};
     const Tensor whole = clone(gradients[0]);
-    const Tensor of_source = clone(region_.of(whole));
-    const Tensor zeros = make_zeros({Shape(region_.sizes.data(), region_.sizes.size()), region_.dtype, {}});
-    write_eagerly(zeros, region_.of(whole), {});
-    return {whole, region_.only_last_written(of_source)};
+    const Tensor of_source = clone(slice_.of(whole));
+    const Tensor zeros = make_zeros({Shape(slice_.sizes.data(), slice_.sizes.size()), slice_.dtype, {}});
+    write_eagerly(zeros, slice_.of(whole), {});
+    return {whole, slice_.only_last_written(of_source)};
   }
   void append_saved(std::vector<Tensor>&, bool) override {}
   std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, const NodeRun&, std::span<const Int>) override {
-    const auto [whole, of_source] = region_.recorded_parts(gradients[0]);
+    const auto [whole, of_source] = slice_.recorded_parts(gradients[0]);
     return {whole, of_source};
   }
   void append_key(KeyWords& key) const override {
     key.push_back(3);
-    region_.append_to(key);
+    slice_.append_to(key);
   }
 
  private:
-  Region region_;
+  BaseSlice slice_;
 };
 
 void write_elements(const Tensor& source, const Tensor& destination) {
@@ -219,18 +219,18 @@ class ContiguousDistances {
 };
 
 /// Where a view is in its base, of which the gradients are contiguous.
-Region region_of(const Tensor& view, const Tensor& base) {
+BaseSlice region_of(const Tensor& view, const Tensor& base) {
   const TensorImpl &from = *base.impl(), &to = *view.impl();
-  Region region{from.sizes, to.sizes, to.strides, to.offset - from.offset, to.dtype};
-  if (from.is_contiguous) return region;
+  BaseSlice slice{from.sizes, to.sizes, to.strides, to.offset - from.offset, to.dtype};
+  if (from.is_contiguous) return slice;
   bool is_found = !may_overlap_itself(from.sizes, from.strides);
   if (is_found) {
     const ContiguousDistances distances(from);
-    is_found = distances.convert(region.offset);
-    for (size_t d = 0; d < to.sizes.size(); ++d) is_found = is_found && (to.sizes[d] < 2 || distances.convert(region.strides[d]));
+    is_found = distances.convert(slice.offset);
+    for (size_t d = 0; d < to.sizes.size(); ++d) is_found = is_found && (to.sizes[d] < 2 || distances.convert(slice.strides[d]));
     // A view may step through memory across the dimensions of its base.
     std::vector<int64_t> places;
-    if (is_found) for_each_offset(region.sizes, region.strides, [&](int64_t place) { places.push_back(region.offset + place); });
+    if (is_found) for_each_offset(slice.sizes, slice.strides, [&](int64_t place) { places.push_back(slice.offset + place); });
     size_t next = 0;
     if (is_found) for_each_offset(to.sizes, to.strides, [&](int64_t place) {
       place += to.offset - from.offset;
@@ -239,7 +239,7 @@ Region region_of(const Tensor& view, const Tensor& base) {
   }
   require(is_found, "the tensor written is a view of ", type_text(base),
           ", which is not contiguous: its gradient cannot be recorded; write into a contiguous tensor");
-  return region;
+  return slice;
 }
 
 // Gives a view and what it views the history of a write; `write` writes.
@@ -252,12 +252,12 @@ void write_view(const Tensor& source, const Tensor& view, Write&& write) {
   require(view.requires_grad() || !base.requires_grad(),
           "the tensor written is a view that was made under NoGrad of a tensor with a history, and gradients are on: make the view outside "
           "of NoGrad, or write under it");
-  const Region region = region_of(view, base);
-  auto node = std::make_shared<WriteRegionNode>(gradient_edge(base), gradient_edge(source), region);
+  const BaseSlice slice = region_of(view, base);
+  auto node = std::make_shared<WriteSliceNode>(gradient_edge(base), gradient_edge(source), slice);
   write();
   set_history(base, node, 0);
   view.impl()->base_history = ++base.impl()->history;
-  set_history(view, std::make_shared<RegionNode>(Edge{node, 0}, region), 0);
+  set_history(view, std::make_shared<SliceNode>(Edge{node, 0}, slice), 0);
 }
 
 }  // namespace
@@ -281,7 +281,7 @@ void bring_history_up_to_date(const Tensor& view) {
   TensorImpl& impl = *view.impl();
   if (!impl.base || impl.base->history == impl.base_history) return;
   const Tensor base(impl.base);
-  set_history(view, std::make_shared<RegionNode>(gradient_edge(base), region_of(view, base)), 0);
+  set_history(view, std::make_shared<SliceNode>(gradient_edge(base), region_of(view, base)), 0);
   impl.base_history = base.impl()->history;
 }
 

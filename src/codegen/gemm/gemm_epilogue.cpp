@@ -49,11 +49,11 @@ void name_operators(const BoundSymbol& bound, std::unordered_map<std::string, st
 class EpilogueLowering {
  public:
   EpilogueLowering(const EpilogueOps& ops, Kernel kernel) : ops_(ops), kernel_(std::move(kernel)), names_(kernel_.values.size()) {
-    for (const BoundSymbol* op : ops.region.ops) name_operators(*op, operators_);
+    for (const BoundSymbol* op : ops.loop_nest.ops) name_operators(*op, operators_);
   }
 
   LoweredEpilogue run() {
-    out_.reason = refusal();
+    out_.reason = missed_reason();
     if (!out_.reason.empty()) return std::move(out_);
     find_used();
     const std::vector<int> stored_values = list_results();
@@ -84,7 +84,7 @@ class EpilogueLowering {
   bool is_gemm(const KernelValue& value) const { return value.kind == Kind::input && input_of(value).proxy == gemm_id(); }
 
   // Why the lines are not computed element by element of the product's result.
-  std::string refusal() const {
+  std::string missed_reason() const {
     if (kernel_.has_row_sums || kernel_.has_column_sums) return "it reduces";
     if (!kernel_.numbers.empty()) return "it has numbers that may be sizes";
     if (kernel_.inputs.size() + kernel_.outputs.size() + 2 > max_gemm_matrices) return "it has too many inputs and results";
@@ -137,7 +137,7 @@ class EpilogueLowering {
     constexpr size_t most_parts = 4;
     std::vector<std::string> parts;
     if (ops_.bias) parts.push_back(text::cat("add_", *ops_.bias));
-    for (const BoundSymbol* op : ops_.region.ops)
+    for (const BoundSymbol* op : ops_.loop_nest.ops)
       if (op->symbol != &prims_convert_element_type_symbol) parts.push_back(identifier(std::string(op->symbol->name())));
     if (parts.size() > most_parts) {
       const std::string more = text::cat("and_", parts.size() - most_parts + 1, "_more");
@@ -227,7 +227,7 @@ GemmEpilogue plain_epilogue(Dtype result, std::optional<Dtype> bias, std::option
 }
 
 LoweredEpilogue lower_epilogue(const EpilogueOps& ops, OpExpressions& expressions) {
-  LoweredRegion lowered = lower(ops.region, expressions);
+  LoweredGroup lowered = lower(ops.loop_nest, expressions);
   if (!lowered.is_possible) {
     LoweredEpilogue out;
     out.reason = std::move(lowered.reason);

@@ -34,7 +34,7 @@ struct EpilogueOps {
   std::optional<Dtype> bias;  // which the product adds
   bool stores_gemm = false;  // what it gives is used by others too
   bool rounds = true;           // false: 16-bit values inside may have excess precision
-  Region region;              // the lines that follow
+  LoopNest loop_nest;              // the lines that follow
 };
 /// An epilogue, or the reason why there is none. Operands and results are named by the trace's values; the bias, the first operand, is not.
 struct LoweredEpilogue {

@@ -13,7 +13,7 @@
 namespace fulgurite::codegen {
 
 /// Why a region is no kernel.
-struct Refusal {
+struct UnsupportedOp {
   std::string reason;
 };
 
@@ -48,17 +48,17 @@ struct OpExpressions::Known {
 /// The dimensions of a view's result from those of what it views, and the other way; `aligned` are the result's counted from the last.
 /// None for views that a kernel cannot look through.
 std::optional<Dimensions> dimensions_after_view(const BoundSymbol&, const Dimensions& from, const std::optional<Dimensions>& aligned,
-                                                const Sizes& region_sizes);
-std::optional<Dimensions> dimensions_before_view(const BoundSymbol&, const Dimensions& to, const Sizes& region_sizes);
+                                                const Sizes& loop_sizes);
+std::optional<Dimensions> dimensions_before_view(const BoundSymbol&, const Dimensions& to, const Sizes& loop_sizes);
 /// Sizes as joined dimensions of the given ones, each of which must be used up; none where they do not fit.
-std::optional<Dimensions> grouped(const Sizes& sizes, const Dimensions& given, const Sizes& region_sizes);
+std::optional<Dimensions> grouped(const Sizes& sizes, const Dimensions& given, const Sizes& loop_sizes);
 /// Sizes as joined neighbours among the region's dimensions, of which some may be left out; none where that can be done in several ways.
-std::optional<Dimensions> only_grouping(const Sizes& sizes, const Sizes& region_sizes);
+std::optional<Dimensions> only_grouping(const Sizes& sizes, const Sizes& loop_sizes);
 
 /// Makes a kernel of a region, line by line. Throws a Refusal.
-class RegionLowering {
+class GroupLowering {
  public:
-  RegionLowering(const Region& region, OpExpressions& expressions) : region_(region), expressions_(*expressions.known_) {}
+  GroupLowering(const LoopNest& loop_nest, OpExpressions& expressions) : loop_nest_(loop_nest), expressions_(*expressions.known_) {}
   Kernel run();
 
  private:
@@ -118,12 +118,12 @@ class RegionLowering {
   void require_rows(int first_column);
   int every_dimension() const { return (1 << kernel_.dimensions) - 1; }
 
-  const Region& region_;
+  const LoopNest& loop_nest_;
   OpExpressions::Known& expressions_;
   Kernel kernel_;
   Sizes full_;                   // of the largest value
   Dimensions full_dimensions_;
-  Sizes region_sizes_;           // full_ without dimensions of size 1
+  Sizes loop_sizes_;           // full_ without dimensions of size 1
   int depth_ = 0;                // of the line that is lowered: 0 for the region's own, more for what they are made of
   int inside_one_call_ = 0;      // of the composites around it, those that eager mode computes by one kernel
   int required_ = -1;            // what reductions say is the first column dimension

@@ -40,9 +40,9 @@ struct KernelOperand {
   bool is_column_sum = false;
   SmallVector<int, 6> dimensions;    // of its own dimensions, which of the region's each is, as bits: several joined, or none of size 1
   bool is_place = false;             // its elements are numbers of columns, to be checked before they are used
-  int sweep = -1;                    // of a row: the last one that reads it, or the one that writes it; -1: none; most_sweeps: more than that reads it
+  int row_loop = -1;                    // of a row: the last one that reads it, or the one that writes it; -1: none; max_row_loops: more than that reads it
 };
-constexpr int most_sweeps = 1 << 20;
+constexpr int max_row_loops = 1 << 20;
 
 /// A region of a trace as one loop over rows and columns. What of it depends on sizes is known when it runs.
 struct Kernel {
@@ -54,21 +54,21 @@ struct Kernel {
 };
 
 /// A sweep over a row's columns, then what follows from its reductions. Indexes of values.
-struct Sweep {
+struct RowLoop {
   std::vector<int> loaded, computed, reduced, stored;
-  std::vector<int> kept_loads, kept_stores;  // rows of intermediate values
+  std::vector<int> cached_loads, cached_stores;  // rows of intermediate values
   std::vector<int> row_values;               // computed after it
 };
 struct Schedule {
   std::vector<int> uniform_values, row_values;  // computed before all rows, and before a row's first sweep
-  std::vector<Sweep> sweeps;
+  std::vector<RowLoop> row_loops;
   std::vector<int> kept;                        // by value: its number among the kept rows, or -1
   int kept_rows = 0;
 };
 /// Decides in which sweep each value is computed, and what is kept in between.
 Schedule schedule(const Kernel&);
 /// Writes into a kernel's operands which sweeps read and write them.
-void note_sweeps(Kernel&, const Schedule&);
+void plan_row_loops(Kernel&, const Schedule&);
 
 /// The kernel as a C++ function over codegen/device_lib/rows.h; with `plain_names` its values are v0, v1, …, so that equal kernels have
 /// equal texts.

@@ -23,11 +23,11 @@ int64_t dimension_of(const BoundSymbol& bound) {
 
 }  // namespace
 
-void RegionLowering::lower_constant(const BoundSymbol& bound) {
+void GroupLowering::lower_constant(const BoundSymbol& bound) {
   const TensorProxy& result = bound.outputs.at(0).tensor();
   Shapes shapes;
   const ArgumentPack pack(bound, shapes);
-  if (result.dtype == Dtype::boolean) throw Refusal{"a constant is boolean"};
+  if (result.dtype == Dtype::boolean) throw UnsupportedOp{"a constant is boolean"};
   const std::string value = text::cat(lanes_text(result.dtype), "(", literal(pack.arguments()[1], result.dtype), ")");
   const Dimensions dimensions = aligned(hinted_sizes(result));
   const int constant = compute(value, {}, result.dtype, result.name);
@@ -36,38 +36,38 @@ void RegionLowering::lower_constant(const BoundSymbol& bound) {
   set_result(bound, constant, dimensions);
 }
 
-void RegionLowering::require_one_of_each_row(const Value& value, Dimensions dimensions, size_t dim) {
+void GroupLowering::require_one_of_each_row(const Value& value, Dimensions dimensions, size_t dim) {
   dimensions[dim] = 0;
-  if (node(value).dimensions != dimensions) throw Refusal{"dimensions are arranged in two ways"};
+  if (node(value).dimensions != dimensions) throw UnsupportedOp{"dimensions are arranged in two ways"};
 }
 
 // The place of each row, which is read from memory: only such places can be checked.
-int RegionLowering::place_of_rows(const Value& index, const Dimensions& dimensions, int64_t dim, const Sizes& sizes) {
+int GroupLowering::place_of_rows(const Value& index, const Dimensions& dimensions, int64_t dim, const Sizes& sizes) {
   const auto at = static_cast<size_t>(dim);
   Sizes one_of_each = sizes;
   one_of_each[at] = 1;
   if (hinted_sizes(index.tensor()) != one_of_each || dimensions[at] != 1 << (kernel_.dimensions - 1) || sizes[at] > (int64_t{1} << 30))
-    throw Refusal{"places are not one of each row"};
+    throw UnsupportedOp{"places are not one of each row"};
   require_rows(kernel_.dimensions - 1);
   const int place = value_of(index);
   require_one_of_each_row(index, dimensions, at);
-  if (kernel_.values[place].input < 0) throw Refusal{"places are computed in it"};
+  if (kernel_.values[place].input < 0) throw UnsupportedOp{"places are computed in it"};
   kernel_.inputs[static_cast<size_t>(kernel_.values[place].input)].is_place = true;
   kernel_.has_row_sums = true;  // a row is not divided: its columns are counted
   return place;
 }
 
 // What columns' numbers are compared with.
-int RegionLowering::column_of(int place) {
+int GroupLowering::column_of(int place) {
   const KernelValue& value = kernel_.values[place];
   return value.dtype == Dtype::i32 ? place : compute(converted("{0}", value.dtype, Dtype::i32), {place}, Dtype::i32, value.name + "_column");
 }
 
 // Where the column's number is the row's place, the row's source; else what was there.
-void RegionLowering::lower_scatter(const BoundSymbol& bound) {
+void GroupLowering::lower_scatter(const BoundSymbol& bound) {
   const Value &input = bound.args.at(0), &index = bound.args.at(2), &source = bound.args.at(3);
   const TensorProxy& result = bound.outputs.at(0).tensor();
-  if (!source.is_tensor() || hinted_sizes(source.tensor()) != hinted_sizes(index.tensor())) throw Refusal{"other elements than one of each row are put at places"};
+  if (!source.is_tensor() || hinted_sizes(source.tensor()) != hinted_sizes(index.tensor())) throw UnsupportedOp{"other elements than one of each row are put at places"};
   const int into = value_of(input);
   const Dimensions dimensions = node(input).dimensions;
   const int64_t dim = dimension_of(bound);
@@ -81,7 +81,7 @@ void RegionLowering::lower_scatter(const BoundSymbol& bound) {
 }
 
 // What a value that varies along the columns is made of: inputs, and few operations on them.
-bool RegionLowering::can_be_taken(int value, int columns, std::vector<int>& seen) const {
+bool GroupLowering::can_be_taken(int value, int columns, std::vector<int>& seen) const {
   const KernelValue& v = kernel_.values[value];
   if ((v.dimensions & columns) == 0 || std::ranges::find(seen, value) != seen.end()) return true;
   constexpr size_t most = 16;
@@ -92,7 +92,7 @@ bool RegionLowering::can_be_taken(int value, int columns, std::vector<int>& seen
 }
 
 // A value at the row's place, computed there alone; none where that is too much.
-std::optional<int> RegionLowering::taken_at(int value, int place, int columns) {
+std::optional<int> GroupLowering::taken_at(int value, int place, int columns) {
   std::vector<int> parts;
   if (!can_be_taken(value, columns, parts)) return std::nullopt;
   std::ranges::sort(parts);
@@ -116,16 +116,16 @@ std::optional<int> RegionLowering::taken_at(int value, int place, int columns) {
 }
 
 // The value there; or a sum of which one term is not zero.
-void RegionLowering::lower_gather(const BoundSymbol& bound) {
+void GroupLowering::lower_gather(const BoundSymbol& bound) {
   const Value &input = bound.args.at(0), &index = bound.args.at(2);
   const TensorProxy& result = bound.outputs.at(0).tensor();
-  if (!is_floating(result.dtype)) throw Refusal{"integers are taken at places"};
+  if (!is_floating(result.dtype)) throw UnsupportedOp{"integers are taken at places"};
   const int from = value_of(input);
   Dimensions dimensions = node(input).dimensions;
   const int64_t dim = dimension_of(bound);
   const int place = place_of_rows(index, dimensions, dim, hinted_sizes(input.tensor()));
   const int columns = dimensions[static_cast<size_t>(dim)];
-  if (kernel_.values[from].dimensions != every_dimension()) throw Refusal{"what elements are taken from does not vary along all of a row"};
+  if (kernel_.values[from].dimensions != every_dimension()) throw UnsupportedOp{"what elements are taken from does not vary along all of a row"};
   dimensions[static_cast<size_t>(dim)] = 0;
   if (const auto there = taken_at(from, place, columns)) return set_result(bound, *there, dimensions);
   const int chosen = compute(text::cat("select(c.places() == {0}, {1}, ", lanes_text(result.dtype), "(0))"), {column_of(place), from}, result.dtype, result.name + "_chosen");

@@ -84,7 +84,7 @@ bool is_plain(const BoundSymbol& bound) {
   return symbol.traits.pointwise && expression_of_op(bound);
 }
 
-bool is_part_of_class_loss(const BoundSymbol& bound) {
+bool is_nll_loss_op(const BoundSymbol& bound) {
   return bound.symbol == &full_symbol || bound.symbol == &scatter_symbol || bound.symbol == &gather_symbol;
 }
 
@@ -97,42 +97,42 @@ const std::optional<Expression>& OpExpressions::Known::of(const BoundSymbol& bou
   return found->second;
 }
 
-LoweredRegion lower(const Region& region, OpExpressions& expressions) {
-  LoweredRegion lowered;
+LoweredGroup lower(const LoopNest& loop_nest, OpExpressions& expressions) {
+  LoweredGroup lowered;
   try {
-    lowered.kernel = RegionLowering(region, expressions).run();
+    lowered.kernel = GroupLowering(loop_nest, expressions).run();
     lowered.is_possible = true;
-  } catch (const Refusal& refusal) {
-    lowered.reason = refusal.reason;
+  } catch (const UnsupportedOp& missed_reason) {
+    lowered.reason = missed_reason.reason;
   }
   return lowered;
 }
 
-Kernel RegionLowering::run() {
+Kernel GroupLowering::run() {
   find_sizes();
-  for (size_t i = region_.ops.size(); i-- > 0;) look_ahead(*region_.ops[i]);
-  for (const BoundSymbol* op : region_.ops) lower(*op);
+  for (size_t i = loop_nest_.ops.size(); i-- > 0;) look_ahead(*loop_nest_.ops[i]);
+  for (const BoundSymbol* op : loop_nest_.ops) lower(*op);
   choose_rows();
-  for (const Value& result : region_.results) add_output(result);
+  for (const Value& result : loop_nest_.results) add_output(result);
   drop_rounding_before_stores();
   check_sizes_show();
-  if (kernel_.inputs.size() + kernel_.outputs.size() > most_operands) throw Refusal{"it has too many inputs and results"};
+  if (kernel_.inputs.size() + kernel_.outputs.size() > most_operands) throw UnsupportedOp{"it has too many inputs and results"};
   return std::move(kernel_);
 }
 
 // The region's sizes are those of its largest value, dimensions of size 1 left out.
-void RegionLowering::find_sizes() {
+void GroupLowering::find_sizes() {
   int64_t most = -1;
-  for (const BoundSymbol* op : region_.ops) look_at_sizes(*op, most);
+  for (const BoundSymbol* op : loop_nest_.ops) look_at_sizes(*op, most);
   for (const int64_t size : full_) {
     full_dimensions_.push_back(size == 1 ? 0 : 1 << kernel_.dimensions++);
-    if (size != 1) region_sizes_.push_back(size);
+    if (size != 1) loop_sizes_.push_back(size);
   }
-  if (kernel_.dimensions == 0) throw Refusal{"it has one element"};
-  if (kernel_.dimensions > most_dimensions) throw Refusal{"it has too many dimensions"};
+  if (kernel_.dimensions == 0) throw UnsupportedOp{"it has one element"};
+  if (kernel_.dimensions > most_dimensions) throw UnsupportedOp{"it has too many dimensions"};
 }
 
-void RegionLowering::look_at_sizes(const BoundSymbol& bound, int64_t& most) {
+void GroupLowering::look_at_sizes(const BoundSymbol& bound, int64_t& most) {
   const auto look_at = [&](const Value& value) {
     if (!value.is_tensor()) return;
     const Sizes sizes = hinted_sizes(value.tensor());
@@ -150,7 +150,7 @@ void RegionLowering::look_at_sizes(const BoundSymbol& bound, int64_t& most) {
 }
 
 // A row's numbers that are unsqueezed and expanded later have the rows' dimensions from the start.
-void RegionLowering::look_ahead(const BoundSymbol& bound) {
+void GroupLowering::look_ahead(const BoundSymbol& bound) {
   for (size_t i = bound.subsymbols.size(); i-- > 0;) look_ahead(bound.subsymbols.read()[i]);
   const std::span<const Value> outputs = bound.outputs.read();
   if (outputs.size() != 1 || !outputs[0].is_tensor()) return;
@@ -158,7 +158,7 @@ void RegionLowering::look_ahead(const BoundSymbol& bound) {
   if (is_transparent_view(bound)) {
     const auto after = known != expected_.end() ? std::optional(known->second) : aligned_or_none(hinted_sizes(outputs[0].tensor()));
     if (!after) return;
-    if (const auto before = dimensions_before_view(bound, *after, region_sizes_)) expected_.try_emplace(bound.args.at(0).tensor().id, *before);
+    if (const auto before = dimensions_before_view(bound, *after, loop_sizes_)) expected_.try_emplace(bound.args.at(0).tensor().id, *before);
   } else if (bound.symbol->traits.pointwise && known != expected_.end()) {
     const Dimensions dimensions = known->second;
     const Sizes sizes = hinted_sizes(outputs[0].tensor());
@@ -168,7 +168,7 @@ void RegionLowering::look_ahead(const BoundSymbol& bound) {
   }
 }
 
-void RegionLowering::lower(const BoundSymbol& bound) {
+void GroupLowering::lower(const BoundSymbol& bound) {
   const Symbol& symbol = *bound.symbol;
   if (is_reduction(symbol)) return lower_reduction(bound);
   if (&symbol == &prims_convert_element_type_symbol) return lower_conversion(bound);
@@ -178,7 +178,7 @@ void RegionLowering::lower(const BoundSymbol& bound) {
   if (&symbol == &gather_symbol) return lower_gather(bound);
   if (symbol.traits.pointwise)
     if (const auto& expression = expressions_.of(bound)) return lower_expression(bound, *expression);
-  if (bound.subsymbols.empty()) throw Refusal{text::cat("kernels have no ", symbol.qualified_name())};
+  if (bound.subsymbols.empty()) throw UnsupportedOp{text::cat("kernels have no ", symbol.qualified_name())};
   const bool is_one_call = expressions_.is_one_call(bound);
   inside_one_call_ += is_one_call;
   ++depth_;
@@ -188,7 +188,7 @@ void RegionLowering::lower(const BoundSymbol& bound) {
   if (is_one_call && rounds()) round_results(bound);
 }
 
-RegionLowering::Node& RegionLowering::node(const Value& value) {
+GroupLowering::Node& GroupLowering::node(const Value& value) {
   const auto found = nodes_.find(value.tensor().id);
   if (found != nodes_.end()) return found->second;
   const auto expected = expected_.find(value.tensor().id);
@@ -196,7 +196,7 @@ RegionLowering::Node& RegionLowering::node(const Value& value) {
 }
 
 // A shape's dimensions counted from the last, as broadcasting does; or all of the region's, some of them joined; or the only ones that fit.
-Dimensions RegionLowering::aligned(const Sizes& sizes) const {
+Dimensions GroupLowering::aligned(const Sizes& sizes) const {
   Dimensions dimensions;
   bool fits = true;
   for (size_t d = 0; fits && d < sizes.size(); ++d) {
@@ -205,25 +205,25 @@ Dimensions RegionLowering::aligned(const Sizes& sizes) const {
     if (fits) dimensions.push_back(sizes[d] == 1 ? 0 : full_dimensions_[full_.size() - from_end]);
   }
   if (fits) return dimensions;
-  if (const auto joined = grouped(sizes, full_dimensions_, region_sizes_)) return *joined;
-  if (const auto only = only_grouping(sizes, region_sizes_)) return *only;
-  throw Refusal{text::cat("sizes ", Shape(std::vector<int64_t>(sizes.begin(), sizes.end())), " and ",
+  if (const auto joined = grouped(sizes, full_dimensions_, loop_sizes_)) return *joined;
+  if (const auto only = only_grouping(sizes, loop_sizes_)) return *only;
+  throw UnsupportedOp{text::cat("sizes ", Shape(std::vector<int64_t>(sizes.begin(), sizes.end())), " and ",
                           Shape(std::vector<int64_t>(full_.begin(), full_.end())), " do not broadcast")};
 }
 
-std::optional<Dimensions> RegionLowering::aligned_or_none(const Sizes& sizes) const {
+std::optional<Dimensions> GroupLowering::aligned_or_none(const Sizes& sizes) const {
   try {
     return aligned(sizes);
-  } catch (const Refusal&) {
+  } catch (const UnsupportedOp&) {
     return std::nullopt;
   }
 }
 
 // The value in the kernel, an input where nothing made it.
-int RegionLowering::value_of(const Value& value) {
+int GroupLowering::value_of(const Value& value) {
   Node& n = node(value);
   if (n.value >= 0) {
-    if (kernel_.values[n.value].kind == KernelValue::Kind::column_sum) throw Refusal{"a sum over all rows is used in it"};
+    if (kernel_.values[n.value].kind == KernelValue::Kind::column_sum) throw UnsupportedOp{"a sum over all rows is used in it"};
     return n.value;
   }
   KernelValue input;
@@ -237,7 +237,7 @@ int RegionLowering::value_of(const Value& value) {
 }
 
 // What is computed a second time, because a backward makes again what its forward had, is the first one's value.
-int RegionLowering::add(KernelValue value, const std::string& name) {
+int GroupLowering::add(KernelValue value, const std::string& name) {
   if (value.kind != KernelValue::Kind::input && value.kind != KernelValue::Kind::column_sum) {
     size_t hash = std::hash<std::string_view>()(value.expression) ^ static_cast<size_t>(value.kind) << 8 ^ static_cast<size_t>(value.dtype);
     for (const int operand : value.operands) hash = hash * 31 + static_cast<size_t>(operand);
@@ -249,19 +249,19 @@ int RegionLowering::add(KernelValue value, const std::string& name) {
       if (is_same(kernel_.values[known->second])) return known->second;
     made_.emplace(hash, static_cast<int>(kernel_.values.size()));
   }
-  if (kernel_.values.size() == most_values) throw Refusal{"it has too many values"};
+  if (kernel_.values.size() == most_values) throw UnsupportedOp{"it has too many values"};
   value.name = name;
   value.lanes = lanes_of(value.dtype);
   kernel_.values.push_back(std::move(value));
   return static_cast<int>(kernel_.values.size()) - 1;
 }
 
-void RegionLowering::set_result(const BoundSymbol& bound, int value, Dimensions dimensions) {
+void GroupLowering::set_result(const BoundSymbol& bound, int value, Dimensions dimensions) {
   nodes_[bound.outputs.at(0).tensor().id] = {value, std::move(dimensions)};
 }
 
 // What the operands' dimensions say about the result's; operands not seen before follow the others.
-Dimensions RegionLowering::broadcast_dimensions(const BoundSymbol& bound) {
+Dimensions GroupLowering::broadcast_dimensions(const BoundSymbol& bound) {
   const Sizes sizes = hinted_sizes(bound.outputs.at(0).tensor());
   constexpr int unknown = -2;
   Dimensions dimensions;
@@ -272,7 +272,7 @@ Dimensions RegionLowering::broadcast_dimensions(const BoundSymbol& bound) {
     for (size_t d = 0; d < own.size(); ++d) {
       int& of_result = dimensions[sizes.size() - own.size() + d];
       if (own[d] == 0) continue;
-      if (of_result != unknown && of_result != own[d]) throw Refusal{"dimensions are arranged in two ways"};
+      if (of_result != unknown && of_result != own[d]) throw UnsupportedOp{"dimensions are arranged in two ways"};
       of_result = own[d];
     }
   });
@@ -281,14 +281,14 @@ Dimensions RegionLowering::broadcast_dimensions(const BoundSymbol& bound) {
     const Dimensions otherwise = expected != expected_.end() ? expected->second : aligned_or_none(sizes).value_or(Dimensions());
     for (size_t d = 0; d < sizes.size(); ++d) {
       if (dimensions[d] != unknown) continue;
-      if (sizes[d] != 1 && otherwise.empty()) throw Refusal{"sizes do not broadcast"};
+      if (sizes[d] != 1 && otherwise.empty()) throw UnsupportedOp{"sizes do not broadcast"};
       dimensions[d] = sizes[d] == 1 ? 0 : otherwise[d];
     }
   }
   int before = 0;
   for (const int bits : dimensions) {
     if (bits == 0) continue;
-    if (bits <= before || (bits & before) != 0) throw Refusal{"dimensions are arranged in two ways"};
+    if (bits <= before || (bits & before) != 0) throw UnsupportedOp{"dimensions are arranged in two ways"};
     before |= bits;
   }
   for_each_argument(bound, [&](const Value& operand) {
@@ -301,7 +301,7 @@ Dimensions RegionLowering::broadcast_dimensions(const BoundSymbol& bound) {
   return dimensions;
 }
 
-void RegionLowering::lower_expression(const BoundSymbol& bound, const Expression& expression) {
+void GroupLowering::lower_expression(const BoundSymbol& bound, const Expression& expression) {
   const Dimensions dimensions = broadcast_dimensions(bound);
   SmallVector<const Value*, 8> given;
   for (const Value& value : bound.args) given.push_back(&value);
@@ -342,7 +342,7 @@ void RegionLowering::lower_expression(const BoundSymbol& bound, const Expression
 }
 
 // Whole numbers above 16 are sizes, mostly: as arguments they leave the text the same for all sizes.
-std::string RegionLowering::number(const Argument& value, Dtype dtype, bool is_select) {
+std::string GroupLowering::number(const Argument& value, Dtype dtype, bool is_select) {
   static constexpr std::string_view types[] = {"Floats", "Doubles", "Ints", "Longs", "Ints"};
   const std::string_view type = types[static_cast<int>(lanes_of(dtype))];
   const double n = value.floating().hint();
@@ -355,17 +355,17 @@ std::string RegionLowering::number(const Argument& value, Dtype dtype, bool is_s
   return text.starts_with('-') ? text::cat("(", text, ")") : text;
 }
 
-void RegionLowering::lower_view(const BoundSymbol& bound) {
+void GroupLowering::lower_view(const BoundSymbol& bound) {
   const Value &input = bound.args.at(0), &output = bound.outputs.at(0);
-  const auto refuse = [&] { throw Refusal{text::cat("kernels cannot look through this ", bound.symbol->qualified_name())}; };
+  const auto refuse = [&] { throw UnsupportedOp{text::cat("kernels cannot look through this ", bound.symbol->qualified_name())}; };
   const std::optional<Dimensions> after = aligned_or_none(hinted_sizes(output.tensor()));
   if (!is_known(input) && after) {
-    const auto before = dimensions_before_view(bound, *after, region_sizes_);
+    const auto before = dimensions_before_view(bound, *after, loop_sizes_);
     if (!before) refuse();
     nodes_[input.tensor().id] = {-1, *before};
   }
   const int value = value_of(input);
-  const auto dimensions = dimensions_after_view(bound, node(input).dimensions, after, region_sizes_);
+  const auto dimensions = dimensions_after_view(bound, node(input).dimensions, after, loop_sizes_);
   if (!dimensions) refuse();
   set_result(bound, value, *dimensions);
 }

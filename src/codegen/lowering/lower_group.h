@@ -9,7 +9,7 @@
 namespace fulgurite::codegen {
 
 /// Lines of a trace that are to become one kernel, and which of their results are used elsewhere.
-struct Region {
+struct LoopNest {
   std::vector<const BoundSymbol*> ops;  // in order
   std::vector<Value> results;
 };
@@ -24,7 +24,7 @@ constexpr size_t most_plain_operands = 40;
 bool is_transparent_view(const BoundSymbol&);
 
 /// Whether a line is one that a region may hold for a loss of classes: a constant, or elements put into rows, or taken out, at places.
-bool is_part_of_class_loss(const BoundSymbol&);
+bool is_nll_loss_op(const BoundSymbol&);
 
 /// Where a kernel rounds values of 16 bits.
 struct Rounding {
@@ -42,13 +42,13 @@ class OpExpressions {
   OpExpressions& operator=(const OpExpressions&) = delete;
 
  private:
-  friend class RegionLowering;
+  friend class GroupLowering;
   struct Known;
   std::unique_ptr<Known> known_;
 };
 
 /// A region as a kernel; `reason` says why there is none.
-struct LoweredRegion {
+struct LoweredGroup {
   bool is_possible = false;
   std::string reason;
   Kernel kernel;
@@ -57,6 +57,6 @@ struct LoweredRegion {
 /// last dimensions): rows and columns of one loop.
 ///
 ///   t1 = softmax(t0, -1)     ->     largest, then a sum, then a quotient of each element of t0's rows
-LoweredRegion lower(const Region&, OpExpressions&);
+LoweredGroup lower(const LoopNest&, OpExpressions&);
 
 }  // namespace fulgurite::codegen

@@ -26,7 +26,7 @@ int64_t element_count(const Sizes& sizes) {
 
 }  // namespace
 
-void RegionLowering::lower_reduction(const BoundSymbol& bound) {
+void GroupLowering::lower_reduction(const BoundSymbol& bound) {
   const Symbol& symbol = *bound.symbol;
   const Value& input = bound.args.at(0);
   Shapes shapes;
@@ -44,12 +44,12 @@ void RegionLowering::lower_reduction(const BoundSymbol& bound) {
     if (!is_reduced[d]) to.push_back(from[d]);
     else if (keeps) to.push_back(0);
   }
-  if (all != every_dimension()) throw Refusal{"a part of the dimensions is reduced"};
-  if (reduced == 0) throw Refusal{"dimensions of size 1 are reduced"};
+  if (all != every_dimension()) throw UnsupportedOp{"a part of the dimensions is reduced"};
+  if (reduced == 0) throw UnsupportedOp{"dimensions of size 1 are reduced"};
   const int kept = all & ~reduced;
   const bool is_of_rows = (kept & (kept + 1)) == 0, is_of_columns = (reduced & (reduced + 1)) == 0;
   if (is_of_rows) {
-    if (kept == 0 && element_count(region_sizes_) > most_in_one_row) throw Refusal{"a large tensor is reduced to one element"};
+    if (kept == 0 && element_count(loop_sizes_) > most_in_one_row) throw UnsupportedOp{"a large tensor is reduced to one element"};
     require_rows(std::popcount(static_cast<unsigned>(kept)));
     const TensorProxy& result = bound.outputs.at(0).tensor();
     int value = row_reduction(symbol, arguments, operand, result.dtype, result.name, kept);
@@ -59,12 +59,12 @@ void RegionLowering::lower_reduction(const BoundSymbol& bound) {
     else if (depth_ == 0 || rounds()) value = rounded(value);
     return set_result(bound, value, std::move(to));
   }
-  if (&symbol != &sum_symbol || !is_of_columns) throw Refusal{"neither the last dimensions nor all rows are reduced"};
+  if (&symbol != &sum_symbol || !is_of_columns) throw UnsupportedOp{"neither the last dimensions nor all rows are reduced"};
   require_rows(std::popcount(static_cast<unsigned>(reduced)));
   column_reduction(bound, operand, kept, std::move(to));
 }
 
-void RegionLowering::column_reduction(const BoundSymbol& bound, int operand, int kept, Dimensions to) {
+void GroupLowering::column_reduction(const BoundSymbol& bound, int operand, int kept, Dimensions to) {
   const TensorProxy& result = bound.outputs.at(0).tensor();
   KernelValue sum;
   sum.kind = Kind::column_sum;
@@ -78,23 +78,23 @@ void RegionLowering::column_reduction(const BoundSymbol& bound, int operand, int
   set_result(bound, value, std::move(to));
 }
 
-void RegionLowering::require_rows(int first_column) {
-  if (required_ >= 0 && required_ != first_column) throw Refusal{"different dimensions are reduced"};
+void GroupLowering::require_rows(int first_column) {
+  if (required_ >= 0 && required_ != first_column) throw UnsupportedOp{"different dimensions are reduced"};
   required_ = first_column;
 }
 
 // In the type that sums are made in.
-int RegionLowering::accumulated(int operand, Dtype result) {
+int GroupLowering::accumulated(int operand, Dtype result) {
   return in_dtype(operand, result == Dtype::f64 ? Dtype::f64 : is_floating(result) ? Dtype::f32 : Dtype::i64);
 }
 
-int RegionLowering::in_dtype(int operand, Dtype wanted) {
+int GroupLowering::in_dtype(int operand, Dtype wanted) {
   const KernelValue value = kernel_.values[operand];
   if (value.lanes == lanes_of(wanted)) return operand;
   return compute(converted("{0}", value.dtype, wanted), {operand}, wanted, value.name + "_wide");
 }
 
-int RegionLowering::compute(std::string expression, SmallVector<int, 4> operands, Dtype dtype, const std::string& name, bool is_costly) {
+int GroupLowering::compute(std::string expression, SmallVector<int, 4> operands, Dtype dtype, const std::string& name, bool is_costly) {
   KernelValue value;
   value.expression = std::move(expression);
   value.operands = std::move(operands);
@@ -104,7 +104,7 @@ int RegionLowering::compute(std::string expression, SmallVector<int, 4> operands
   return add(std::move(value), name);
 }
 
-int RegionLowering::reduce(Kind kind, int operand, int dimensions, const std::string& name) {
+int GroupLowering::reduce(Kind kind, int operand, int dimensions, const std::string& name) {
   KernelValue value;
   value.kind = kind;
   value.operands.push_back(operand);
@@ -114,7 +114,7 @@ int RegionLowering::reduce(Kind kind, int operand, int dimensions, const std::st
   return add(std::move(value), name);
 }
 
-int RegionLowering::row_reduction(const Symbol& symbol, Arguments arguments, int operand, Dtype result, const std::string& name, int kept) {
+int GroupLowering::row_reduction(const Symbol& symbol, Arguments arguments, int operand, Dtype result, const std::string& name, int kept) {
   if (&symbol == &amax_symbol || &symbol == &amin_symbol) {
     const Kind kind = &symbol == &amax_symbol ? Kind::largest : Kind::smallest;
     if (result != Dtype::boolean) return reduce(kind, operand, kept, name);
@@ -136,7 +136,7 @@ int RegionLowering::row_reduction(const Symbol& symbol, Arguments arguments, int
 }
 
 // Deviations from the mean, less what rounding left in the mean.
-int RegionLowering::variance(Arguments arguments, int operand, Dtype result, const std::string& name, int kept) {
+int GroupLowering::variance(Arguments arguments, int operand, Dtype result, const std::string& name, int kept) {
   const std::string_view type = result == Dtype::f64 ? "Doubles" : "Floats";
   const Dtype wide = result == Dtype::f64 ? Dtype::f64 : Dtype::f32;
   const double correction = arguments[2].is_none() ? 1 : arguments[2].floating().hint();
@@ -152,7 +152,7 @@ int RegionLowering::variance(Arguments arguments, int operand, Dtype result, con
 }
 
 // Rows end where reductions say; else rows are as long as every value allows: it varies along all of a row, or along nothing of it.
-void RegionLowering::choose_rows() {
+void GroupLowering::choose_rows() {
   const auto suits = [&](int first_column) {
     const int columns = every_dimension() & ~((1 << first_column) - 1);
     for (const KernelValue& value : kernel_.values)
@@ -161,7 +161,7 @@ void RegionLowering::choose_rows() {
   };
   int first = required_ >= 0 ? required_ : 0;
   while (required_ < 0 && !suits(first)) ++first;
-  if (!suits(first)) throw Refusal{"a value varies along a part of the reduced dimensions"};
+  if (!suits(first)) throw UnsupportedOp{"a value varies along a part of the reduced dimensions"};
   kernel_.first_column_dimension = first;
   const int columns = every_dimension() & ~((1 << first) - 1), rows = every_dimension() & ~columns;
   const auto extent_of = [&](int dimensions) {
@@ -179,7 +179,7 @@ void RegionLowering::choose_rows() {
 }
 
 // Makes a copy of a value the result, along dimensions that may be more than the value has.
-void RegionLowering::copy_for(const Value& result, Node& n, int dimensions, Extent extent) {
+void GroupLowering::copy_for(const Value& result, Node& n, int dimensions, Extent extent) {
   KernelValue copy = kernel_.values[n.value];
   copy.kind = Kind::computed;
   copy.expression = "{0}";
@@ -193,41 +193,41 @@ void RegionLowering::copy_for(const Value& result, Node& n, int dimensions, Exte
   n.value = static_cast<int>(kernel_.values.size()) - 1;
 }
 
-void RegionLowering::add_output(const Value& result) {
+void GroupLowering::add_output(const Value& result) {
   Node& n = node(result);
-  if (n.value < 0 || kernel_.values[n.value].kind == Kind::input) throw Refusal{"a result is only a view of an input"};
+  if (n.value < 0 || kernel_.values[n.value].kind == Kind::input) throw UnsupportedOp{"a result is only a view of an input"};
   const int columns = every_dimension() & ~((1 << kernel_.first_column_dimension) - 1), rows = every_dimension() & ~columns;
   int own = 0;
   for (const int bits : n.dimensions) {
-    if (bits != 0 && bits <= own) throw Refusal{"a result has its dimensions in another order"};
+    if (bits != 0 && bits <= own) throw UnsupportedOp{"a result has its dimensions in another order"};
     own |= bits;
   }
   const KernelValue& made = kernel_.values[n.value];
   const bool is_column_sum = made.kind == Kind::column_sum;
-  if (made.output >= 0 && is_column_sum) throw Refusal{"two results are one sum over all rows"};
+  if (made.output >= 0 && is_column_sum) throw UnsupportedOp{"two results are one sum over all rows"};
   // What varies along less than its dimensions is stored once for each place; two results that are one value are two copies of it.
   const bool is_repeated = !is_column_sum && made.dimensions != own && (own == every_dimension() || own == rows) && (made.dimensions & ~own) == 0;
   if (is_repeated) copy_for(result, n, own, own == every_dimension() ? Extent::full : Extent::row);
   else if (made.output >= 0) copy_for(result, n, made.dimensions, made.extent);
   KernelValue& value = kernel_.values[n.value];
   const int wanted = value.kind == Kind::column_sum ? columns : value.extent == Extent::full ? every_dimension() : value.extent == Extent::row ? rows : -1;
-  if (value.dimensions != wanted || own != wanted) throw Refusal{text::cat("result ", result.tensor().name, " is smaller than the rest")};
+  if (value.dimensions != wanted || own != wanted) throw UnsupportedOp{text::cat("result ", result.tensor().name, " is smaller than the rest")};
   value.output = static_cast<int>(kernel_.outputs.size());
   kernel_.outputs.push_back({result.tensor().id, result.tensor().dtype, value.extent, value.kind == Kind::column_sum, n.dimensions});
 }
 
 // When it runs, a kernel finds the region's sizes in its operands.
-void RegionLowering::check_sizes_show() const {
+void GroupLowering::check_sizes_show() const {
   int shown = 0;
   for (const auto* operands : {&kernel_.inputs, &kernel_.outputs})
     for (const KernelOperand& operand : *operands)
       for (const int bits : operand.dimensions)
         if ((bits & (bits - 1)) == 0) shown |= bits;
-  if (shown != every_dimension()) throw Refusal{"a size shows in no operand"};
+  if (shown != every_dimension()) throw UnsupportedOp{"a size shows in no operand"};
 }
 
 // Elements that are compared with their row's extremum are kept: the kernel has them anyway.
-void RegionLowering::keep_compared_elements(std::span<const int> operands) {
+void GroupLowering::keep_compared_elements(std::span<const int> operands) {
   for (const int extremum : operands) {
     const KernelValue& value = kernel_.values[extremum];
     if (value.kind == KernelValue::Kind::largest || value.kind == KernelValue::Kind::smallest) kernel_.values[value.operands[0]].is_costly = true;

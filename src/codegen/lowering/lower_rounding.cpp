@@ -14,7 +14,7 @@ Argument number_of(const Value& value) {
     case Value::Kind::integer: return Int(value.integer().hint());
     case Value::Kind::floating: return Float(value.floating().hint());
     case Value::Kind::boolean: return Bool(value.boolean().hint());
-    default: throw Refusal{"an argument is no number"};
+    default: throw UnsupportedOp{"an argument is no number"};
   }
 }
 
@@ -25,7 +25,7 @@ bool OpExpressions::Known::is_one_call(const BoundSymbol& bound) {
   return found->second;
 }
 
-int RegionLowering::rounded(int value) {
+int GroupLowering::rounded(int value) {
   const KernelValue unrounded = kernel_.values[value];
   if (!is_half(unrounded.dtype) || unrounded.is_rounded || unrounded.kind == KernelValue::Kind::column_sum) return value;
   const int result = compute(rounded_text("{0}", unrounded.dtype), {value}, unrounded.dtype, unrounded.name + "_rounded");
@@ -33,19 +33,19 @@ int RegionLowering::rounded(int value) {
   return result;
 }
 
-void RegionLowering::round_results(const BoundSymbol& bound) {
+void GroupLowering::round_results(const BoundSymbol& bound) {
   for_each_output(bound, [&](const Value& output) {
     if (!output.is_tensor()) return;
     const auto found = nodes_.find(output.tensor().id);
     if (found == nodes_.end() || found->second.value < 0) return;
     found->second.value = rounded(found->second.value);
     const auto is_output = [&](const Value& result) { return result.tensor().id == output.tensor().id; };
-    if (std::ranges::any_of(region_.results, is_output)) results_.insert(found->second.value);
+    if (std::ranges::any_of(loop_nest_.results, is_output)) results_.insert(found->second.value);
   });
 }
 
 // Returns true if a line of 16 bits gives numbers of its dtype by itself.
-bool RegionLowering::is_exact(const BoundSymbol& bound, const Expression& expression) const {
+bool GroupLowering::is_exact(const BoundSymbol& bound, const Expression& expression) const {
   if (!expression.is_exact) return false;
   const Dtype dtype = bound.outputs.at(0).tensor().dtype;
   bool is_exact = true;
@@ -62,7 +62,7 @@ bool RegionLowering::is_exact(const BoundSymbol& bound, const Expression& expres
   return is_exact;
 }
 
-void RegionLowering::lower_conversion(const BoundSymbol& bound) {
+void GroupLowering::lower_conversion(const BoundSymbol& bound) {
   const Value& input = bound.args.at(0);
   const Dtype dtype = bound.outputs.at(0).tensor().dtype;
   if (is_known(input)) {
@@ -70,9 +70,9 @@ void RegionLowering::lower_conversion(const BoundSymbol& bound) {
     if (known.value >= 0 && kernel_.values[known.value].kind == KernelValue::Kind::column_sum) {
       // What a sum over rows is stored as; it is added up in the lanes of that dtype.
       KernelValue sum = kernel_.values[known.value];
-      if (is_half(sum.dtype) && sum.dtype != dtype && rounds()) throw Refusal{"a sum over all rows is rounded to 16 bits before it is converted"};
+      if (is_half(sum.dtype) && sum.dtype != dtype && rounds()) throw UnsupportedOp{"a sum over all rows is rounded to 16 bits before it is converted"};
       const Lanes lanes = sum.lanes;
-      if (lanes_of(dtype) != lanes) throw Refusal{"a sum over all rows is stored in a dtype that is not added up as it is"};
+      if (lanes_of(dtype) != lanes) throw UnsupportedOp{"a sum over all rows is stored in a dtype that is not added up as it is"};
       sum.dtype = dtype;
       const int value = add(std::move(sum), bound.outputs.at(0).tensor().name);
       kernel_.values[value].lanes = lanes;
@@ -87,7 +87,7 @@ void RegionLowering::lower_conversion(const BoundSymbol& bound) {
 }
 
 // A store rounds by itself.
-void RegionLowering::drop_rounding_before_stores() {
+void GroupLowering::drop_rounding_before_stores() {
   std::vector<char> is_used(kernel_.values.size(), false);
   for (const KernelValue& value : kernel_.values)
     for (const int operand : value.operands) is_used[operand] = true;

@@ -25,10 +25,10 @@ bool are_groups(const Sizes& a, const Sizes& b) {
 
 }  // namespace
 
-std::optional<Dimensions> grouped(const Sizes& sizes, const Dimensions& given, const Sizes& region_sizes) {
+std::optional<Dimensions> grouped(const Sizes& sizes, const Dimensions& given, const Sizes& loop_sizes) {
   std::vector<int> single;  // the region's dimensions, in order
   for (const int bits : given)
-    for (size_t d = 0; d < region_sizes.size(); ++d)
+    for (size_t d = 0; d < loop_sizes.size(); ++d)
       if (bits >> d & 1) single.push_back(static_cast<int>(d));
   Dimensions out;
   size_t next = 0;
@@ -36,7 +36,7 @@ std::optional<Dimensions> grouped(const Sizes& sizes, const Dimensions& given, c
     int bits = 0;
     for (int64_t count = 1; count != size || (size != 1 && bits == 0);) {
       if (next == single.size()) return std::nullopt;
-      count *= region_sizes[static_cast<size_t>(single[next])];
+      count *= loop_sizes[static_cast<size_t>(single[next])];
       bits |= 1 << single[next++];
       if (count > size) return std::nullopt;
     }
@@ -49,34 +49,34 @@ std::optional<Dimensions> grouped(const Sizes& sizes, const Dimensions& given, c
 namespace {
 
 // All ways to have sizes as joined neighbours among the region's dimensions, in order; no more than two are looked for.
-void find_groupings(const Sizes& sizes, const Sizes& region_sizes, size_t next, Dimensions& begun, SmallVector<Dimensions, 2>& found) {
+void find_groupings(const Sizes& sizes, const Sizes& loop_sizes, size_t next, Dimensions& begun, SmallVector<Dimensions, 2>& found) {
   if (begun.size() == sizes.size()) return found.push_back(begun);
   const int64_t size = sizes[begun.size()];
-  for (size_t first = next; first < region_sizes.size() && found.size() < 2 && size != 1; ++first) {
+  for (size_t first = next; first < loop_sizes.size() && found.size() < 2 && size != 1; ++first) {
     int bits = 0;
     int64_t count = 1;
     size_t last = first;
-    while (last < region_sizes.size() && count != size && count < size) {
-      count *= region_sizes[last];
+    while (last < loop_sizes.size() && count != size && count < size) {
+      count *= loop_sizes[last];
       bits |= 1 << last++;
     }
     if (count != size || bits == 0) continue;
     begun.push_back(bits);
-    find_groupings(sizes, region_sizes, last, begun, found);
+    find_groupings(sizes, loop_sizes, last, begun, found);
     begun.pop_back();
   }
   if (size != 1) return;
   begun.push_back(0);
-  find_groupings(sizes, region_sizes, next, begun, found);
+  find_groupings(sizes, loop_sizes, next, begun, found);
   begun.pop_back();
 }
 
 }  // namespace
 
-std::optional<Dimensions> only_grouping(const Sizes& sizes, const Sizes& region_sizes) {
+std::optional<Dimensions> only_grouping(const Sizes& sizes, const Sizes& loop_sizes) {
   Dimensions begun;
   SmallVector<Dimensions, 2> found;
-  find_groupings(sizes, region_sizes, 0, begun, found);
+  find_groupings(sizes, loop_sizes, 0, begun, found);
   return found.size() == 1 ? std::optional(found[0]) : std::nullopt;
 }
 
@@ -87,9 +87,9 @@ bool is_transparent_view(const BoundSymbol& bound) {
 }
 
 std::optional<Dimensions> dimensions_after_view(const BoundSymbol& bound, const Dimensions& from, const std::optional<Dimensions>& aligned,
-                                                const Sizes& region_sizes) {
+                                                const Sizes& loop_sizes) {
   const Sizes before = hinted_sizes(bound.args.at(0).tensor()), after = hinted_sizes(bound.outputs.at(0).tensor());
-  if (bound.symbol != &expand_symbol) return grouped(after, from, region_sizes);
+  if (bound.symbol != &expand_symbol) return grouped(after, from, loop_sizes);
   Dimensions to;
   const size_t added = after.size() - before.size();
   for (size_t d = 0; d < after.size(); ++d) {
@@ -101,9 +101,9 @@ std::optional<Dimensions> dimensions_after_view(const BoundSymbol& bound, const 
   return to;
 }
 
-std::optional<Dimensions> dimensions_before_view(const BoundSymbol& bound, const Dimensions& to, const Sizes& region_sizes) {
+std::optional<Dimensions> dimensions_before_view(const BoundSymbol& bound, const Dimensions& to, const Sizes& loop_sizes) {
   const Sizes before = hinted_sizes(bound.args.at(0).tensor()), after = hinted_sizes(bound.outputs.at(0).tensor());
-  if (bound.symbol != &expand_symbol) return grouped(before, to, region_sizes);
+  if (bound.symbol != &expand_symbol) return grouped(before, to, loop_sizes);
   Dimensions from;
   const size_t added = after.size() - before.size();
   for (size_t d = 0; d < before.size(); ++d) from.push_back(before[d] == 1 ? 0 : to[d + added]);

@@ -37,7 +37,7 @@ class KernelPrinter {
     ++depth_;
     pointers();
     for (const int i : schedule_.row_values) row_value(i, "row");
-    for (const Sweep& sweep : schedule_.sweeps) print(sweep);
+    for (const RowLoop& row_loop : schedule_.row_loops) print(row_loop);
     call_column_sums("end_row");
     --depth_;
     line("}");
@@ -98,7 +98,7 @@ class KernelPrinter {
     }
   }
   bool is_loaded(int i) const {
-    return std::ranges::any_of(schedule_.sweeps, [&](const Sweep& sweep) { return std::ranges::find(sweep.loaded, i) != sweep.loaded.end(); });
+    return std::ranges::any_of(schedule_.row_loops, [&](const RowLoop& row_loop) { return std::ranges::find(row_loop.loaded, i) != row_loop.loaded.end(); });
   }
 
   std::string expression(const KernelValue& v) const {
@@ -130,30 +130,30 @@ class KernelPrinter {
     if (v.output >= 0) line("store_one(", name(i), "_row, ", name(i), ");");
   }
 
-  void print(const Sweep& sweep) {
+  void print(const RowLoop& row_loop) {
     static constexpr std::string_view reducers[] = {"", "", "", "Sum", "Largest", "Smallest"};
-    for (const int i : sweep.reduced)
+    for (const int i : row_loop.reduced)
       if (value(i).kind != Kind::column_sum)
         line(reducers[static_cast<int>(value(i).kind)], "<", lanes_text(value(i).lanes), "> ", name(i), "_lanes;");
     line("for (Columns c(launch); c.more(); c.next()) {");
     ++depth_;
-    for (const int i : sweep.loaded) define(i, text::cat("load(", name(i), "_row, c)"));
-    for (const int i : sweep.kept_loads) define(i, text::cat("load(", name(i), "_kept, c)"));
-    for (const int i : sweep.computed) define(i, expression(value(i)));
-    for (const int i : sweep.reduced) {
+    for (const int i : row_loop.loaded) define(i, text::cat("load(", name(i), "_row, c)"));
+    for (const int i : row_loop.cached_loads) define(i, text::cat("load(", name(i), "_kept, c)"));
+    for (const int i : row_loop.computed) define(i, expression(value(i)));
+    for (const int i : row_loop.reduced) {
       const std::string& reduced = name(value(i).operands[0]);
       line(name(i), value(i).kind == Kind::column_sum ? "_columns" : "_lanes", ".add(c, ", reduced, ");");
     }
-    for (const int i : sweep.kept_stores) line("store(", name(i), "_kept, c, ", name(i), ");");
-    for (const int i : sweep.stored) line("store(", name(i), "_row, c, ", stored(i), ");");
+    for (const int i : row_loop.cached_stores) line("store(", name(i), "_kept, c, ", name(i), ");");
+    for (const int i : row_loop.stored) line("store(", name(i), "_row, c, ", stored(i), ");");
     --depth_;
     line("}");
-    for (const int i : sweep.reduced) {
+    for (const int i : row_loop.reduced) {
       if (value(i).kind == Kind::column_sum) continue;
       define(i, text::cat(name(i), "_lanes.total()"));
       if (value(i).output >= 0) line("store_one(", name(i), "_row, ", name(i), ");");
     }
-    for (const int i : sweep.row_values) row_value(i, "row");
+    for (const int i : row_loop.row_values) row_value(i, "row");
   }
 
   const Kernel& kernel_;

@@ -24,9 +24,9 @@ class Scheduling {
     find_used();
     find_levels();
     schedule_.kept.assign(kernel_.values.size(), -1);
-    schedule_.sweeps.resize(static_cast<size_t>(sweeps_));
+    schedule_.row_loops.resize(static_cast<size_t>(row_loops_));
     // From the last sweep on, because a later sweep decides what an earlier one keeps.
-    for (int sweep = sweeps_; sweep-- > 0;) fill(sweep);
+    for (int row_loop = row_loops_; row_loop-- > 0;) fill(row_loop);
     for (int i = 0; i < count_; ++i) place_row_value(i);
     return std::move(schedule_);
   }
@@ -52,9 +52,9 @@ class Scheduling {
     for (int i = 0; i < count_; ++i) {
       for (const int operand : value(i).operands) level_[i] = std::max(level_[i], level_[operand]);
       if (!is_used_[i]) continue;
-      if (is_row_reduction(value(i))) sweeps_ = std::max(sweeps_, ++level_[i]);
+      if (is_row_reduction(value(i))) row_loops_ = std::max(row_loops_, ++level_[i]);
       else if (value(i).kind == Kind::column_sum || (value(i).output >= 0 && value(i).extent == Extent::full))
-        sweeps_ = std::max(sweeps_, level_[i] + 1);
+        row_loops_ = std::max(row_loops_, level_[i] + 1);
     }
   }
 
@@ -76,40 +76,40 @@ class Scheduling {
     return operations > most_repeated || loads > most_repeated_loads;
   }
 
-  void need(int i, int sweep) {
+  void need(int i, int row_loop) {
     const KernelValue& v = value(i);
     if (v.extent != Extent::full || needed_[i]) return;
     needed_[i] = true;
-    Sweep& s = schedule_.sweeps[static_cast<size_t>(sweep)];
+    RowLoop& s = schedule_.row_loops[static_cast<size_t>(row_loop)];
     if (v.kind == Kind::input) {
       s.loaded.push_back(i);
       return;
     }
     // A result may have been stored past the caches.
-    if (level_[i] < sweep && (schedule_.kept[i] >= 0 || v.output >= 0 || is_worth_keeping(i))) {
+    if (level_[i] < row_loop && (schedule_.kept[i] >= 0 || v.output >= 0 || is_worth_keeping(i))) {
       if (schedule_.kept[i] < 0) schedule_.kept[i] = schedule_.kept_rows++;
-      s.kept_loads.push_back(i);
+      s.cached_loads.push_back(i);
       return;
     }
-    for (const int operand : v.operands) need(operand, sweep);
+    for (const int operand : v.operands) need(operand, row_loop);
     s.computed.push_back(i);
   }
 
-  void fill(int sweep) {
+  void fill(int row_loop) {
     needed_.assign(kernel_.values.size(), false);
-    Sweep& s = schedule_.sweeps[static_cast<size_t>(sweep)];
+    RowLoop& s = schedule_.row_loops[static_cast<size_t>(row_loop)];
     for (int i = 0; i < count_; ++i) {
       const KernelValue& v = value(i);
       if (!is_used_[i]) continue;
-      if ((is_row_reduction(v) && level_[i] == sweep + 1) || (v.kind == Kind::column_sum && v.output >= 0 && level_[i] == sweep)) {
-        need(v.operands[0], sweep);
+      if ((is_row_reduction(v) && level_[i] == row_loop + 1) || (v.kind == Kind::column_sum && v.output >= 0 && level_[i] == row_loop)) {
+        need(v.operands[0], row_loop);
         s.reduced.push_back(i);
         continue;
       }
-      if (level_[i] != sweep || v.extent != Extent::full || v.kind == Kind::column_sum) continue;
+      if (level_[i] != row_loop || v.extent != Extent::full || v.kind == Kind::column_sum) continue;
       if (v.output >= 0) s.stored.push_back(i);
-      if (schedule_.kept[i] >= 0) s.kept_stores.push_back(i);
-      if (v.output >= 0 || schedule_.kept[i] >= 0) need(i, sweep);
+      if (schedule_.kept[i] >= 0) s.cached_stores.push_back(i);
+      if (v.output >= 0 || schedule_.kept[i] >= 0) need(i, row_loop);
     }
     for (std::vector<int>* list : {&s.loaded, &s.computed}) std::sort(list->begin(), list->end());
   }
@@ -119,12 +119,12 @@ class Scheduling {
     if (!is_used_[i] || v.extent == Extent::full || is_row_reduction(v) || v.kind == Kind::column_sum) return;
     if (v.extent == Extent::uniform) schedule_.uniform_values.push_back(i);
     else if (level_[i] == 0) schedule_.row_values.push_back(i);
-    else schedule_.sweeps[static_cast<size_t>(level_[i]) - 1].row_values.push_back(i);
+    else schedule_.row_loops[static_cast<size_t>(level_[i]) - 1].row_values.push_back(i);
   }
 
   const Kernel& kernel_;
   const int count_;
-  int sweeps_ = 0;
+  int row_loops_ = 0;
   std::vector<int> level_;
   std::vector<char> needed_, is_used_;
   Schedule schedule_;
@@ -134,21 +134,21 @@ class Scheduling {
 
 Schedule schedule(const Kernel& kernel) { return Scheduling(kernel).run(); }
 
-void note_sweeps(Kernel& kernel, const Schedule& schedule) {
-  for (size_t sweep = 0; sweep < schedule.sweeps.size(); ++sweep) {
-    for (const int i : schedule.sweeps[sweep].loaded) kernel.inputs[static_cast<size_t>(kernel.values[static_cast<size_t>(i)].input)].sweep = static_cast<int>(sweep);
-    for (const int i : schedule.sweeps[sweep].stored) kernel.outputs[static_cast<size_t>(kernel.values[static_cast<size_t>(i)].output)].sweep = static_cast<int>(sweep);
+void plan_row_loops(Kernel& kernel, const Schedule& schedule) {
+  for (size_t row_loop = 0; row_loop < schedule.row_loops.size(); ++row_loop) {
+    for (const int i : schedule.row_loops[row_loop].loaded) kernel.inputs[static_cast<size_t>(kernel.values[static_cast<size_t>(i)].input)].row_loop = static_cast<int>(row_loop);
+    for (const int i : schedule.row_loops[row_loop].stored) kernel.outputs[static_cast<size_t>(kernel.values[static_cast<size_t>(i)].output)].row_loop = static_cast<int>(row_loop);
   }
   // What is taken at a place of a row is read from anywhere in it: before a sweep that follows, if rows are whole.
-  const auto take = [&](std::span<const int> row_values, int sweep) {
+  const auto take = [&](std::span<const int> row_values, int row_loop) {
     for (const int i : row_values)
       if (const KernelValue& value = kernel.values[static_cast<size_t>(i)]; value.kind == Kind::taken) {
-        int& last = kernel.inputs[static_cast<size_t>(value.input)].sweep;
-        last = kernel.has_row_sums ? std::max(last, sweep) : most_sweeps;
+        int& last = kernel.inputs[static_cast<size_t>(value.input)].row_loop;
+        last = kernel.has_row_sums ? std::max(last, row_loop) : max_row_loops;
       }
   };
   take(schedule.row_values, 0);
-  for (size_t sweep = 0; sweep < schedule.sweeps.size(); ++sweep) take(schedule.sweeps[sweep].row_values, static_cast<int>(sweep) + 1);
+  for (size_t row_loop = 0; row_loop < schedule.row_loops.size(); ++row_loop) take(schedule.row_loops[row_loop].row_values, static_cast<int>(row_loop) + 1);
 }
 
 }  // namespace fulgurite::codegen

@@ -7,7 +7,7 @@
 namespace fulgurite::examine {
 
 /// How a fusion's kernel sees its tensors.
-KernelLayout layout_of(const fuser::RegionKernel&);
+KernelLayout layout_of(const fuser::FusionKernel&);
 ProductLayout layout_of(const fused_gemm::GemmKernel&);
 
 }  // namespace fulgurite::examine

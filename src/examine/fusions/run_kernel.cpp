@@ -39,7 +39,7 @@ void run_fusion(const FusedKernel& kernel, std::span<const Tensor> inputs, std::
 
 }  // namespace
 
-KernelLayout layout_of(const fuser::RegionKernel& kernel) {
+KernelLayout layout_of(const fuser::FusionKernel& kernel) {
   const codegen::Kernel loop = kernel.loop();
   KernelLayout out;
   for (const codegen::KernelOperand& input : loop.inputs) out.inputs.push_back(operand(input));
@@ -62,14 +62,14 @@ Kernel::Kernel(void (*function)(), const KernelLayout& layout) : inputs_(layout.
   loop.first_column_dimension = layout.first_column_dimension;
   loop.has_row_sums = layout.has_row_sums;
   loop.has_column_sums = layout.has_column_sums;
-  made_ = std::make_shared<const fuser::RegionKernel>(loop, layout.kept_rows, std::string(), reinterpret_cast<kernels::KernelFunction>(function));
+  made_ = std::make_shared<const fuser::FusionKernel>(loop, layout.kept_rows, std::string(), reinterpret_cast<kernels::KernelFunction>(function));
 }
 
 void Kernel::run(std::span<const Tensor> inputs, std::span<const Tensor> results) const {
   if (inputs.size() != inputs_ || results.size() != results_)
     throw UserError(text::cat("Kernel::run: the kernel has ", inputs_, " inputs and ", results_, " outputs, got ", inputs.size(), " and ",
                               results.size()));
-  run_fusion(*static_cast<const fuser::RegionKernel*>(made_.get()), inputs, results);
+  run_fusion(*static_cast<const fuser::FusionKernel*>(made_.get()), inputs, results);
 }
 
 ProductLayout layout_of(const fused_gemm::GemmKernel& kernel) {

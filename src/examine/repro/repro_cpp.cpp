@@ -129,7 +129,7 @@ struct KernelPart {
   std::string section, layout, made;  // `made` is the kernel's declaration, without const
 };
 std::optional<KernelPart> kernel_part(const ReproProgram& program) {
-  if (const auto* region = dynamic_cast<const fuser::RegionKernel*>(program.kernel))
+  if (const auto* region = dynamic_cast<const fuser::FusionKernel*>(program.kernel))
     return KernelPart{kernel_section(region->text(), false), layout_text(layout_of(*region)),
                       text::cat("examine::Kernel fusion(kernel::", program.kernel_name, ", layout)")};
   if (const auto* product = dynamic_cast<const fused_gemm::GemmKernel*>(program.kernel))

@@ -39,11 +39,11 @@ int64_t moved_by(const BoundSymbol& bound) {
   return bytes;
 }
 
-bool pays(const Trace& trace, const GrownRegion& region) {
+bool is_profitable(const Trace& trace, const FusionGroup& group) {
   int64_t op_interpreter = 0, as_one = 0;
-  for (const int op : region.ops) op_interpreter += moved_by(trace.bound_symbols[op]);
-  for (const Value& input : region.inputs) as_one += bytes_of(input);
-  for (const Value& result : region.results) as_one += bytes_of(result);
+  for (const int op : group.ops) op_interpreter += moved_by(trace.bound_symbols[op]);
+  for (const Value& input : group.inputs) as_one += bytes_of(input);
+  for (const Value& result : group.results) as_one += bytes_of(result);
   return op_interpreter >= least_moved && op_interpreter > as_one;
 }
 
@@ -68,8 +68,8 @@ bool may_pay(const Trace& trace) {
   return false;
 }
 
-void keep_what_pays(const Trace& trace, GrownRegions& grown) {
-  grown.keep_if([&](const GrownRegion& region) { return pays(trace, region); });
+void keep_profitable(const Trace& trace, FusionGroups& groups) {
+  groups.keep_if([&](const FusionGroup& group) { return is_profitable(trace, group); });
 }
 
 }  // namespace fulgurite::fuser

@@ -9,6 +9,6 @@ namespace fulgurite::fuser {
 /// Whether a trace moves so much that some region of it may pay.
 bool may_pay(const Trace&);
 /// Leaves the regions that move less memory as one kernel, and enough of it.
-void keep_what_pays(const Trace&, GrownRegions&);
+void keep_profitable(const Trace&, FusionGroups&);
 
 }  // namespace fulgurite::fuser

@@ -13,7 +13,7 @@ namespace fulgurite::fuser {
 namespace {
 
 void open(const BoundSymbol& bound, const BoundSymbol& parent, const Implementation& candidate, SharedVector<BoundSymbol>& out) {
-  const bool is_taken = codegen::has_expression(bound) || codegen::is_part_of_class_loss(bound);
+  const bool is_taken = codegen::has_expression(bound) || codegen::is_nll_loss_op(bound);
   if (!is_taken && !bound.subsymbols.empty()) {
     for (const BoundSymbol& subsymbol : bound.subsymbols) open(subsymbol, parent, candidate, out);
     return;
@@ -34,7 +34,7 @@ bool is_class_loss(const BoundSymbol& bound) {
   return is_plain && bound.args.at(1).tensor().shape.size() == 1 && bound.outputs.at(0).tensor().dtype != Dtype::boolean;
 }
 
-Trace open_class_losses(const Trace& trace, const Implementation& candidate) {
+Trace decompose_nll_loss(const Trace& trace, const Implementation& candidate) {
   const auto is_opened = [&](const BoundSymbol& bound) { return bound.implementation == &candidate && is_class_loss(bound); };
   if (std::ranges::none_of(trace.bound_symbols, is_opened)) return trace;
   Trace out = without_symbols(trace);

@@ -12,6 +12,6 @@ bool is_class_loss(const BoundSymbol&);
 ///   t1 = prims.nll_loss_backward(t0, t_2, …)     ->     t3 = …  # of each row, which class and what
 ///                                                       t4 = full([2048, 50257], 0)
 ///                                                       t1 = scatter(t4, 1, t_2, t3)
-Trace open_class_losses(const Trace&, const Implementation& candidate);
+Trace decompose_nll_loss(const Trace&, const Implementation& candidate);
 
 }  // namespace fulgurite::fuser

@@ -59,7 +59,7 @@ std::string_view extent_text(codegen::Extent extent) {
   return names[static_cast<int>(extent)];
 }
 
-// All that a RegionKernel is made of.
+// All that a FusionKernel is made of.
 std::string key_of(const codegen::Kernel& kernel, const std::string& text) {
   std::string key = text::cat(text, kernel.dimensions, " ", kernel.first_column_dimension, "\n");
   for (const auto* operands : {&kernel.inputs, &kernel.outputs})
@@ -77,7 +77,7 @@ bool is_pointwise(const codegen::Kernel& kernel) {
 }
 
 // A line alone is worth a kernel where there is none elsewhere.
-bool is_worth_alone(const BoundSymbol& bound) { return !bound.subsymbols.empty() && find_eager_implementation(*bound.symbol) == nullptr; }
+bool is_profitable_alone(const BoundSymbol& bound) { return !bound.subsymbols.empty() && find_eager_implementation(*bound.symbol) == nullptr; }
 
 int64_t element_count(const Value& value) {
   int64_t count = 1;
@@ -97,34 +97,34 @@ bool makes_one_of_many(const BoundSymbol& bound) {
 class Fuser {
  public:
   Fuser(const Trace& trace, const Implementation& candidate, FusionNames& names, FusingOptions options)
-      : trace_(open_creations(open_class_losses(trace, candidate))), graph_(trace_, true), expressions_({options.allow_excess_precision, is_one_eager_call}),
+      : trace_(inline_creation_ops(decompose_nll_loss(trace, candidate))), graph_(trace_, true), expressions_({options.allow_excess_precision, is_one_eager_call}),
         candidate_(candidate), names_(names), options_(options) {}
 
   Trace run() {
     std::vector<char> is_candidate(static_cast<size_t>(graph_.size()));
     for (int i = 0; i < graph_.size(); ++i) is_candidate[i] = trace_.bound_symbols[i].implementation == &candidate_;
     const bool explains = logs(LogChannel::fusions);
-    const GrowingRules rules{[&](const codegen::Region& region) { return codegen::lower(region, expressions_).reason; }, is_worth_alone, codegen::is_plain, makes_one_of_many};
-    grown_ = grow_regions(trace_, graph_, is_candidate, rules, explains);
-    if (const std::optional<Trace> merged = merge_repeats(trace_, grown_)) return Fuser(*merged, candidate_, names_, options_).run();
-    if (!options_.everything) keep_what_pays(trace_, grown_);
-    if (!compile()) grown_.clear();
-    Trace out = put_in_fusions(trace_, graph_, grown_, fusions_, candidate_);
+    const GroupingRules rules{[&](const codegen::LoopNest& group) { return codegen::lower(group, expressions_).reason; }, is_profitable_alone, codegen::is_plain, makes_one_of_many};
+    groups_ = group_ops_for_fusion(trace_, graph_, is_candidate, rules, explains);
+    if (const std::optional<Trace> merged = local_cse(trace_, groups_)) return Fuser(*merged, candidate_, names_, options_).run();
+    if (!options_.everything) keep_profitable(trace_, groups_);
+    if (!compile()) groups_.clear();
+    Trace out = outline_fusions(trace_, graph_, groups_, fusions_, candidate_);
     if (explains) explain();
     return out;
   }
 
  private:
   bool compile() {
-    if (grown_.regions.empty()) return true;
+    if (groups_.groups.empty()) return true;
     collect_values();
     std::vector<codegen::Kernel> lowered;
     std::vector<codegen::Schedule> schedules;
     std::vector<codegen::KernelSource> sources;
-    for (const GrownRegion& region : grown_.regions) {
-      codegen::Kernel& kernel = lowered.emplace_back(codegen::lower(group_ops(trace_, region), expressions_).kernel);
+    for (const FusionGroup& group : groups_.groups) {
+      codegen::Kernel& kernel = lowered.emplace_back(codegen::lower(group_ops(trace_, group), expressions_).kernel);
       const codegen::Schedule& schedule = schedules.emplace_back(codegen::schedule(kernel));
-      codegen::note_sweeps(kernel, schedule);
+      codegen::plan_row_loops(kernel, schedule);
       codegen::KernelSource& source = sources.emplace_back();
       source.name = names_.next();
       source.text = codegen::kernel_text(kernel, schedule, source.name, false);
@@ -135,13 +135,13 @@ class Fuser {
     const std::vector<kernels::KernelFunction> functions = codegen::compile_kernels(sources);
     for (size_t i = 0; i < functions.size(); ++i) {
       const codegen::Kernel& kernel = lowered[i];
-      RegionFusion& fusion = fusions_.emplace_back();
+      GroupFusion& fusion = fusions_.emplace_back();
       fusion.name = sources[i].name;
       fusion.is_pointwise = is_pointwise(kernel);
       for (const codegen::KernelOperand& input : kernel.inputs) fusion.inputs.push_back(values_.at(input.proxy));
       for (const codegen::KernelOperand& output : kernel.outputs) fusion.outputs.push_back(values_.at(output.proxy));
       fusion.implementation = kernels_of_process().get(key_of(kernel, sources[i].text), [&] {
-        return std::make_unique<RegionKernel>(kernel, schedules[i].kept_rows, sources[i].text, functions[i]);
+        return std::make_unique<FusionKernel>(kernel, schedules[i].kept_rows, sources[i].text, functions[i]);
       });
     }
     return !functions.empty();
@@ -157,15 +157,15 @@ class Fuser {
 
   void explain() {
     std::string text;
-    for (size_t i = 0; i < grown_.regions.size(); ++i) {
-      const GrownRegion& region = grown_.regions[i];
+    for (size_t i = 0; i < groups_.groups.size(); ++i) {
+      const FusionGroup& group = groups_.groups[i];
       const std::string ops = text::join(
-          region.ops, [&](int op) { return text::cat(trace_.bound_symbols[op].symbol->name(), " (", proxy_name(trace_.bound_symbols[op].outputs.read()[0]), ")"); });
+          group.ops, [&](int op) { return text::cat(trace_.bound_symbols[op].symbol->name(), " (", proxy_name(trace_.bound_symbols[op].outputs.read()[0]), ")"); });
       text += text::cat(fusions_[i].name, " of ", trace_.name, ": ", ops, "\n", fusions_[i].implementation->fusion->text());
     }
-    for (const std::string& refusal : grown_.refusals) text += text::cat(refusal, "\n");
+    for (const std::string& missed_reason : groups_.missed_fusions) text += text::cat(missed_reason, "\n");
     for (int op = 0; op < graph_.size(); ++op)
-      if (trace_.bound_symbols[op].implementation == &candidate_ && grown_.region_of[op] < 0)
+      if (trace_.bound_symbols[op].implementation == &candidate_ && groups_.group_of[op] < 0)
         text += text::cat(trace_.bound_symbols[op].symbol->name(), " (", proxy_name(trace_.bound_symbols[op].outputs.read()[0]), ") stays alone\n");
     if (!text.empty()) log(LogChannel::fusions, text);
   }
@@ -176,8 +176,8 @@ class Fuser {
   const Implementation& candidate_;
   FusionNames& names_;
   const FusingOptions options_;
-  GrownRegions grown_;
-  std::vector<RegionFusion> fusions_;      // by region
+  FusionGroups groups_;
+  std::vector<GroupFusion> fusions_;      // by region
   std::unordered_map<int, Value> values_;  // by proxy id
 };
 

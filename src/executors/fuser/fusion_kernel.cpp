@@ -24,7 +24,7 @@ namespace {
 constexpr size_t most_operands = 48;
 constexpr int64_t block_columns = 8192;   // what long rows are divided into among threads
 constexpr int64_t few_rows = 16;
-constexpr int64_t worth_a_thread = 16384; // elements
+constexpr int64_t min_elements_per_thread = 16384; // elements
 // Rows with several sweeps ask for the next row, or for a part of this one. Layer norm of rows of 4 KB takes a quarter less than with one KB, a
 // training step of a GPT of six layers 3 % more where its pointwise kernels do so too; of those, only large ones gain by it.
 constexpr long most_ahead = 4096;
@@ -46,9 +46,9 @@ Dtype dtype_of_lanes(Dtype dtype) {
 }  // namespace
 
 /// One call: where everything lies.
-class RegionKernel::Call {
+class FusionKernel::Call {
  public:
-  Call(const RegionKernel& kernel, Arguments arguments, std::span<const Tensor> results) : kernel_(kernel), results_(results) {
+  Call(const FusionKernel& kernel, Arguments arguments, std::span<const Tensor> results) : kernel_(kernel), results_(results) {
     const size_t inputs = kernel.inputs_.size();
     for (size_t i = 0; i < inputs; ++i) add(kernel.inputs_[i], arguments[i].tensor());
     for (size_t i = 0; i < results.size(); ++i) add(kernel.outputs_[i], results[i]);
@@ -68,7 +68,7 @@ class RegionKernel::Call {
     const bool divides_rows = is_divisible && rows_ < few_rows && launch_.columns >= 2 * block_columns;
     const int64_t in_row = divides_rows ? (launch_.columns + block_columns - 1) / block_columns : 1;
     const int64_t work = divides_rows ? block_columns : std::max<int64_t>(launch_.columns, 1);
-    parallel_ranges(rows_ * in_row, std::max<int64_t>(1, worth_a_thread / work), [&](Ranges& ranges) {
+    parallel_ranges(rows_ * in_row, std::max<int64_t>(1, min_elements_per_thread / work), [&](Ranges& ranges) {
       const ScratchMemory kept(kept_bytes());
       for (int64_t begin, end; ranges.next(begin, end);) {
         if (in_row == 1) call(begin, end, 0, launch_.columns, kept, operands_);
@@ -193,7 +193,7 @@ class RegionKernel::Call {
     return std::none_of(tensors_, tensors_ + kernel_.inputs_.size(), [&](const Tensor* input) { return input->impl()->data() == tensors_[k]->impl()->data(); });
   }
 
-  int64_t kept_bytes() const { return kernel_.kept_rows_ * launch_.kept_stride; }
+  int64_t kept_bytes() const { return kernel_.cached_rows_ * launch_.kept_stride; }
 
   /// The rows are cut into `in_row` parts each, which are numbered through.
   void call_on_parts(int64_t begin, int64_t end, int64_t in_row, const ScratchMemory& kept) {
@@ -233,7 +233,7 @@ class RegionKernel::Call {
       ++sums;
     }
     const ScratchMemory of_blocks(blocks * std::max<int64_t>(bytes, 64));
-    parallel_ranges(blocks, std::max<int64_t>(1, worth_a_thread / std::max<int64_t>(per_block * columns_, 1)), [&](Ranges& ranges) {
+    parallel_ranges(blocks, std::max<int64_t>(1, min_elements_per_thread / std::max<int64_t>(per_block * columns_, 1)), [&](Ranges& ranges) {
       const int64_t row_bytes = sums * waiting * launch_.kept_stride;
       const ScratchMemory kept(kept_bytes()), of_rows(std::max<int64_t>(row_bytes, 64));
       Operand operands[most_operands];
@@ -270,7 +270,7 @@ class RegionKernel::Call {
     if (columns_ > 0) copy_elements(borrow_tensor(sums, result.impl()->sizes, dtype_of_lanes(places_[k]->dtype)), result);
   }
 
-  const RegionKernel& kernel_;
+  const FusionKernel& kernel_;
   std::span<const Tensor> results_;
   size_t count_ = 0;
   int first_column_ = 0;
@@ -285,23 +285,23 @@ class RegionKernel::Call {
   Launch launch_;
 };
 
-RegionKernel::RegionKernel(const codegen::Kernel& kernel, int kept_rows, std::string text, kernels::KernelFunction function)
+FusionKernel::FusionKernel(const codegen::Kernel& kernel, int kept_rows, std::string text, kernels::KernelFunction function)
     : numbers_(kernel.numbers),
       dimensions_(kernel.dimensions),
       first_column_dimension_(kernel.first_column_dimension),
-      kept_rows_(kept_rows),
+      cached_rows_(kept_rows),
       has_row_sums_(kernel.has_row_sums),
       has_column_sums_(kernel.has_column_sums),
       text_(std::move(text)),
       function_(function) {
   const auto place = [](const codegen::KernelOperand& operand) {
-    return Place{operand.dtype, operand.extent, operand.is_column_sum, operand.is_place, operand.dimensions, size_of(dtype_of_lanes(operand.dtype)), operand.sweep};
+    return Place{operand.dtype, operand.extent, operand.is_column_sum, operand.is_place, operand.dimensions, size_of(dtype_of_lanes(operand.dtype)), operand.row_loop};
   };
   for (const codegen::KernelOperand& operand : kernel.inputs) inputs_.push_back(place(operand));
   for (const codegen::KernelOperand& operand : kernel.outputs) outputs_.push_back(place(operand));
 }
 
-codegen::Kernel RegionKernel::loop() const {
+codegen::Kernel FusionKernel::loop() const {
   codegen::Kernel kernel;
   kernel.numbers = numbers_;
   kernel.dimensions = dimensions_;
@@ -315,12 +315,12 @@ codegen::Kernel RegionKernel::loop() const {
 }
 
 // A sweep reads a row's elements at one place, then writes there.
-bool RegionKernel::may_overwrite(size_t result, size_t argument) const {
+bool FusionKernel::may_overwrite(size_t result, size_t argument) const {
   const Place &to = outputs_.at(result), &from = inputs_.at(argument);
   if (to.extent != Extent::full || from.extent != Extent::full || to.is_column_sum || from.is_place) return false;
-  return from.sweep >= 0 && from.sweep <= to.sweep;
+  return from.row_loop >= 0 && from.row_loop <= to.row_loop;
 }
 
-void RegionKernel::run(Arguments arguments, std::span<const Tensor> results) const { Call(*this, arguments, results).run(); }
+void FusionKernel::run(Arguments arguments, std::span<const Tensor> results) const { Call(*this, arguments, results).run(); }
 
 }  // namespace fulgurite::fuser

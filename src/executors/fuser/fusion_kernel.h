@@ -10,15 +10,15 @@ namespace fulgurite::fuser {
 
 /// A compiled region: finds rows and columns in the tensors of a call, and runs the kernel over them on all threads. Results do not
 /// depend on how many these are.
-class RegionKernel final : public FusedKernel {
+class FusionKernel final : public FusedKernel {
  public:
-  RegionKernel(const codegen::Kernel&, int kept_rows, std::string text, kernels::KernelFunction);
+  FusionKernel(const codegen::Kernel&, int kept_rows, std::string text, kernels::KernelFunction);
   void run(Arguments, std::span<const Tensor> results) const override;
   std::string_view text() const override { return text_; }
   bool may_overwrite(size_t result, size_t argument) const override;
   /// What it was made of, without the values.
   codegen::Kernel loop() const;
-  int kept_rows() const { return kept_rows_; }
+  int kept_rows() const { return cached_rows_; }
 
  private:
   struct Place {
@@ -27,13 +27,13 @@ class RegionKernel final : public FusedKernel {
     bool is_column_sum, is_place;
     SmallVector<int, 6> dimensions;  // see codegen::KernelOperand
     int64_t lane_bytes;              // of a column sum's lanes
-    int sweep;
+    int row_loop;
   };
   class Call;
 
   std::vector<Place> inputs_, outputs_;
   std::vector<double> numbers_;
-  int dimensions_, first_column_dimension_, kept_rows_;
+  int dimensions_, first_column_dimension_, cached_rows_;
   bool has_row_sums_, has_column_sums_;
   std::string text_;
   kernels::KernelFunction function_;

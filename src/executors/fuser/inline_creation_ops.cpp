@@ -22,7 +22,7 @@ bool reads_sizes_alone(const BoundSymbol& bound) {
 
 }  // namespace
 
-Trace open_creations(const Trace& trace) {
+Trace inline_creation_ops(const Trace& trace) {
   if (std::ranges::none_of(trace.bound_symbols, reads_sizes_alone)) return trace;
   Trace out = without_symbols(trace);
   for (const BoundSymbol& bound : trace.bound_symbols) {

@@ -8,6 +8,6 @@ namespace fulgurite::fuser {
 ///   before:  t18 = ones_like(t17)
 ///              t18 = prims::full({}, 1, {.dtype = Dtype::f32})
 ///   after:   t18 = prims::full({}, 1, {.dtype = Dtype::f32})
-Trace open_creations(const Trace&);
+Trace inline_creation_ops(const Trace&);
 
 }  // namespace fulgurite::fuser

@@ -22,7 +22,7 @@ bool may_write_inputs(const BoundSymbol& bound) {
 }
 
 // Lines that read what the trace is given, by themselves or through views; of a trace in which nothing may write it none.
-std::vector<char> readers_of_inputs(const Trace& trace) {
+std::vector<char> consumers_of_inputs(const Trace& trace) {
   const std::span<const BoundSymbol> ops = trace.bound_symbols.read();
   std::vector<char> reads(ops.size());
   if (std::ranges::none_of(ops, may_write_inputs)) return reads;
@@ -40,7 +40,7 @@ std::vector<char> readers_of_inputs(const Trace& trace) {
 DependencyGraph::DependencyGraph(const Trace& trace, bool looks_through_views)
     : trace_(trace), uses_(trace), before_(trace.bound_symbols.size()), after_(trace.bound_symbols.size()), is_transparent_(trace.bound_symbols.size()) {
   for (size_t i = 0; i < before_.size(); ++i) is_transparent_[i] = looks_through_views && codegen::is_transparent_view(trace.bound_symbols[i]);
-  const std::vector<char> reads_inputs = readers_of_inputs(trace);
+  const std::vector<char> reads_inputs = consumers_of_inputs(trace);
   std::vector<int> reads;  // of inputs, since an effect that may write these
   int last_effect = -1;
   const auto wait = [&](int op, int for_op) {
@@ -81,10 +81,10 @@ const Value& DependencyGraph::base(const Value& value, std::vector<int>* views) 
   return *at;
 }
 
-void DependencyGraph::readers(int id, std::vector<int>& ops) const {
+void DependencyGraph::consumers(int id, std::vector<int>& ops) const {
   for (const int op : uses_.consumers(id)) {
     if (!is_transparent_[op]) add_once(ops, op);
-    else for_each_output(trace_.bound_symbols[op], [&](const Value& view) { readers(view.tensor().id, ops); });
+    else for_each_output(trace_.bound_symbols[op], [&](const Value& view) { consumers(view.tensor().id, ops); });
   }
 }
 

@@ -24,7 +24,7 @@ class DependencyGraph {
   /// The value that a view of views was made of, and the lines of these views in the order of the trace.
   const Value& base(const Value&, std::vector<int>* views = nullptr) const;
   /// The lines that read a value, by way of views too. The lines of these views are left out.
-  void readers(int id, std::vector<int>& ops) const;
+  void consumers(int id, std::vector<int>& ops) const;
 
  private:
   const Trace& trace_;

@@ -14,21 +14,21 @@ namespace {
 constexpr int not_plain = -1;
 constexpr int most_apart = 16;  // lines between readers of one value that are brought together: their results live as much longer
 
-class Growing {
+class Grouping {
  public:
-  Growing(const Trace& trace, const DependencyGraph& graph, const std::vector<char>& is_candidate, const GrowingRules& rules, bool explains)
+  Grouping(const Trace& trace, const DependencyGraph& graph, const std::vector<char>& is_candidate, const GroupingRules& rules, bool explains)
       : trace_(trace), graph_(graph), is_candidate_(is_candidate), rules_(rules), explains_(explains), group_of_(static_cast<size_t>(graph.size())),
         seen_(static_cast<size_t>(graph.size()), 0), last_before_(static_cast<size_t>(graph.size()) + 1, -1) {
     for (int i = 0; i < graph.size(); ++i) {
       group_of_[i] = i;
       members_.push_back({i});
       shapes_.push_back(is_candidate[i] && rules.is_plain(trace.bound_symbols[i]) ? number_of_shape(trace.bound_symbols[i]) : not_plain);
-      waits_.push_back(is_candidate[i] && rules.joins_last(trace.bound_symbols[i]));
+      waits_.push_back(is_candidate[i] && rules.fuse_last(trace.bound_symbols[i]));
       note_last(i, i);
     }
   }
 
-  GrownRegions run() {
+  FusionGroups run() {
     grow();
     if (std::ranges::find(waits_, true) != waits_.end()) {
       waits_.assign(waits_.size(), false);
@@ -42,10 +42,10 @@ class Growing {
   void grow() {
     for (int op = 0; op < graph_.size(); ++op) {
       if (!may_join(op)) continue;
-      std::vector<int> makers = graph_.before(op);
-      std::sort(makers.rbegin(), makers.rend());
-      for (const int maker : makers)
-        if (may_join(maker)) merge(group_of_[maker], group_of_[op]);
+      std::vector<int> producers = graph_.before(op);
+      std::sort(producers.rbegin(), producers.rend());
+      for (const int producer : producers)
+        if (may_join(producer)) merge(group_of_[producer], group_of_[op]);
     }
     for (int op = 0; op < graph_.size(); ++op) merge_readers(op);
     merge_readers_of_inputs();
@@ -61,13 +61,13 @@ class Growing {
       if (input.is_tensor()) merge_readers_of(input.tensor().id);
   }
   void merge_readers_of(int id) {
-    std::vector<int> readers;
-    graph_.readers(id, readers);
-    if (readers.size() > 32) return;  // a number that everything reads
-    for (size_t i = 0; i < readers.size(); ++i)
-      for (size_t j = i + 1; j < readers.size(); ++j)
-        if (may_join(readers[i]) && may_join(readers[j]) && are_near(group_of_[readers[i]], group_of_[readers[j]]))
-          merge(group_of_[readers[i]], group_of_[readers[j]]);
+    std::vector<int> consumers;
+    graph_.consumers(id, consumers);
+    if (consumers.size() > 32) return;  // a number that everything reads
+    for (size_t i = 0; i < consumers.size(); ++i)
+      for (size_t j = i + 1; j < consumers.size(); ++j)
+        if (may_join(consumers[i]) && may_join(consumers[j]) && are_near(group_of_[consumers[i]], group_of_[consumers[j]]))
+          merge(group_of_[consumers[i]], group_of_[consumers[j]]);
   }
 
   bool are_near(int a, int b) const {
@@ -84,16 +84,16 @@ class Growing {
 
   void merge(int a, int b) {
     if (a == b || members_[a].size() + members_[b].size() > max_ops) return;
-    if (undoes_recomputation(a, b)) return refuse(a, b, "one is made again so that the other need not be kept");
-    if (has_path_between(a, b) || has_path_between(b, a)) return refuse(a, b, "a line in between belongs to neither");
+    if (undoes_recomputation(a, b)) return missed(a, b, "one is made again so that the other need not be kept");
+    if (has_path_between(a, b) || has_path_between(b, a)) return missed(a, b, "a line in between belongs to neither");
     std::vector<int> both(members_[a].size() + members_[b].size());
     std::merge(members_[a].begin(), members_[a].end(), members_[b].begin(), members_[b].end(), both.begin());
     const int into = std::min(a, b), from = std::max(a, b);
     for (const int op : members_[from]) group_of_[op] = into;
-    const GrownRegion region = region_of(both, into);
+    const FusionGroup fusion_group = group_of(both, into);
     const int shape = shapes_[a] == shapes_[b] ? shapes_[a] : not_plain;
-    const std::string refusal = refusal_of(region, shape);
-    if (refusal.empty()) {
+    const std::string missed_reason = find_missed_reason(fusion_group, shape);
+    if (missed_reason.empty()) {
       members_[into] = std::move(both);
       members_[from].clear();
       shapes_[into] = shape;
@@ -101,7 +101,7 @@ class Growing {
       return;
     }
     for (const int op : members_[from]) group_of_[op] = from;
-    refuse(a, b, refusal);
+    missed(a, b, missed_reason);
   }
 
   int number_of_shape(const BoundSymbol& bound) {
@@ -116,30 +116,30 @@ class Growing {
   }
 
   // Of lines that are plain each: whether they are together, so that nothing has to be lowered to know.
-  bool is_plain(const GrownRegion& region) {
-    if (!region.views.empty() || region.results.empty()) return false;
+  bool is_plain(const FusionGroup& fusion_group) {
+    if (!fusion_group.views.empty() || fusion_group.results.empty()) return false;
     read_.clear();
-    for (const int op : region.ops)
+    for (const int op : fusion_group.ops)
       for_each_argument(trace_.bound_symbols[op], [&](const Value& value) {
-        if (value.is_tensor() && !std::ranges::binary_search(region.ops, graph_.producer(value.tensor().id))) read_.push_back(value.tensor().id);
+        if (value.is_tensor() && !std::ranges::binary_search(fusion_group.ops, graph_.producer(value.tensor().id))) read_.push_back(value.tensor().id);
       });
     std::sort(read_.begin(), read_.end());
     read_.erase(std::unique(read_.begin(), read_.end()), read_.end());
-    return read_.size() + region.results.size() <= codegen::most_plain_operands;
+    return read_.size() + fusion_group.results.size() <= codegen::most_plain_operands;
   }
 
-  std::string refusal_of(const GrownRegion& region, int shape) {
-    return shape != not_plain && is_plain(region) ? std::string() : rules_.refusal(group_ops(trace_, region));
+  std::string find_missed_reason(const FusionGroup& fusion_group, int shape) {
+    return shape != not_plain && is_plain(fusion_group) ? std::string() : rules_.missed_reason(group_ops(trace_, fusion_group));
   }
 
-  void refuse(int a, int b, std::string_view why) {
+  void missed(int a, int b, std::string_view why) {
     if (!explains_) return;
     const auto name = [&](int group) {
       const BoundSymbol& bound = trace_.bound_symbols[members_[group].back()];
       return text::cat(bound.symbol->name(), " (", proxy_name(bound.outputs.read()[0]), ")");
     };
-    std::string refusal = text::cat(name(std::min(a, b)), " and ", name(std::max(a, b)), " stay apart: ", why);
-    if (std::ranges::find(out_.refusals, refusal) == out_.refusals.end()) out_.refusals.push_back(std::move(refusal));
+    std::string missed_reason = text::cat(name(std::min(a, b)), " and ", name(std::max(a, b)), " stay apart: ", why);
+    if (std::ranges::find(out_.missed_fusions, missed_reason) == out_.missed_fusions.end()) out_.missed_fusions.push_back(std::move(missed_reason));
   }
 
   // The last line from which a line can be reached: groups are run as one, so a path may enter one past the line and leave it before.
@@ -184,54 +184,54 @@ class Growing {
     return false;
   }
 
-  GrownRegion region_of(const std::vector<int>& ops, int group) const {
-    GrownRegion region;
-    region.ops = ops;
+  FusionGroup group_of(const std::vector<int>& ops, int group) const {
+    FusionGroup fusion_group;
+    fusion_group.ops = ops;
     for (const int op : ops)
       for_each_argument(trace_.bound_symbols[op], [&](const Value& value) {
-        if (value.is_tensor()) graph_.base(value, &region.views);
+        if (value.is_tensor()) graph_.base(value, &fusion_group.views);
       });
-    std::sort(region.views.begin(), region.views.end());
-    region.views.erase(std::unique(region.views.begin(), region.views.end()), region.views.end());
-    std::vector<int> readers;
+    std::sort(fusion_group.views.begin(), fusion_group.views.end());
+    fusion_group.views.erase(std::unique(fusion_group.views.begin(), fusion_group.views.end()), fusion_group.views.end());
+    std::vector<int> consumers;
     for (const int op : ops)
       for_each_output(trace_.bound_symbols[op], [&](const Value& value) {
         if (!value.is_tensor() || graph_.producer(value.tensor().id) != op) return;
-        readers.clear();
-        graph_.readers(value.tensor().id, readers);
-        if (std::ranges::any_of(readers, [&](int reader) { return group_of_[reader] != group; })) region.results.push_back(value);
+        consumers.clear();
+        graph_.consumers(value.tensor().id, consumers);
+        if (std::ranges::any_of(consumers, [&](int consumer) { return group_of_[consumer] != group; })) fusion_group.results.push_back(value);
       });
-    return region;
+    return fusion_group;
   }
 
   // Tensors that the lines read and do not make.
-  void find_inputs(GrownRegion& region) const {
+  void find_inputs(FusionGroup& fusion_group) const {
     const auto is_inside = [&](int op) {
-      return std::ranges::binary_search(region.ops, op) || std::ranges::binary_search(region.views, op);
+      return std::ranges::binary_search(fusion_group.ops, op) || std::ranges::binary_search(fusion_group.views, op);
     };
     const auto add_inputs_of = [&](int op) {
       for_each_argument(trace_.bound_symbols[op], [&](const Value& value) {
         if (!value.is_tensor() || is_inside(graph_.producer(value.tensor().id))) return;
         const auto is_same = [&](const Value& input) { return input.tensor().id == value.tensor().id; };
-        if (std::ranges::none_of(region.inputs, is_same)) region.inputs.push_back(value);
+        if (std::ranges::none_of(fusion_group.inputs, is_same)) fusion_group.inputs.push_back(value);
       });
     };
-    for (const int op : region.views) add_inputs_of(op);
-    for (const int op : region.ops) add_inputs_of(op);
+    for (const int op : fusion_group.views) add_inputs_of(op);
+    for (const int op : fusion_group.ops) add_inputs_of(op);
   }
 
-  GrownRegions finish() {
-    out_.region_of.assign(group_of_.size(), -1);
+  FusionGroups finish() {
+    out_.group_of.assign(group_of_.size(), -1);
     for (size_t group = 0; group < members_.size(); ++group) {
       const std::vector<int>& ops = members_[group];
       if (ops.empty() || !is_candidate_[ops[0]]) continue;
-      if (ops.size() == 1 && !rules_.is_worth_alone(trace_.bound_symbols[ops[0]])) continue;
-      GrownRegion grown = region_of(ops, static_cast<int>(group));
-      if (grown.results.empty()) continue;
-      if (!refusal_of(grown, shapes_[group]).empty()) continue;
-      find_inputs(grown);
-      for (const int op : ops) out_.region_of[op] = static_cast<int>(out_.regions.size());
-      out_.regions.push_back(std::move(grown));
+      if (ops.size() == 1 && !rules_.is_profitable_alone(trace_.bound_symbols[ops[0]])) continue;
+      FusionGroup grouped = group_of(ops, static_cast<int>(group));
+      if (grouped.results.empty()) continue;
+      if (!find_missed_reason(grouped, shapes_[group]).empty()) continue;
+      find_inputs(grouped);
+      for (const int op : ops) out_.group_of[op] = static_cast<int>(out_.groups.size());
+      out_.groups.push_back(std::move(grouped));
     }
     return std::move(out_);
   }
@@ -239,7 +239,7 @@ class Growing {
   const Trace& trace_;
   const DependencyGraph& graph_;
   const std::vector<char>& is_candidate_;
-  const GrowingRules& rules_;
+  const GroupingRules& rules_;
   const bool explains_;
   std::vector<int> group_of_;              // by line
   std::vector<std::vector<int>> members_;  // by group, which is its first line's number; in order
@@ -250,36 +250,36 @@ class Growing {
   std::vector<int> last_before_;           // the last lines of groups, as a tree
   int search_ = 0;
   std::vector<int> pending_, read_;
-  GrownRegions out_;
+  FusionGroups out_;
 };
 
 }  // namespace
 
-codegen::Region group_ops(const Trace& trace, const GrownRegion& grown) {
-  std::vector<int> all(grown.ops.size() + grown.views.size());
-  std::merge(grown.ops.begin(), grown.ops.end(), grown.views.begin(), grown.views.end(), all.begin());
-  codegen::Region region;
-  for (const int op : all) region.ops.push_back(&trace.bound_symbols[op]);
-  region.results = grown.results;
-  return region;
+codegen::LoopNest group_ops(const Trace& trace, const FusionGroup& grouped) {
+  std::vector<int> all(grouped.ops.size() + grouped.views.size());
+  std::merge(grouped.ops.begin(), grouped.ops.end(), grouped.views.begin(), grouped.views.end(), all.begin());
+  codegen::LoopNest fusion_group;
+  for (const int op : all) fusion_group.ops.push_back(&trace.bound_symbols[op]);
+  fusion_group.results = grouped.results;
+  return fusion_group;
 }
 
-void GrownRegions::keep_if(const std::function<bool(const GrownRegion&)>& keep) {
-  std::vector<int> number(regions.size(), -1);
-  std::vector<GrownRegion> kept;
-  for (size_t i = 0; i < regions.size(); ++i) {
-    if (!keep(regions[i])) continue;
+void FusionGroups::keep_if(const std::function<bool(const FusionGroup&)>& keep) {
+  std::vector<int> number(groups.size(), -1);
+  std::vector<FusionGroup> kept;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (!keep(groups[i])) continue;
     number[i] = static_cast<int>(kept.size());
-    kept.push_back(std::move(regions[i]));
+    kept.push_back(std::move(groups[i]));
   }
-  regions = std::move(kept);
-  for (int& region : region_of)
-    if (region >= 0) region = number[region];
+  groups = std::move(kept);
+  for (int& fusion_group : group_of)
+    if (fusion_group >= 0) fusion_group = number[fusion_group];
 }
 
-GrownRegions grow_regions(const Trace& trace, const DependencyGraph& graph, const std::vector<char>& is_candidate, const GrowingRules& rules,
+FusionGroups group_ops_for_fusion(const Trace& trace, const DependencyGraph& graph, const std::vector<char>& is_candidate, const GroupingRules& rules,
                           bool explains) {
-  return Growing(trace, graph, is_candidate, rules, explains).run();
+  return Grouping(trace, graph, is_candidate, rules, explains).run();
 }
 
 }  // namespace fulgurite::fuser

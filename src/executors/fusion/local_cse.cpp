@@ -16,9 +16,9 @@ bool is_same(const BoundSymbol& a, const BoundSymbol& b) {
   return a.symbol == b.symbol && a.args == b.args && a.kwargs == b.kwargs && a.outputs.size() == b.outputs.size();
 }
 
-class Repeats {
+class LocalCse {
  public:
-  explicit Repeats(const Trace& trace)
+  explicit LocalCse(const Trace& trace)
       : trace_(trace), first_of_(trace.bound_symbols.size(), -1), instead_(trace.next_id), is_returned_(static_cast<size_t>(trace.next_id)) {
     const std::vector<int> roots = view_roots(trace.bound_symbols.read(), trace.next_id);
     for (const Value& value : returned_values(trace)) {
@@ -79,9 +79,9 @@ class Repeats {
 
 }  // namespace
 
-std::optional<Trace> merge_repeats(const Trace& trace, const GrownRegions& grown) {
-  Repeats repeats(trace);
-  for (const GrownRegion& region : grown.regions) repeats.find(region.ops);
+std::optional<Trace> local_cse(const Trace& trace, const FusionGroups& groups) {
+  LocalCse repeats(trace);
+  for (const FusionGroup& group : groups.groups) repeats.find(group.ops);
   return repeats.merged();
 }
 

@@ -11,6 +11,6 @@ namespace fulgurite::fuser {
 ///     t1 = gelu(t0)                               t1 = gelu(t0)
 ///     t2 = gelu(t0)             # made again  →   t3 = mul(t_g, t1)
 ///     t3 = mul(t_g, t2)
-std::optional<Trace> merge_repeats(const Trace&, const GrownRegions&);
+std::optional<Trace> local_cse(const Trace&, const FusionGroups&);
 
 }  // namespace fulgurite::fuser

@@ -44,16 +44,16 @@ FusionSymbols& fusion_symbols() {
 
 class Writing {
  public:
-  Writing(const Trace& trace, const DependencyGraph& graph, const GrownRegions& grown, const std::vector<RegionFusion>& fusions,
+  Writing(const Trace& trace, const DependencyGraph& graph, const FusionGroups& groups, const std::vector<GroupFusion>& fusions,
           const Implementation& candidate)
-      : trace_(trace), graph_(graph), grown_(grown), fusions_(fusions), candidate_(candidate), is_written_(trace.bound_symbols.size(), false),
-        is_region_written_(grown.regions.size(), false), out_(without_symbols(trace)) {}
+      : trace_(trace), graph_(graph), groups_(groups), fusions_(fusions), candidate_(candidate), is_written_(trace.bound_symbols.size(), false),
+        is_group_written_(groups.groups.size(), false), out_(without_symbols(trace)) {}
 
   Trace run() {
     for (int op = 0; op < graph_.size(); ++op) {
-      const int region = grown_.region_of[op];
+      const int group = groups_.group_of[op];
       // Views are written for who reads them: fusions may have looked through them.
-      if (!graph_.is_transparent(op) && (region < 0 || grown_.regions[region].ops.back() == op)) write(op);
+      if (!graph_.is_transparent(op) && (group < 0 || groups_.groups[group].ops.back() == op)) write(op);
     }
     return std::move(out_);
   }
@@ -61,9 +61,9 @@ class Writing {
  private:
   // A line, or the region it belongs to, after all that it waits for.
   void write(int op) {
-    const int region = grown_.region_of[op];
-    if (region >= 0 ? is_region_written_[region] : is_written_[op]) return;
-    if (region >= 0) return write_region(region);
+    const int group = groups_.group_of[op];
+    if (group >= 0 ? is_group_written_[group] : is_written_[op]) return;
+    if (group >= 0) return write_group(group);
     is_written_[op] = true;
     write_before(op);
     BoundSymbol bound = trace_.bound_symbols[op];
@@ -80,13 +80,13 @@ class Writing {
     });
   }
 
-  void write_region(int index) {
-    is_region_written_[index] = true;
-    const GrownRegion& region = grown_.regions[index];
+  void write_group(int index) {
+    is_group_written_[index] = true;
+    const FusionGroup& group = groups_.groups[index];
     std::vector<int> before;
-    for (const int op : region.ops)
+    for (const int op : group.ops)
       for (const int earlier : graph_.before(op))
-        if (grown_.region_of[earlier] != index) before.push_back(earlier);
+        if (groups_.group_of[earlier] != index) before.push_back(earlier);
     std::sort(before.begin(), before.end());
     for (const int op : before) write(op);
     BoundSymbol fusion;
@@ -94,27 +94,27 @@ class Writing {
     fusion.implementation = fusions_[index].implementation;
     for (const Value& input : fusions_[index].inputs) fusion.args.push_back(input);
     for (const Value& output : fusions_[index].outputs) fusion.outputs.push_back(output);
-    const BoundSymbol& first = trace_.bound_symbols[region.ops[0]];
+    const BoundSymbol& first = trace_.bound_symbols[group.ops[0]];
     fusion.source = first.forward.empty() ? first.source : SourceLocation{};
-    fusion.subsymbols = inner_ops(trace_, graph_, region, out_.next_id, out_.next_name);
+    fusion.subsymbols = inner_ops(trace_, graph_, group, out_.next_id, out_.next_name);
     out_.bound_symbols.push_back(std::move(fusion));
   }
 
   const Trace& trace_;
   const DependencyGraph& graph_;
-  const GrownRegions& grown_;
-  const std::vector<RegionFusion>& fusions_;
+  const FusionGroups& groups_;
+  const std::vector<GroupFusion>& fusions_;
   const Implementation& candidate_;
-  std::vector<char> is_written_, is_region_written_;
+  std::vector<char> is_written_, is_group_written_;
   Trace out_;
 };
 
 }  // namespace
 
-SharedVector<BoundSymbol> inner_ops(const Trace& trace, const DependencyGraph& graph, const GrownRegion& region, int& next_id, int& next_name) {
+SharedVector<BoundSymbol> inner_ops(const Trace& trace, const DependencyGraph& graph, const FusionGroup& group, int& next_id, int& next_name) {
   Substitution renamed(next_id);
-  std::vector<int> ops(region.ops.size() + region.views.size());
-  std::merge(region.ops.begin(), region.ops.end(), region.views.begin(), region.views.end(), ops.begin());
+  std::vector<int> ops(group.ops.size() + group.views.size());
+  std::merge(group.ops.begin(), group.ops.end(), group.views.begin(), group.views.end(), ops.begin());
   SharedVector<BoundSymbol> inner;
   for (const int op : ops) {
     BoundSymbol bound = trace.bound_symbols[op];
@@ -133,9 +133,9 @@ SharedVector<BoundSymbol> inner_ops(const Trace& trace, const DependencyGraph& g
   return inner;
 }
 
-Trace put_in_fusions(const Trace& trace, const DependencyGraph& graph, const GrownRegions& grown, const std::vector<RegionFusion>& fusions,
+Trace outline_fusions(const Trace& trace, const DependencyGraph& graph, const FusionGroups& groups, const std::vector<GroupFusion>& fusions,
                      const Implementation& candidate) {
-  return Writing(trace, graph, grown, fusions, candidate).run();
+  return Writing(trace, graph, groups, fusions, candidate).run();
 }
 
 }  // namespace fulgurite::fuser

@@ -29,7 +29,7 @@ constexpr Sizes singles{256, 128, 256, 4096};  // f32 with AVX2: level where bot
 constexpr Sizes matrix_unit{256, 128, 128, 2800};
 
 // Null where nothing was measured to pay.
-const Sizes* sizes_that_pay(Dtype dtype) {
+const Sizes* profitable_sizes(Dtype dtype) {
   static const codegen::Instructions has = codegen::gemm_instructions();
   if (has.has_amx) return dtype == Dtype::bf16 ? &matrix_unit : nullptr;
   if (has.set == codegen::InstructionSet::avx512_bf16) return dtype == Dtype::bf16 ? &pairs : nullptr;
@@ -39,12 +39,12 @@ const Sizes* sizes_that_pay(Dtype dtype) {
 
 }  // namespace
 
-bool pays_on_this_cpu(Dtype dtype) { return sizes_that_pay(dtype) != nullptr; }
+bool is_profitable_on_this_cpu(Dtype dtype) { return profitable_sizes(dtype) != nullptr; }
 
 bool accepts_gemm(const BoundSymbol& bound) {
   const bool is_linear = bound.symbol == &linear_symbol;
   if (!is_linear && bound.symbol != &matmul_symbol) return false;
-  const Sizes* const sizes = sizes_that_pay(bound.outputs.at(0).tensor().dtype);
+  const Sizes* const sizes = profitable_sizes(bound.outputs.at(0).tensor().dtype);
   if (sizes == nullptr) return false;
   const Shape &left = bound.args.at(0).tensor().shape, &right = bound.args.at(1).tensor().shape;
   if (left.size() < 2 || right.size() != 2) return false;

@@ -23,17 +23,17 @@ struct Epilogue {
 ///     t2 = linear(t0, t_w, t_b)             t2, t3 = fusion0(t0, t_w, t_b)
 ///     t3 = gelu(t2)                  →        # t2 = linear(t0, t_w, t_b)
 ///                                             # t3 = gelu(t2)
-class EpilogueGrowth {
+class EpilogueFusion {
  public:
-  EpilogueGrowth(const Trace& trace, const Uses& uses, const fuser::DependencyGraph& graph, const fuser::GrownRegions& grown,
+  EpilogueFusion(const Trace& trace, const Uses& uses, const fuser::DependencyGraph& graph, const fuser::FusionGroups& groups,
                  bool allow_excess_precision)
-      : trace_(trace), uses_(uses), graph_(graph), grown_(grown), allow_excess_precision_(allow_excess_precision),
+      : trace_(trace), uses_(uses), graph_(graph), groups_(groups), allow_excess_precision_(allow_excess_precision),
         expressions_({allow_excess_precision, fuser::is_one_eager_call}) {}
 
   /// For the product at a line, whose region has a number. Null where nothing follows that pays.
-  std::optional<Epilogue> grow(int product, int region, std::optional<Dtype> bias);
+  std::optional<Epilogue> grow(int product, int group, std::optional<Dtype> bias);
   /// Why lines that seemed to pay were not taken.
-  const std::vector<std::string>& refusals() const { return refusals_; }
+  const std::vector<std::string>& missed_fusions() const { return missed_fusions_; }
 
  private:
   bool is_inside(int op) const;
@@ -41,12 +41,12 @@ class EpilogueGrowth {
   bool has_sizes(const Value&) const;
   bool is_operand(const Value&) const;
   bool is_near(int op) const;
-  bool is_torn();
+  bool is_non_convex();
   bool take(int op);
-  bool take_readers(const Value&);
-  bool take_makers();
-  bool take_neighbours();
-  void find_readers(const Value&, std::vector<int>& ops) const;
+  bool absorb_consumers(const Value&);
+  bool absorb_producers();
+  bool absorb_siblings();
+  void find_consumers(const Value&, std::vector<int>& ops) const;
   bool is_fusable(int op) const;
   int64_t bytes_spared() const;
   std::optional<Epilogue> lowered(std::optional<Dtype> bias);
@@ -54,13 +54,13 @@ class EpilogueGrowth {
   const Trace& trace_;
   const Uses& uses_;
   const fuser::DependencyGraph& graph_;
-  const fuser::GrownRegions& grown_;
+  const fuser::FusionGroups& groups_;
   const bool allow_excess_precision_;
-  int gemm_ = -1, region_ = -1;
+  int gemm_ = -1, group_ = -1;
   std::vector<int> ops_;  // chosen, in order
   std::vector<char> seen_;
   codegen::OpExpressions expressions_;
-  std::vector<std::string> refusals_;
+  std::vector<std::string> missed_fusions_;
 };
 
 }  // namespace fulgurite::fused_gemm

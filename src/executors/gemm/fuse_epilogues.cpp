@@ -89,77 +89,77 @@ class GemmFusions {
         graph_(trace_, false) {}
 
   Trace run() {
-    grown_.region_of.assign(trace_.bound_symbols.size(), -1);
+    groups_.group_of.assign(trace_.bound_symbols.size(), -1);
     for (int op = 0; op < graph_.size(); ++op)
       if (trace_.bound_symbols[op].implementation == &candidate_) add(op);
-    EpilogueGrowth growth(trace_, uses_, graph_, grown_, allow_excess_precision_);
-    for (size_t i = 0; i < grown_.regions.size(); ++i) add_epilogue(growth, static_cast<int>(i));
-    if (const std::optional<Trace> merged = fuser::merge_repeats(trace_, grown_)) return GemmFusions(*merged, candidate_, names_, allow_excess_precision_).run();
+    EpilogueFusion growth(trace_, uses_, graph_, groups_, allow_excess_precision_);
+    for (size_t i = 0; i < groups_.groups.size(); ++i) add_epilogue(growth, static_cast<int>(i));
+    if (const std::optional<Trace> merged = fuser::local_cse(trace_, groups_)) return GemmFusions(*merged, candidate_, names_, allow_excess_precision_).run();
     const std::vector<const Implementation*> implementations = gemm_implementations(gemms_);
-    if (implementations.empty()) grown_.clear();
-    for (size_t i = 0; i < grown_.regions.size(); ++i)
-      fusions_.push_back({names_.next(), grown_.regions[i].inputs, grown_.regions[i].results, false, implementations[i]});
-    if (logs(LogChannel::fusions)) explain(growth.refusals());
-    return fuser::put_in_fusions(trace_, graph_, grown_, fusions_, candidate_);
+    if (implementations.empty()) groups_.clear();
+    for (size_t i = 0; i < groups_.groups.size(); ++i)
+      fusions_.push_back({names_.next(), groups_.groups[i].inputs, groups_.groups[i].results, false, implementations[i]});
+    if (logs(LogChannel::fusions)) explain(growth.missed_fusions());
+    return fuser::outline_fusions(trace_, graph_, groups_, fusions_, candidate_);
   }
 
  private:
   void add(int op) {
     const BoundSymbol& bound = trace_.bound_symbols[op];
-    fuser::GrownRegion region;
+    fuser::FusionGroup group;
     GemmOp product;
     product.is_linear = bound.symbol == &linear_symbol;
     product.form.number = bound.outputs.read()[0].tensor().dtype;
-    product.form.left = take_operand(bound.args.read()[0], region);
-    product.form.right = take_operand(bound.args.read()[1], region);
+    product.form.left = take_operand(bound.args.read()[0], group);
+    product.form.right = take_operand(bound.args.read()[1], group);
     std::optional<Dtype> bias;
-    if (bound.args.size() > 2 && bound.args.read()[2].is_tensor()) bias = take_operand(bound.args.read()[2], region);
-    region.ops.push_back(op);
+    if (bound.args.size() > 2 && bound.args.read()[2].is_tensor()) bias = take_operand(bound.args.read()[2], group);
+    group.ops.push_back(op);
     const Value& result = bound.outputs.read()[0];
     const int conversion = conversion_of_result(result);
-    if (conversion >= 0) region.ops.push_back(conversion);
-    region.results = {conversion >= 0 ? trace_.bound_symbols[conversion].outputs.read()[0] : result};
-    product.form.epilogue = codegen::plain_epilogue(region.results[0].tensor().dtype, bias, allow_excess_precision_ ? std::nullopt : std::optional(product.form.number));
-    for (const int inside : region.ops) grown_.region_of[inside] = static_cast<int>(grown_.regions.size());
-    std::ranges::sort(region.ops);
-    grown_.regions.push_back(std::move(region));
+    if (conversion >= 0) group.ops.push_back(conversion);
+    group.results = {conversion >= 0 ? trace_.bound_symbols[conversion].outputs.read()[0] : result};
+    product.form.epilogue = codegen::plain_epilogue(group.results[0].tensor().dtype, bias, allow_excess_precision_ ? std::nullopt : std::optional(product.form.number));
+    for (const int inside : group.ops) groups_.group_of[inside] = static_cast<int>(groups_.groups.size());
+    std::ranges::sort(group.ops);
+    groups_.groups.push_back(std::move(group));
     gemms_.push_back(product);
     ops_.push_back(conversion >= 0 ? -1 : op);
     biases_.push_back(bias);
   }
 
-  void add_epilogue(EpilogueGrowth& growth, int index) {
+  void add_epilogue(EpilogueFusion& growth, int index) {
     if (ops_[index] < 0) return;
     std::optional<Epilogue> epilogue = growth.grow(ops_[index], index, biases_[index]);
     if (!epilogue) return;
-    fuser::GrownRegion& region = grown_.regions[index];
+    fuser::FusionGroup& group = groups_.groups[index];
     std::unordered_map<int, Value> values;
     const auto collect = [&](const Value& value) {
       if (value.is_tensor()) values.emplace(value.tensor().id, value);
     };
-    collect(region.results[0]);
+    collect(group.results[0]);
     for (const int op : epilogue->ops) {
       for_each_argument(trace_.bound_symbols[op], collect);
       for_each_output(trace_.bound_symbols[op], collect);
-      region.ops.push_back(op);
-      grown_.region_of[op] = index;
+      group.ops.push_back(op);
+      groups_.group_of[op] = index;
     }
-    std::ranges::sort(region.ops);
-    region.results.clear();
-    for (const int id : epilogue->lowered.operands) region.inputs.push_back(values.at(id));
-    for (const int id : epilogue->lowered.results) region.results.push_back(values.at(id));
+    std::ranges::sort(group.ops);
+    group.results.clear();
+    for (const int id : epilogue->lowered.operands) group.inputs.push_back(values.at(id));
+    for (const int id : epilogue->lowered.results) group.results.push_back(values.at(id));
     gemms_[index].form.epilogue = std::move(epilogue->lowered.epilogue);
   }
 
   // Its dtype as it is read.
-  Dtype take_operand(const Value& operand, fuser::GrownRegion& region) const {
+  Dtype take_operand(const Value& operand, fuser::FusionGroup& group) const {
     const int made = uses_.producer(operand.tensor().id);
     const bool is_converted = made >= 0 && is_rounding(trace_.bound_symbols[made]) &&
                               is_given(trace_, uses_, trace_.bound_symbols[made].args.read()[0]) &&
                               uses_.consumers(operand.tensor().id).size() == 1;
-    if (is_converted) region.ops.push_back(made);
-    region.inputs.push_back(is_converted ? trace_.bound_symbols[made].args.read()[0] : operand);
-    return region.inputs.back().tensor().dtype;
+    if (is_converted) group.ops.push_back(made);
+    group.inputs.push_back(is_converted ? trace_.bound_symbols[made].args.read()[0] : operand);
+    return group.inputs.back().tensor().dtype;
   }
 
   // Of a result that is only returned, as f32: who computes with it converts it on the way, from fewer bytes.
@@ -167,15 +167,15 @@ class GemmFusions {
     const auto consumers = uses_.consumers(result.tensor().id);
     if (consumers.size() != 1 || !is_widening(trace_.bound_symbols[consumers[0]])) return -1;
     const auto is_structural = [&](int op) { return trace_.bound_symbols[op].symbol->traits.structural; };
-    const auto readers = uses_.consumers(trace_.bound_symbols[consumers[0]].outputs.read()[0].tensor().id);
-    return std::ranges::all_of(readers, is_structural) ? consumers[0] : -1;
+    const auto final_consumers = uses_.consumers(trace_.bound_symbols[consumers[0]].outputs.read()[0].tensor().id);
+    return std::ranges::all_of(final_consumers, is_structural) ? consumers[0] : -1;
   }
 
-  void explain(const std::vector<std::string>& refusals) const {
+  void explain(const std::vector<std::string>& missed_fusions) const {
     std::string text;
-    for (const fuser::RegionFusion& fusion : fusions_)
+    for (const fuser::GroupFusion& fusion : fusions_)
       text += text::cat(fusion.name, " of ", trace_.name, ", a product:\n", fusion.implementation->fusion->text());
-    for (const std::string& refusal : refusals) text += text::cat(refusal, "\n");
+    for (const std::string& missed_reason : missed_fusions) text += text::cat(missed_reason, "\n");
     if (!text.empty()) log(LogChannel::fusions, text);
   }
 
@@ -185,11 +185,11 @@ class GemmFusions {
   const bool allow_excess_precision_;
   const Uses uses_;
   const fuser::DependencyGraph graph_;
-  fuser::GrownRegions grown_;
+  fuser::FusionGroups groups_;
   std::vector<GemmOp> gemms_;            // by region
   std::vector<int> ops_;                   // by region: the product's; -1: nothing more is taken in
   std::vector<std::optional<Dtype>> biases_; // by region
-  std::vector<fuser::RegionFusion> fusions_; // by region
+  std::vector<fuser::GroupFusion> fusions_; // by region
 };
 
 }  // namespace

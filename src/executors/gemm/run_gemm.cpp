@@ -14,7 +14,7 @@ using kernels::ProductLaunch;
 constexpr int64_t step_bytes = 4;        // of a row that is packed
 constexpr int64_t block_columns = 384;   // what a block's unrounded sums may take of the second cache
 constexpr int64_t few_blocks = 6;        // are enough for several threads
-constexpr int64_t most_kept_rows = 4032; // whose sums are kept from one part of the depth to the next: whole blocks of any kind
+constexpr int64_t max_cached_rows = 4032; // whose sums are kept from one part of the depth to the next: whole blocks of any kind
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t up_to(int64_t a, int64_t unit) { return divide_up(a, unit) * unit; }
@@ -49,7 +49,7 @@ class GemmRun {
   // The right rows and the depth that are packed at a time.
   void run() {
     const bool is_cut = slices_at_once_ < slices_;
-    const int64_t left_rows = is_cut ? most_kept_rows : std::max<int64_t>(call_.left.rows, 1);
+    const int64_t left_rows = is_cut ? max_cached_rows : std::max<int64_t>(call_.left.rows, 1);
     const int64_t rows_that_fit = tiles_.packed_numbers / (slices_at_once_ * most_of_slice(call_.depth, tiles_));
     const int64_t right_rows = std::max(rows_that_fit / block_columns, int64_t{1}) * block_columns;
     for (int64_t left = 0; left < call_.left.rows; left += left_rows)

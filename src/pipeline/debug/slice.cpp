@@ -152,7 +152,7 @@ Trace without_claims(const Trace& trace) {
 Trace executable_slice(const Trace& slice, const std::vector<std::string>& executors) {
   PipelineOptions options;
   options.executors = executors;
-  options.fuses_everything = !executors.empty();
+  options.fuses_all = !executors.empty();
   return prepare_for_execution(executors.empty() ? slice : without_claims(slice), options);
 }
 

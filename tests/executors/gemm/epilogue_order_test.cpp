@@ -7,7 +7,7 @@ using namespace fulgurite;
 using namespace fulgurite::test;
 
 TEST("what a product reads itself is made before it, whoever else reads it") {
-  if (!fused_gemm::pays_on_this_cpu(Dtype::bf16)) return;
+  if (!fused_gemm::is_profitable_on_this_cpu(Dtype::bf16)) return;
   manual_seed(7);
   const NoGrad no_grad;
   const auto residual = [](Tensor x, Tensor weight) {

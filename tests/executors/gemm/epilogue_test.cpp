@@ -23,7 +23,7 @@ void expect_relative(const Tensor& actual, const Tensor& expected, double tolera
 }  // namespace
 
 TEST("an activation is computed in the product before it, and what a backward needs is stored too") {
-  if (!fused_gemm::pays_on_this_cpu(Dtype::bf16)) return;
+  if (!fused_gemm::is_profitable_on_this_cpu(Dtype::bf16)) return;
   manual_seed(5);
   const auto layer = [](Tensor x, Tensor weight, Tensor bias) {
     const AutocastScope scope(Dtype::bf16);
@@ -98,7 +98,7 @@ extern "C" void multiply_bf16_add_f32_gelu_to_bf16(const ProductLaunch& launch, 
 }
 
 TEST("an activation's gradient is computed in the product that makes its cotangent, and what is made again beside it") {
-  if (!fused_gemm::pays_on_this_cpu(Dtype::bf16)) return;
+  if (!fused_gemm::is_profitable_on_this_cpu(Dtype::bf16)) return;
   manual_seed(6);
   const auto network = [](Tensor x, Tensor first, Tensor bias, Tensor second) {
     const AutocastScope scope(Dtype::bf16);
@@ -261,7 +261,7 @@ std::vector<Tensor> backward_fn(SavedForBackward saved_for_backward, std::vector
 }
 
 TEST("what is computed of a product and others alike is read and stored beside it") {
-  if (!fused_gemm::pays_on_this_cpu(Dtype::bf16)) return;
+  if (!fused_gemm::is_profitable_on_this_cpu(Dtype::bf16)) return;
   manual_seed(7);
   const NoGrad no_grad;
   const auto gated = [](Tensor x, Tensor gate, Tensor up) {
@@ -334,7 +334,7 @@ extern "C" void multiply_bf16_gt_mul_sub_where_to_f32(const ProductLaunch& launc
 }
 
 TEST("nothing is taken into a product that would have to wait for another one, or that pays nowhere") {
-  if (!fused_gemm::pays_on_this_cpu(Dtype::bf16)) return;
+  if (!fused_gemm::is_profitable_on_this_cpu(Dtype::bf16)) return;
   manual_seed(8);
   const NoGrad no_grad;
   const Tensor x = randn({rows, features}).to(Dtype::bf16), a = (randn({features, columns}) * 0.1).to(Dtype::bf16), b = (randn({features, columns}) * 0.1).to(Dtype::bf16);

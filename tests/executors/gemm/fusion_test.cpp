@@ -30,7 +30,7 @@ int lines_of(const Trace& trace, std::string_view executor) {
 }  // namespace
 
 TEST("a layer under autocast reads its f32 weight and bias in the product") {
-  if (!fused_gemm::pays_on_this_cpu(Dtype::bf16)) return;
+  if (!fused_gemm::is_profitable_on_this_cpu(Dtype::bf16)) return;
   manual_seed(5);
   const Tensor x = randn({4, rows / 4, features}).to(Dtype::bf16), weight = randn({columns, features}) * 0.1, bias = randn({columns});
   const auto f = jit(with_autocast(layer));
@@ -75,7 +75,7 @@ Tensor computation(Tensor t_0, Tensor t_1, Tensor t_2) {
 }
 
 TEST("both products of the backward are taken, and the gradient of an f32 weight is never rounded") {
-  if (!fused_gemm::pays_on_this_cpu(Dtype::bf16)) return;
+  if (!fused_gemm::is_profitable_on_this_cpu(Dtype::bf16)) return;
   manual_seed(6);
   Tensor x = randn({4, rows / 4, features}).to(Dtype::bf16), weight = randn({rows, features}) * 0.1, bias = randn({rows});
   const Tensor gradient = randn({4, rows / 4, rows}).to(Dtype::bf16);
@@ -170,12 +170,12 @@ TEST("small products, and those of dtypes for which nothing is faster than oneDN
     expect_equal(lines_of(last_traces(f).back(), "gemm"), 0);
     const Tensor a = (randn({1024, 512}) * 0.1).to(dtype), b = (randn({512, 512}) * 0.1).to(dtype);
     expect_close(f(a, b), matmul(a, b), dtype == Dtype::bf16 ? 0.02 : 1e-3);
-    expect_equal(lines_of(last_traces(f).back(), "gemm"), fused_gemm::pays_on_this_cpu(dtype) ? 1 : 0);
+    expect_equal(lines_of(last_traces(f).back(), "gemm"), fused_gemm::is_profitable_on_this_cpu(dtype) ? 1 : 0);
   }
 }
 
 TEST("a layer of f32 is a product with its bias, where that pays") {
-  if (!fused_gemm::pays_on_this_cpu(Dtype::f32)) return;
+  if (!fused_gemm::is_profitable_on_this_cpu(Dtype::f32)) return;
   manual_seed(7);
   const NoGrad no_grad;
   const Tensor x = randn({4, rows / 4, features}), weight = randn({columns, features}) * 0.1, bias = randn({columns});
@@ -195,7 +195,7 @@ extern "C" void multiply_f32_add_f32_to_f32(const ProductLaunch& launch, long fi
 }
 
 TEST("a product of rows that cannot be told as steps through the memory reads a copy of them") {
-  if (!fused_gemm::pays_on_this_cpu(Dtype::bf16)) return;
+  if (!fused_gemm::is_profitable_on_this_cpu(Dtype::bf16)) return;
   const NoGrad no_grad;
   const Tensor x = transpose(randn({8, 200, 6, 64}).to(Dtype::bf16), 1, 2), weight = randn({64 * 6, 256}).to(Dtype::bf16);
   const Tensor y = narrow(x, 2, 3, 190).reshape({8, 190, 384});
