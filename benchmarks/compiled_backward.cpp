@@ -24,7 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double microseconds_since(Clock::time_point start) { return std::chrono::duration<double, std::micro>(Clock::now() - start).count(); }
 
-double least_backward(const std::function<Tensor()>& forward, const std::vector<Tensor>& leaves, int rounds, bool forgets) {
+double min_backward(const std::function<Tensor()>& forward, const std::vector<Tensor>& leaves, int rounds, bool forgets) {
   double least = 1e30;
   for (int round = 0; round < rounds; ++round) {
     if (forgets) compiled_autograd::reset();
@@ -38,7 +38,7 @@ double least_backward(const std::function<Tensor()>& forward, const std::vector<
 }
 
 // All that is done for a backward that has been captured, but running it.
-double least_lookup(const std::function<Tensor()>& forward, const std::vector<Tensor>& leaves, int rounds) {
+double min_lookup(const std::function<Tensor()>& forward, const std::vector<Tensor>& leaves, int rounds) {
   const Tensor loss = forward();
   loss.backward({}, {.retain_graph = true});
   for (const Tensor& leaf : leaves) leaf.set_grad({});
@@ -58,11 +58,11 @@ double least_lookup(const std::function<Tensor()>& forward, const std::vector<Te
 }
 
 void measure(const char* name, int nodes, const std::function<Tensor()>& forward, const std::vector<Tensor>& leaves, int rounds) {
-  const double eager = least_backward(forward, leaves, rounds, false);
+  const double eager = min_backward(forward, leaves, rounds, false);
   const auto scope = compiled_autograd::enable();
-  const double capture = least_backward(forward, leaves, 10, true);
-  const double compiled = least_backward(forward, leaves, rounds, false);
-  const double lookup = least_lookup(forward, leaves, rounds);
+  const double capture = min_backward(forward, leaves, 10, true);
+  const double compiled = min_backward(forward, leaves, rounds, false);
+  const double lookup = min_lookup(forward, leaves, rounds);
   std::printf("{\"case\": \"%s\", \"nodes\": %d, \"eager_us\": %.4g, \"compiled_us\": %.4g, \"lookup_us_per_node\": %.3g, "
               "\"capture_us_per_node\": %.4g}\n",
               name, nodes, eager, compiled, lookup / nodes, capture / nodes);
@@ -134,9 +134,9 @@ void measure_gpt() {
   const auto forward = [&] { return model.loss(tokens, targets); };
   double eager = 1e30, compiled = 1e30;
   for (int round = 0; round < 6; ++round) {
-    eager = std::min(eager, least_backward(forward, leaves, 1, false));
+    eager = std::min(eager, min_backward(forward, leaves, 1, false));
     const auto scope = compiled_autograd::enable();
-    compiled = std::min(compiled, least_backward(forward, leaves, 1, false));
+    compiled = std::min(compiled, min_backward(forward, leaves, 1, false));
   }
   std::printf("{\"case\": \"gpt6l\", \"eager_ms\": %.4g, \"compiled_ms\": %.4g, \"captures\": %lld}\n", eager / 1e3, compiled / 1e3,
               static_cast<long long>(compiled_autograd::captures()));

@@ -73,7 +73,7 @@ def machine_limits(options):
     return {"f32": 1e9 * found["f32_gflops"], "bf16": 1e9 * found["bf16_gflops"], "memory": 1e9 * found["memory_gb_s"]}
 
 
-def least_ms(case, figure, dtype, limits, peers):
+def min_ms(case, figure, dtype, limits, peers):
     """The time that products at the machine's best speed, or moving what must be moved, would take alone."""
     sys.path.insert(0, str(peers))
     import common
@@ -152,7 +152,7 @@ def measure(options, case, dtype, folder, limits):
     rows = rows_of(case, dtype, sides, options.threads)
     for row in rows:
         if "ours" in row:
-            row["share"] = round(least_ms(case, row["figure"], dtype, limits, options.programs) / row["ours"], 2)
+            row["share"] = round(min_ms(case, row["figure"], dtype, limits, options.programs) / row["ours"], 2)
         print(json.dumps(row), flush=True)
     wrong = check_losses(case, dtype, sides) if case in TRAINING and "error" not in sides["ours"].figures else []
     return rows, wrong

@@ -88,7 +88,7 @@ void measure_training(const Case& c, bool prints_all) {
   const auto symbolic = jit(step, {.cache = Cache::symbolic_values});
   const auto constant = jit(step, {.limits = {.warn_after = 0}});
   Ratios ratios;
-  double most_extra = 0;
+  double max_extra = 0;
   for (const int64_t batch : c.batches)
     for (const int64_t length : c.lengths) {
       const Tensor tokens = randint(0, vocabulary, {batch, length}), targets = randint(0, vocabulary, {batch, length});
@@ -96,14 +96,14 @@ void measure_training(const Case& c, bool prints_all) {
       constant(tokens, targets);
       const auto [a, b] = by_turns([&] { symbolic(tokens, targets); }, [&] { constant(tokens, targets); });
       ratios.add(a / b);
-      if (ratios.count > 1) most_extra = std::max(most_extra, first - a);
+      if (ratios.count > 1) max_extra = std::max(max_extra, first - a);
       if (prints_all)
         std::printf("# %s %d x %d: %.3f ms symbolic, %.3f ms specialised, %.3f; the first step took %.1f ms more\n", c.name,
                     static_cast<int>(batch), static_cast<int>(length), a, b, a / b, first - a);
     }
   ratios.report_as(c.name);
   report(c.name, "compiles", static_cast<double>(cache_misses(symbolic)));
-  report(c.name, "new_pair_extra_ms", most_extra);
+  report(c.name, "new_pair_extra_ms", max_extra);
 }
 
 /// Milliseconds of each token of a block's decoding, while its cache grows from one position to `count`.

@@ -22,7 +22,7 @@ LINES_PER_FILE = 400
 GENERATED = ROOT / "src/ops/generated"
 # Operators of a tensor and a list that also take the list's numbers one by one, as in PyTorch: x.view(3, 2).
 SEPARATE_SIZES = {"broadcast_to", "expand", "flip", "permute", "repeat", "reshape", "tile", "view"}
-MOST_SEPARATE_SIZES = 6
+MAX_SEPARATE_SIZES = 6
 
 CPP_KEYWORDS = set("""alignas and asm auto bool break case catch char class const continue default delete do double else enum
 explicit export extern false float for friend goto if inline int long mutable namespace new not operator or private protected
@@ -217,8 +217,8 @@ class Operator:
 
     def separate_sizes(self):
         """(C++ parameters, their names) for every number of separate sizes that has an overload."""
-        names = [f"size{i}" for i in range(MOST_SEPARATE_SIZES)]
-        return [([f"Int {name}" for name in names[:n]], names[:n]) for n in range(2, MOST_SEPARATE_SIZES + 1)]
+        names = [f"size{i}" for i in range(MAX_SEPARATE_SIZES)]
+        return [([f"Int {name}" for name in names[:n]], names[:n]) for n in range(2, MAX_SEPARATE_SIZES + 1)]
 
     @property
     def has_options(self):

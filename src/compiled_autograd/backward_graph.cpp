@@ -13,8 +13,8 @@ class Walk {
  public:
   explicit Walk(const BackwardCall& call) : call_(call) {
     if (!call.inputs.empty()) {
-      least_topological_nr_ = ~uint64_t{0};
-      for (const Edge& input : call.inputs) least_topological_nr_ = std::min(least_topological_nr_, input.node->topological_nr());
+      min_topological_nr_ = ~uint64_t{0};
+      for (const Edge& input : call.inputs) min_topological_nr_ = std::min(min_topological_nr_, input.node->topological_nr());
     }
     for (const Edge& root : call.roots) find_or_add(*root.node);
     // Nodes are appended as they are found, so that the list is its own queue.
@@ -55,7 +55,7 @@ class Walk {
     bool operator<(const Ready& other) const { return sequence_nr < other.sequence_nr; }
   };
 
-  bool is_reached(const Edge& edge) const { return edge.node && edge.node->topological_nr() >= least_topological_nr_; }
+  bool is_reached(const Edge& edge) const { return edge.node && edge.node->topological_nr() >= min_topological_nr_; }
 
   uint32_t find_or_add(Node& node) {
     const auto [place, is_new] = places_.try_emplace(&node, static_cast<uint32_t>(found_.size()));
@@ -91,7 +91,7 @@ class Walk {
   }
 
   const BackwardCall& call_;
-  uint64_t least_topological_nr_ = 0;  // nodes closer to the leaves than any input lead to none
+  uint64_t min_topological_nr_ = 0;  // nodes closer to the leaves than any input lead to none
   // Of the usual sizes on the stack: a backward of few nodes takes little longer than an allocation.
   SmallVector<Found, 48> found_;
   SmallVector<int, 96> edges_;  // of all nodes, in the order found: where each leads; -1: nowhere that is reached

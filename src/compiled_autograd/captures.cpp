@@ -10,7 +10,7 @@ namespace fulgurite {
 
 namespace {
 
-constexpr size_t most_programs = 4096, most_structures = 1024;
+constexpr size_t max_programs = 4096, max_structures = 1024;
 
 // When the older half was used last.
 template <class List, class Last>
@@ -43,7 +43,7 @@ std::shared_ptr<const CompiledBackward> Captures::find(const BackwardKey& key) {
 void Captures::add(std::shared_ptr<CompiledBackward> compiled) {
   const std::lock_guard lock(mutex_);
   measure_newest();
-  if (by_hash_.size() >= most_programs || bytes_ > cache_bytes()) evict();
+  if (by_hash_.size() >= max_programs || bytes_ > cache_bytes()) evict();
   compiled->last_use = ++uses_;
   last_ = compiled;
   newest_ = compiled;
@@ -106,7 +106,7 @@ void Captures::reset() {
 StructureOfBackward& Captures::structure(const BackwardStructure& structure, bool& is_new) {
   const auto found = std::ranges::find_if(structures_, [&](const StructureOfBackward& one) { return one.structure.key == structure.key; });
   is_new = found == structures_.end();
-  if (is_new && structures_.size() >= most_structures) {
+  if (is_new && structures_.size() >= max_structures) {
     const uint64_t middle = median_use(structures_, [](const StructureOfBackward& one) { return one.last_use; });
     structures_.remove_if([&](const StructureOfBackward& one) { return one.last_use < middle; });
   }

@@ -109,12 +109,12 @@ class TypesByRunning {
     run_(zeros.arguments(), {}, results);
     for (const Tensor& result : results) types.push_back({result.shape(), result.dtype(), result.device()});
     const std::lock_guard lock(mutex_);
-    if (known_.size() >= most_kinds) known_.clear();
+    if (known_.size() >= max_kinds) known_.clear();
     known_.emplace(kind, types);
   }
 
  private:
-  static constexpr size_t most_kinds = 4096;
+  static constexpr size_t max_kinds = 4096;
   const Symbol& symbol_;
   const OperatorRule run_;
   std::mutex mutex_;

@@ -19,9 +19,9 @@ namespace fulgurite {
 
 namespace {
 
-constexpr int most_links = 40;                  // as many as the kernel follows
+constexpr int max_links = 40;                  // as many as the kernel follows
 constexpr size_t longest_name = NAME_MAX - 40;  // leaves room for what a temporary name appends
-constexpr int most_attempts = 100'000;
+constexpr int max_attempts = 100'000;
 
 // "folder/" of "folder/name"; empty for a name alone.
 std::string folder_of(const std::string& path) {
@@ -31,7 +31,7 @@ std::string folder_of(const std::string& path) {
 
 // The file that a symbolic link leads to, which need not exist; the path itself if it is not a link.
 std::string behind_links(std::string path) {
-  for (int i = 0; i < most_links; ++i) {
+  for (int i = 0; i < max_links; ++i) {
     char target[PATH_MAX];
     const ssize_t length = ::readlink(path.c_str(), target, sizeof target);
     if (length <= 0) break;
@@ -71,7 +71,7 @@ void AtomicFile::fail(std::string_view reason) const {
 void AtomicFile::create_temporary() {
   const std::string folder = folder_of(target_);
   const std::string stem = folder + target_.substr(folder.size(), longest_name);
-  for (int attempt = 0; attempt < most_attempts && descriptor_ < 0; ++attempt) {
+  for (int attempt = 0; attempt < max_attempts && descriptor_ < 0; ++attempt) {
     temporary_ = text::cat(stem, ".", ::getpid(), ".", attempt, ".part");
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor_ < 0 && errno != EEXIST && errno != EINTR) break;

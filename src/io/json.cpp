@@ -16,13 +16,13 @@ namespace fulgurite::json {
 namespace {
 
 constexpr size_t deepest = 127;     // nested lists and objects, as the reference reader of safetensors has it
-constexpr size_t few_members = 16;  // are compared pairwise
+constexpr size_t max_scanned_members = 16;  // are compared pairwise
 
 void check_unique(const std::vector<Member>& members) {
   const auto refuse = [](std::string_view name) {
     throw UserError(text::cat("not JSON: the name \"", printable(name), "\" occurs twice in an object"));
   };
-  if (members.size() <= few_members) {
+  if (members.size() <= max_scanned_members) {
     for (size_t i = 1; i < members.size(); ++i)
       for (size_t j = 0; j < i; ++j)
         if (members[i].name == members[j].name) refuse(members[i].name);

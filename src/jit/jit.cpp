@@ -119,8 +119,8 @@ void mark_dynamic(const Tensor& tensor, int dim, SourceLocation at) {
   const int64_t wanted = dim < 0 ? dim + count : dim;
   if (wanted < 0 || wanted >= count)
     throw UserError(text::cat("mark_dynamic(): dim ", dim, " is out of range for ", type_text(tensor)), at);
-  constexpr int64_t most_marked = 16;
-  if (wanted >= most_marked) throw UserError("mark_dynamic(): only the first 16 dimensions can be marked", at);
+  constexpr int64_t max_marked = 16;
+  if (wanted >= max_marked) throw UserError("mark_dynamic(): only the first 16 dimensions can be marked", at);
   tensor.impl()->dynamic_dims |= static_cast<uint16_t>(1u << wanted);
 }
 

@@ -27,7 +27,7 @@ std::vector<const Executor*> profitable_executors(std::vector<const Executor*> e
   return executors;
 }
 
-constexpr int64_t worth_scattering = 64 << 10;  // bytes of a sum
+constexpr int64_t min_scatter_bytes = 64 << 10;  // bytes of a sum
 
 // The road from a differentiated or plain trace to one that can be run.
 void prepare(std::vector<Trace>& stages, std::vector<const Executor*> executors, FusionNames& names, const PipelineOptions& options,
@@ -38,7 +38,7 @@ void prepare(std::vector<Trace>& stages, std::vector<const Executor*> executors,
   runner.run("Transform for execution", [&](const Trace& t) { return transform_for_execution(t, executors); });
   // As fusions do, this changes the order of additions.
   const bool fuses = std::ranges::any_of(executors, [](const Executor* e) { return e->fusing != nullptr; });
-  if (const int64_t least = everything ? 0 : worth_scattering; fuses && has_scattered_sums(stages.back(), least))
+  if (const int64_t least = everything ? 0 : min_scatter_bytes; fuses && has_scattered_sums(stages.back(), least))
     runner.run("Scatter into sums", [&](const Trace& t) { return scatter_into_sums(t, least); });
   while (true) {
     const auto fusing = std::ranges::find_if(executors, [](const Executor* e) { return e->fusing != nullptr; });

@@ -18,12 +18,12 @@ namespace fulgurite {
 namespace {
 
 // To ask the allocator costs 0.1 µs, so small arenas stay with their frames, as long as those of all programs take little.
-constexpr int64_t large_arena = int64_t{256} << 10, most_bytes_of_arenas = int64_t{16} << 20;
+constexpr int64_t large_arena = int64_t{256} << 10, max_arena_bytes = int64_t{16} << 20;
 std::atomic<int64_t> bytes_of_arenas = 0;
 
 bool lends(int64_t bytes) {
   if (bytes >= large_arena) return true;
-  if (bytes_of_arenas.fetch_add(bytes, std::memory_order_relaxed) + bytes <= most_bytes_of_arenas) return false;
+  if (bytes_of_arenas.fetch_add(bytes, std::memory_order_relaxed) + bytes <= max_arena_bytes) return false;
   bytes_of_arenas.fetch_sub(bytes, std::memory_order_relaxed);
   return true;
 }

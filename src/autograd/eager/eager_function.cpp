@@ -215,7 +215,7 @@ struct Family {
   std::vector<std::shared_ptr<EagerFunction>> functions;  // for patterns; a few, because numbers may decide what is computed
 };
 constexpr int first_calls = 3;
-constexpr size_t most_functions_of_family = 4, most_families_in_shard = 1024;
+constexpr size_t max_functions_of_family = 4, max_families_in_shard = 1024;
 
 struct Known {
   std::shared_ptr<EagerFunction> function;
@@ -248,11 +248,11 @@ Shard& shard_of(const CallKey& key) {
 }
 
 std::shared_ptr<EagerFunction> Shard::add(CallKey key, std::shared_ptr<EagerFunction> function) {
-  static const int64_t most_bytes = cache_bytes() / static_cast<int64_t>(shard_count);
+  static const int64_t max_bytes = cache_bytes() / static_cast<int64_t>(shard_count);
   const int64_t more = function->bytes() + static_cast<int64_t>(sizeof(CallKey) + sizeof(Known));
   const auto [known, is_new] = functions.emplace(std::move(key), Known{std::move(function), more, ++uses});
   const std::shared_ptr<EagerFunction> result = known->second.function;
-  if (is_new && (bytes += more) > most_bytes) make_room();
+  if (is_new && (bytes += more) > max_bytes) make_room();
   return result;
 }
 
@@ -273,12 +273,12 @@ void Shard::make_room() {
 std::shared_ptr<EagerFunction> find_in_family(const CallPattern& pattern, bool& makes_one) {
   Shard& shard = shard_of(pattern.key);
   const std::lock_guard lock(shard.mutex);
-  if (shard.families.size() >= most_families_in_shard && !shard.families.contains(pattern.key)) shard.families.clear();
+  if (shard.families.size() >= max_families_in_shard && !shard.families.contains(pattern.key)) shard.families.clear();
   Family& family = shard.families[pattern.key];
   if (++family.calls <= first_calls) return nullptr;
   for (const auto& function : family.functions)
     if (function->holds({pattern.values.data(), pattern.values.size()})) return function;
-  makes_one = !family.needs_values && family.functions.size() < most_functions_of_family;
+  makes_one = !family.needs_values && family.functions.size() < max_functions_of_family;
   return nullptr;
 }
 

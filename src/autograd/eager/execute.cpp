@@ -28,9 +28,9 @@ bool make_view_result(const Symbol& symbol, Arguments arguments, Results& result
   return true;
 }
 
-constexpr int64_t worth_gathering = 4096;  // elements: fewer are computed sooner than remembered
+constexpr int64_t min_batched_calls = 4096;  // elements: fewer are computed sooner than remembered
 
-bool is_worth_gathering(const Shape& shape) { return shape.numel().hint() >= worth_gathering; }
+bool is_batched(const Shape& shape) { return shape.numel().hint() >= min_batched_calls; }
 
 void need_elements(const Argument& argument) {
   if (argument.is_tensor()) fulgurite::need_elements(*argument.tensor().impl());
@@ -47,7 +47,7 @@ void need_elements(Arguments arguments) {
 void run_kernel(const Symbol& symbol, const Implementation& implementation, Arguments arguments, Results& results) {
   InferredTypes types;
   infer_types(symbol, arguments, types);
-  const bool gathers = pending_values() != nullptr && implementation.is_pointwise && is_worth_gathering(types[0].shape);
+  const bool gathers = pending_values() != nullptr && implementation.is_pointwise && is_batched(types[0].shape);
   if (pending_values() && !gathers) need_elements(arguments);
   for (const TensorType& type : types) {
     Sizes sizes;
@@ -70,7 +70,7 @@ void decompose(const Symbol& symbol, Arguments arguments, Results& results, Sour
     InferredTypes types;
     infer_types(symbol, arguments, types);
   }
-  const auto is_large = [](const Argument& a) { return a.is_tensor() && a.tensor().impl()->numel() >= worth_gathering; };
+  const auto is_large = [](const Argument& a) { return a.is_tensor() && a.tensor().impl()->numel() >= min_batched_calls; };
   if (pending_values() || !std::any_of(arguments.begin(), arguments.end(), is_large) || as_user_operator(symbol))
     return symbol.decompose(arguments, results, at);
   const std::unique_ptr<PendingValues> chain = make_pointwise_chain();

@@ -123,9 +123,9 @@ std::vector<Tensor> BackwardRun::run() {
   const InterpreterScope eager(nullptr);
   const GradModeScope grad_mode(call_.create_graph);
   if (!call_.inputs.empty()) {
-    least_topological_nr_ = ~uint64_t{0};
+    min_topological_nr_ = ~uint64_t{0};
     for (const Edge& input : call_.inputs)
-      least_topological_nr_ = std::min(least_topological_nr_, input.node->topological_nr());
+      min_topological_nr_ = std::min(min_topological_nr_, input.node->topological_nr());
   }
   count_dependencies();
   if (!call_.inputs.empty()) find_needed();

@@ -63,7 +63,7 @@ class BackwardRun {
   void make_ready(uint32_t place);
   void run_node(Task task);
   std::vector<Tensor> execute(Node&, Task&);
-  bool is_reached(const Edge& edge) const { return edge.node && edge.node->topological_nr() >= least_topological_nr_; }
+  bool is_reached(const Edge& edge) const { return edge.node && edge.node->topological_nr() >= min_topological_nr_; }
 
   BackwardCall call_;
   std::vector<Tensor> captured_;
@@ -71,7 +71,7 @@ class BackwardRun {
   std::vector<Capture> captures_;
   std::unordered_map<const Node*, uint32_t> held_by_others_;
   std::priority_queue<Ready> ready_;
-  uint64_t least_topological_nr_ = 0;  // nodes closer to the leaves than any input lead to none
+  uint64_t min_topological_nr_ = 0;  // nodes closer to the leaves than any input lead to none
   std::vector<std::function<void()>> callbacks_, end_actions_;
   BackwardRun* outer_;
 };

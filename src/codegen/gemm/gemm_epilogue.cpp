@@ -134,14 +134,14 @@ class EpilogueLowering {
 
   // Conversions are seen from what is read and stored.
   std::string function_name() const {
-    constexpr size_t most_parts = 4;
+    constexpr size_t max_parts = 4;
     std::vector<std::string> parts;
     if (ops_.bias) parts.push_back(text::cat("add_", *ops_.bias));
     for (const BoundSymbol* op : ops_.loop_nest.ops)
       if (op->symbol != &prims_convert_element_type_symbol) parts.push_back(identifier(std::string(op->symbol->name())));
-    if (parts.size() > most_parts) {
-      const std::string more = text::cat("and_", parts.size() - most_parts + 1, "_more");
-      parts.resize(most_parts - 1);
+    if (parts.size() > max_parts) {
+      const std::string more = text::cat("and_", parts.size() - max_parts + 1, "_more");
+      parts.resize(max_parts - 1);
       parts.push_back(more);
     }
     return text::join(parts, [](const std::string& part) { return part; }, "_");

@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t most_errors = 4096;
+constexpr size_t max_errors = 4096;
 
 /// What a started program writes, until it ends or its time is over; false then.
 class Watch {
@@ -51,7 +51,7 @@ class Watch {
     char buffer[1024];
     const ssize_t count = read(pipe_, buffer, sizeof(buffer));
     if (count > 0) {
-      if (errors.size() < most_errors) errors.append(buffer, static_cast<size_t>(count));
+      if (errors.size() < max_errors) errors.append(buffer, static_cast<size_t>(count));
     } else if (count == 0 || errno != EINTR) {
       is_open_ = false;
     }

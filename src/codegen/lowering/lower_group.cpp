@@ -15,8 +15,8 @@ namespace fulgurite::codegen {
 
 namespace {
 
-constexpr int most_dimensions = 8;
-constexpr size_t most_values = 160, most_operands = most_plain_operands;
+constexpr int max_dimensions = 8;
+constexpr size_t max_values = 160, max_operands = max_plain_operands;
 
 std::string operand_text(KernelValue& value, int operand) {
   for (size_t k = 0; k < value.operands.size(); ++k)
@@ -79,7 +79,7 @@ bool is_plain(const BoundSymbol& bound) {
   if (bound.outputs.size() != 1 || !bound.outputs.read()[0].is_tensor()) return false;
   const Shape& shape = bound.outputs.read()[0].tensor().shape;
   const auto long_ones = std::ranges::count_if(shape, [](const Int& size) { return size.hint() != 1; });
-  if (long_ones == 0 || long_ones > most_dimensions) return false;
+  if (long_ones == 0 || long_ones > max_dimensions) return false;
   if (&symbol == &prims_convert_element_type_symbol) return true;
   return symbol.traits.pointwise && expression_of_op(bound);
 }
@@ -116,7 +116,7 @@ Kernel GroupLowering::run() {
   for (const Value& result : loop_nest_.results) add_output(result);
   drop_rounding_before_stores();
   check_sizes_show();
-  if (kernel_.inputs.size() + kernel_.outputs.size() > most_operands) throw UnsupportedOp{"it has too many inputs and results"};
+  if (kernel_.inputs.size() + kernel_.outputs.size() > max_operands) throw UnsupportedOp{"it has too many inputs and results"};
   return std::move(kernel_);
 }
 
@@ -129,7 +129,7 @@ void GroupLowering::find_sizes() {
     if (size != 1) loop_sizes_.push_back(size);
   }
   if (kernel_.dimensions == 0) throw UnsupportedOp{"it has one element"};
-  if (kernel_.dimensions > most_dimensions) throw UnsupportedOp{"it has too many dimensions"};
+  if (kernel_.dimensions > max_dimensions) throw UnsupportedOp{"it has too many dimensions"};
 }
 
 void GroupLowering::look_at_sizes(const BoundSymbol& bound, int64_t& most) {
@@ -249,7 +249,7 @@ int GroupLowering::add(KernelValue value, const std::string& name) {
       if (is_same(kernel_.values[known->second])) return known->second;
     made_.emplace(hash, static_cast<int>(kernel_.values.size()));
   }
-  if (kernel_.values.size() == most_values) throw UnsupportedOp{"it has too many values"};
+  if (kernel_.values.size() == max_values) throw UnsupportedOp{"it has too many values"};
   value.name = name;
   value.lanes = lanes_of(value.dtype);
   kernel_.values.push_back(std::move(value));

@@ -17,9 +17,9 @@ struct LoopNest {
 /// Whether a symbol is made only of what kernels can compute; what its sizes allow shows when a region is lowered.
 bool has_expression(const BoundSymbol&);
 /// Whether a line gives each element by one expression of its operands' at the same place. Such lines, of results of one shape, always make a
-/// region, as long as they look through no views and there are no more than `most_plain_operands` tensors that it reads and gives.
+/// region, as long as they look through no views and there are no more than `max_plain_operands` tensors that it reads and gives.
 bool is_plain(const BoundSymbol&);
-constexpr size_t most_plain_operands = 40;
+constexpr size_t max_plain_operands = 40;
 /// Whether a line is a view that a kernel need not read: its elements are those of what it is a view of, in the same order.
 bool is_transparent_view(const BoundSymbol&);
 

@@ -16,7 +16,7 @@ using Kind = KernelValue::Kind;
 namespace {
 
 // What is reduced to one element is one row, which one thread reads: more are left to kernels that divide it.
-constexpr int64_t most_in_one_row = int64_t{1} << 18;
+constexpr int64_t max_elements_in_one_row = int64_t{1} << 18;
 
 int64_t element_count(const Sizes& sizes) {
   int64_t count = 1;
@@ -49,7 +49,7 @@ void GroupLowering::lower_reduction(const BoundSymbol& bound) {
   const int kept = all & ~reduced;
   const bool is_of_rows = (kept & (kept + 1)) == 0, is_of_columns = (reduced & (reduced + 1)) == 0;
   if (is_of_rows) {
-    if (kept == 0 && element_count(loop_sizes_) > most_in_one_row) throw UnsupportedOp{"a large tensor is reduced to one element"};
+    if (kept == 0 && element_count(loop_sizes_) > max_elements_in_one_row) throw UnsupportedOp{"a large tensor is reduced to one element"};
     require_rows(std::popcount(static_cast<unsigned>(kept)));
     const TensorProxy& result = bound.outputs.at(0).tensor();
     int value = row_reduction(symbol, arguments, operand, result.dtype, result.name, kept);

@@ -10,7 +10,7 @@ namespace {
 using Kind = KernelValue::Kind;
 
 // What is cheaper computed again than kept: few operations, none of them costly, on rows that are read anyway or are few.
-constexpr int most_repeated = 4, most_repeated_loads = 2;
+constexpr int max_repeated = 4, max_repeated_loads = 2;
 
 bool is_row_reduction(const KernelValue& value) {
   return value.kind == Kind::sum || value.kind == Kind::largest || value.kind == Kind::smallest;
@@ -66,14 +66,14 @@ class Scheduling {
       ++loads;
       return;
     }
-    operations += value(i).is_costly ? most_repeated + 1 : 1;
+    operations += value(i).is_costly ? max_repeated + 1 : 1;
     for (const int operand : value(i).operands) count_repeated(operand, seen, operations, loads);
   }
-  bool is_worth_keeping(int i) const {
+  bool is_worth_caching(int i) const {
     std::vector<char> seen(kernel_.values.size(), false);
     int operations = 0, loads = 0;
     count_repeated(i, seen, operations, loads);
-    return operations > most_repeated || loads > most_repeated_loads;
+    return operations > max_repeated || loads > max_repeated_loads;
   }
 
   void need(int i, int row_loop) {
@@ -86,7 +86,7 @@ class Scheduling {
       return;
     }
     // A result may have been stored past the caches.
-    if (level_[i] < row_loop && (schedule_.kept[i] >= 0 || v.output >= 0 || is_worth_keeping(i))) {
+    if (level_[i] < row_loop && (schedule_.kept[i] >= 0 || v.output >= 0 || is_worth_caching(i))) {
       if (schedule_.kept[i] < 0) schedule_.kept[i] = schedule_.kept_rows++;
       s.cached_loads.push_back(i);
       return;

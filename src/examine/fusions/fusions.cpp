@@ -79,7 +79,7 @@ FusionReport fusion_report(const Jitted& f, std::string_view fusion) {
   report.microseconds = report.last_runs.empty() ? measured_microseconds(found, tensors.inputs) : median(report.last_runs);
   if (report.microseconds > 0)
     report.share_of_limit =
-        least_microseconds(report.bytes_read + report.bytes_written, report.operations, machine_limits(), computes_in_bf16(*found.bound)) /
+        min_microseconds(report.bytes_read + report.bytes_written, report.operations, machine_limits(), computes_in_bf16(*found.bound)) /
         report.microseconds;
   report.inputs = std::move(tensors.inputs);
   report.outputs = std::move(tensors.outputs);

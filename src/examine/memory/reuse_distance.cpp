@@ -12,7 +12,7 @@ namespace fulgurite::examine {
 
 namespace {
 
-constexpr int64_t most_cache_bytes = int64_t{256} << 20;
+constexpr int64_t max_cache_bytes = int64_t{256} << 20;
 constexpr int arena = -2;
 
 int64_t bytes_of(const SlotLayout& layout) {
@@ -113,7 +113,7 @@ int64_t ProgramMemory::moved_since(int slot, size_t step) const {
       const int64_t beside = moved.bytes() + packed - later - places_[static_cast<size_t>(slot)].bytes;
       return later + std::max<int64_t>(0, beside) / 2;
     }
-    if (moved.bytes() + packed > most_cache_bytes) break;
+    if (moved.bytes() + packed > max_cache_bytes) break;
   }
   return -1;
 }

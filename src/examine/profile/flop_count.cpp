@@ -17,7 +17,7 @@ int64_t elements(const TensorProxy& proxy) {
   return count;
 }
 
-int64_t most_elements_of_arguments(const BoundSymbol& bound) {
+int64_t max_argument_elements(const BoundSymbol& bound) {
   int64_t most = 0;
   for_each_argument(bound, [&](const Value& value) {
     if (value.is_tensor()) most = std::max(most, elements(value.tensor()));
@@ -62,7 +62,7 @@ int64_t operation_count(const BoundSymbol& bound) {
     return 2 * (transposed ? elements(bound.args.read()[0].tensor()) : results) * gemms_of_convolution(bound.args.read()[1]);
   }
   if (name == "prims.convolution_weight") return 2 * elements(bound.args.read()[0].tensor()) * gemms_of_convolution(bound.outputs.read()[0]);
-  return traits.reduction ? most_elements_of_arguments(bound) : results;
+  return traits.reduction ? max_argument_elements(bound) : results;
 }
 
 int64_t distinct_elements(const FusionInput& input) {

@@ -15,7 +15,7 @@ double seconds_now() { return std::chrono::duration<double>(std::chrono::steady_
 
 /// The least time of a call, among those of about so many seconds and at least three.
 template <class Call>
-double least_seconds(double patience, Call&& call) {
+double min_seconds(double patience, Call&& call) {
   call();
   double least = 1e30;
   const double end = seconds_now() + patience;
@@ -36,7 +36,7 @@ double product_operations(Dtype dtype) {
   double most = 0;
   for (int64_t size = 256; size <= 1024; size *= 2) {
     const Tensor a = ones({size, size}).to(dtype), b = ones({size, size}).to(dtype);
-    const double seconds = least_seconds(0.02, [&] { product(a, b); });
+    const double seconds = min_seconds(0.02, [&] { product(a, b); });
     most = std::max(most, 2.0 * static_cast<double>(size * size * size) / seconds);
     if (seconds > 0.01) break;
   }
@@ -50,7 +50,7 @@ MachineLimits measure(int threads) {
     // Half of them are read, half written, over and over in the same memory.
     const NoGrad no_grad;
     const Tensor from = zeros({bytes / 8}), to = zeros({bytes / 8});
-    limits.bandwidths.push_back({bytes, static_cast<double>(bytes) / least_seconds(0.01, [&] { Tensor(to).copy_(from); })});
+    limits.bandwidths.push_back({bytes, static_cast<double>(bytes) / min_seconds(0.01, [&] { Tensor(to).copy_(from); })});
   }
   limits.f32_operations = product_operations(Dtype::f32);
   limits.bf16_operations = std::max(limits.f32_operations, product_operations(Dtype::bf16));

@@ -77,7 +77,7 @@ void add_limits(const Programs& programs, Report& report) {
       Report::Line& op = part.lines[i];
       if (op.microseconds > 0)
         op.share_of_limit = part.runs *
-                              least_microseconds(op.bytes_read + op.bytes_written, op.operations, report.limits, computes_in_bf16(symbols[i])) /
+                              min_microseconds(op.bytes_read + op.bytes_written, op.operations, report.limits, computes_in_bf16(symbols[i])) /
                               op.microseconds;
     }
   }

@@ -130,7 +130,7 @@ DescribedProgram describe(const Program& program) {
   return out;
 }
 
-double least_microseconds(int64_t bytes, int64_t operations, const MachineLimits& limits, bool is_bf16) {
+double min_microseconds(int64_t bytes, int64_t operations, const MachineLimits& limits, bool is_bf16) {
   const double moving = bytes > 0 ? static_cast<double>(bytes) / limits.bandwidth(bytes) : 0;
   const double computing = static_cast<double>(operations) / (is_bf16 ? limits.bf16_operations : limits.f32_operations);
   return 1e6 * std::max(moving, computing);

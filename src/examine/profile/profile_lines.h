@@ -19,6 +19,6 @@ std::string operation_text(const BoundSymbol&);
 
 bool computes_in_bf16(const BoundSymbol&);
 /// Microseconds that the machine takes at best to move so many bytes and do so many operations.
-double least_microseconds(int64_t bytes, int64_t operations, const MachineLimits&, bool is_bf16);
+double min_microseconds(int64_t bytes, int64_t operations, const MachineLimits&, bool is_bf16);
 
 }  // namespace fulgurite::examine

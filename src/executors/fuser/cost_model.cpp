@@ -17,7 +17,7 @@ namespace {
 
 // A kernel is compiled in about 0.1 s, once for each machine. What moves less than this when it runs line by line takes a few microseconds
 // either way, and mostly belongs to a test or to a number that is printed.
-constexpr int64_t least_moved = int64_t{64} << 10;  // bytes
+constexpr int64_t min_bytes_moved = int64_t{64} << 10;  // bytes
 
 int64_t bytes_of(const Value& value) {
   if (!value.is_tensor()) return 0;
@@ -44,14 +44,14 @@ bool is_profitable(const Trace& trace, const FusionGroup& group) {
   for (const int op : group.ops) op_interpreter += moved_by(trace.bound_symbols[op]);
   for (const Value& input : group.inputs) as_one += bytes_of(input);
   for (const Value& result : group.results) as_one += bytes_of(result);
-  return op_interpreter >= least_moved && op_interpreter > as_one;
+  return op_interpreter >= min_bytes_moved && op_interpreter > as_one;
 }
 
 }  // namespace
 
 bool may_pay(const Trace& trace) {
   // What symbols stand for may grow, and whether kernels are used is decided only once.
-  const int64_t least = has_numbers(trace) ? least_moved / 4 : least_moved;
+  const int64_t least = has_numbers(trace) ? min_bytes_moved / 4 : min_bytes_moved;
   // No region moves more than as many lines as it may have, were they those that move most.
   std::priority_queue<int64_t, std::vector<int64_t>, std::greater<>> most;
   int64_t bytes = 0;

@@ -21,13 +21,13 @@ using kernels::Operand;
 
 namespace {
 
-constexpr size_t most_operands = 48;
+constexpr size_t max_operands = 48;
 constexpr int64_t block_columns = 8192;   // what long rows are divided into among threads
-constexpr int64_t few_rows = 16;
+constexpr int64_t min_rows = 16;
 constexpr int64_t min_elements_per_thread = 16384; // elements
 // Rows with several sweeps ask for the next row, or for a part of this one. Layer norm of rows of 4 KB takes a quarter less than with one KB, a
 // training step of a GPT of six layers 3 % more where its pointwise kernels do so too; of those, only large ones gain by it.
-constexpr long most_ahead = 4096;
+constexpr long max_ahead = 4096;
 
 int64_t rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -65,7 +65,7 @@ class FusionKernel::Call {
     // Rows that are reduced stay whole, and those that have a number of their own, which is to be written once.
     const auto is_of_rows = [](const Place& place) { return place.extent == Extent::row; };
     const bool is_divisible = !kernel_.has_row_sums_ && std::ranges::none_of(kernel_.outputs_, is_of_rows);
-    const bool divides_rows = is_divisible && rows_ < few_rows && launch_.columns >= 2 * block_columns;
+    const bool divides_rows = is_divisible && rows_ < min_rows && launch_.columns >= 2 * block_columns;
     const int64_t in_row = divides_rows ? (launch_.columns + block_columns - 1) / block_columns : 1;
     const int64_t work = divides_rows ? block_columns : std::max<int64_t>(launch_.columns, 1);
     parallel_ranges(rows_ * in_row, std::max<int64_t>(1, min_elements_per_thread / work), [&](Ranges& ranges) {
@@ -156,7 +156,7 @@ class FusionKernel::Call {
   void find_rows() {
     launch_ = {};
     launch_.columns = columns_;
-    int64_t row_strides[most_operands][most_row_dimensions];
+    int64_t row_strides[max_operands][most_row_dimensions];
     int merged = 0;
     for (int d = first_column_; d-- > 0;) {
       bool fits = merged > 0;
@@ -182,8 +182,8 @@ class FusionKernel::Call {
     }
     launch_.numbers = kernel_.numbers_.data();
     launch_.kept_stride = rounded(columns_ * 8);
-    if (kernel_.has_row_sums_) launch_.ahead = std::clamp(columns_ * 4, launch_.ahead, most_ahead);
-    else if (streams_) launch_.ahead = most_ahead;
+    if (kernel_.has_row_sums_) launch_.ahead = std::clamp(columns_ * 4, launch_.ahead, max_ahead);
+    else if (streams_) launch_.ahead = max_ahead;
   }
 
   // What is written over an input has been read a moment before, and is in the cache anyhow.
@@ -208,7 +208,7 @@ class FusionKernel::Call {
     launch.columns = columns;
     launch.operands = operands;
     launch.kept = kept.data();
-    Operand moved[most_operands];
+    Operand moved[max_operands];
     if (column > 0) {
       for (size_t k = 0; k < count_; ++k) {
         moved[k] = operands[k];
@@ -225,7 +225,7 @@ class FusionKernel::Call {
   void run_with_column_sums() {
     const int64_t per_block = std::max<int64_t>(16, (rows_ + 63) / 64), blocks = std::max<int64_t>(1, (rows_ + per_block - 1) / per_block);
     const int64_t waiting = std::bit_width(static_cast<uint64_t>(per_block / kernels::summed_rows)) + 1;
-    int64_t offsets[most_operands], bytes = 0, sums = 0;
+    int64_t offsets[max_operands], bytes = 0, sums = 0;
     for (size_t k = 0; k < count_; ++k) {
       offsets[k] = bytes;
       if (!places_[k]->is_column_sum) continue;
@@ -236,7 +236,7 @@ class FusionKernel::Call {
     parallel_ranges(blocks, std::max<int64_t>(1, min_elements_per_thread / std::max<int64_t>(per_block * columns_, 1)), [&](Ranges& ranges) {
       const int64_t row_bytes = sums * waiting * launch_.kept_stride;
       const ScratchMemory kept(kept_bytes()), of_rows(std::max<int64_t>(row_bytes, 64));
-      Operand operands[most_operands];
+      Operand operands[max_operands];
       char* next = of_rows.data();
       for (size_t k = 0; k < count_; ++k) {
         operands[k] = operands_[k];
@@ -277,11 +277,11 @@ class FusionKernel::Call {
   bool streams_ = false;
   int64_t columns_ = 1, rows_ = 1;
   int64_t sizes_[most_row_dimensions] = {};
-  Strides strides_[most_operands];
-  const Place* places_[most_operands];
-  const Tensor* tensors_[most_operands];
-  Tensor copies_[most_operands];
-  Operand operands_[most_operands];
+  Strides strides_[max_operands];
+  const Place* places_[max_operands];
+  const Tensor* tensors_[max_operands];
+  Tensor copies_[max_operands];
+  Operand operands_[max_operands];
   Launch launch_;
 };
 

@@ -12,7 +12,7 @@ namespace fulgurite::fuser {
 namespace {
 
 constexpr int not_plain = -1;
-constexpr int most_apart = 16;  // lines between readers of one value that are brought together: their results live as much longer
+constexpr int max_distance = 16;  // lines between readers of one value that are brought together: their results live as much longer
 
 class Grouping {
  public:
@@ -71,7 +71,7 @@ class Grouping {
   }
 
   bool are_near(int a, int b) const {
-    return std::max(members_[a].front(), members_[b].front()) - std::min(members_[a].back(), members_[b].back()) <= most_apart;
+    return std::max(members_[a].front(), members_[b].front()) - std::min(members_[a].back(), members_[b].back()) <= max_distance;
   }
 
   // What the backward makes again was given up before on purpose: together with lines long before it, it would be kept all the same.
@@ -125,7 +125,7 @@ class Grouping {
       });
     std::sort(read_.begin(), read_.end());
     read_.erase(std::unique(read_.begin(), read_.end()), read_.end());
-    return read_.size() + fusion_group.results.size() <= codegen::most_plain_operands;
+    return read_.size() + fusion_group.results.size() <= codegen::max_plain_operands;
   }
 
   std::string find_missed_reason(const FusionGroup& fusion_group, int shape) {

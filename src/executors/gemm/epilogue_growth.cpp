@@ -13,7 +13,7 @@ namespace fulgurite::fused_gemm {
 namespace {
 
 constexpr size_t max_ops = 24;
-constexpr int most_apart = 16;  // lines: what is made earlier, or read later, than without the epilogue lives longer
+constexpr int max_distance = 16;  // lines: what is made earlier, or read later, than without the epilogue lives longer
 
 int64_t bytes_of(const Value& value) {
   int64_t bytes = size_of(value.tensor().dtype);
@@ -60,7 +60,7 @@ bool EpilogueFusion::is_operand(const Value& value) const {
 }
 
 bool EpilogueFusion::is_near(int op) const {
-  const auto is_near_to = [&](int other) { return std::abs(op - other) <= most_apart; };
+  const auto is_near_to = [&](int other) { return std::abs(op - other) <= max_distance; };
   return is_near_to(gemm_) || std::ranges::any_of(ops_, is_near_to);
 }
 
@@ -72,7 +72,7 @@ bool EpilogueFusion::may_follow(int op) const {
   const auto is_own = [&](int consumer) { return groups_.group_of[consumer] == group_; };
   if (std::ranges::any_of(uses_.consumers(bound.outputs.read()[0].tensor().id), is_own)) return false;
   // What the backward makes again was given up before on purpose.
-  if (is_recomputed(bound) && !is_recomputed(trace_.bound_symbols[gemm_]) && std::abs(op - gemm_) > most_apart) return false;
+  if (is_recomputed(bound) && !is_recomputed(trace_.bound_symbols[gemm_]) && std::abs(op - gemm_) > max_distance) return false;
   bool fits = true;
   for_each_operand(bound, [&](const Value& value) { fits = fits && is_operand(value); });
   return fits;

@@ -13,7 +13,7 @@ using kernels::ProductLaunch;
 
 constexpr int64_t step_bytes = 4;        // of a row that is packed
 constexpr int64_t block_columns = 384;   // what a block's unrounded sums may take of the second cache
-constexpr int64_t few_blocks = 6;        // are enough for several threads
+constexpr int64_t min_blocks = 6;        // are enough for several threads
 constexpr int64_t max_cached_rows = 4032; // whose sums are kept from one part of the depth to the next: whole blocks of any kind
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -23,12 +23,12 @@ int64_t up_to(int64_t a, int64_t unit) { return divide_up(a, unit) * unit; }
 // equal ones; whole tiles. A function of the sizes.
 int64_t rows_of_block(int64_t rows, int64_t column_blocks, const kernels::ProductTiles& tiles) {
   const int64_t most = divide_up(rows, tiles.block_rows / 4), unit = column_blocks % 2 == 0 ? 1 : 2;
-  const int64_t below = up_to(std::max(divide_up(rows, tiles.block_rows), divide_up(few_blocks, column_blocks)), unit);
+  const int64_t below = up_to(std::max(divide_up(rows, tiles.block_rows), divide_up(min_blocks, column_blocks)), unit);
   return up_to(divide_up(rows, std::clamp<int64_t>(below, 1, most)), tiles.tile_rows);
 }
 
 // Of a depth, that is multiplied at a time.
-int64_t most_of_slice(int64_t depth, const kernels::ProductTiles& tiles) {
+int64_t max_slice_depth(int64_t depth, const kernels::ProductTiles& tiles) {
   const int64_t whole = tiles.slice_steps * tiles.step_depth;
   return depth <= whole ? whole : tiles.several_steps * tiles.step_depth;
 }
@@ -42,15 +42,15 @@ class GemmRun {
   GemmRun(const codegen::GemmForm& form, const codegen::CompiledGemm& kernels, const GemmArguments& call)
       : form_(form), kernels_(kernels), call_(call), tiles_(kernels.tiles), block_panels_(block_columns / tiles_.panel_rows),
         panel_bytes_(tiles_.panel_rows * tiles_.slice_steps * step_bytes),
-        slices_(std::max<int64_t>(1, divide_up(call.depth, most_of_slice(call.depth, tiles_)))),
+        slices_(std::max<int64_t>(1, divide_up(call.depth, max_slice_depth(call.depth, tiles_)))),
         slice_(std::max<int64_t>(1, divide_up(divide_up(call.depth, slices_), 16 * tiles_.step_depth)) * 16 * tiles_.step_depth),
-        slices_at_once_(divide_up(slices_, divide_up(slices_, tiles_.packed_numbers / (block_columns * most_of_slice(call.depth, tiles_))))) {}
+        slices_at_once_(divide_up(slices_, divide_up(slices_, tiles_.packed_numbers / (block_columns * max_slice_depth(call.depth, tiles_))))) {}
 
   // The right rows and the depth that are packed at a time.
   void run() {
     const bool is_cut = slices_at_once_ < slices_;
     const int64_t left_rows = is_cut ? max_cached_rows : std::max<int64_t>(call_.left.rows, 1);
-    const int64_t rows_that_fit = tiles_.packed_numbers / (slices_at_once_ * most_of_slice(call_.depth, tiles_));
+    const int64_t rows_that_fit = tiles_.packed_numbers / (slices_at_once_ * max_slice_depth(call_.depth, tiles_));
     const int64_t right_rows = std::max(rows_that_fit / block_columns, int64_t{1}) * block_columns;
     for (int64_t left = 0; left < call_.left.rows; left += left_rows)
       for (int64_t right = 0; right < call_.right.rows; right += right_rows)
@@ -94,7 +94,7 @@ class GemmRun {
       parallel_for(launch.slices * divide_up(right_rows, kernels::packed_rows), 1,
                    [&](int64_t begin, int64_t end) { kernels_.pack(launch, begin, end); });
       // Blocks beside one another are multiplied from the same packed left rows.
-      const int64_t together = blocks / launch.column_blocks >= few_blocks ? launch.column_blocks : 1;
+      const int64_t together = blocks / launch.column_blocks >= min_blocks ? launch.column_blocks : 1;
       parallel_ranges(blocks, together, [&](Ranges& ranges) {
         const ScratchMemory strips(up_to(launch.block_rows + tiles_.tile_rows, 16) * launch.slices * tiles_.slice_steps * step_bytes);
         const ScratchMemory sums(launch.sums_are_kept ? 0 : block_sums);

@@ -12,7 +12,7 @@ namespace {
 
 #ifdef FULGURITE_ONEDNN
 
-constexpr int64_t most_kernel_elements =
+constexpr int64_t max_kernel_elements =
     128;  // larger ones are gradients of gradients, which are few columns of long sums
 
 bool takes_dtype(Dtype dtype) { return dtype == Dtype::f32 || dtype == Dtype::bf16; }
@@ -44,7 +44,7 @@ bool run_library_weight(Arguments a, const Tensor& result) {
 #else
 
 bool takes_dtype(Dtype) { return false; }
-constexpr int64_t most_kernel_elements = 0;
+constexpr int64_t max_kernel_elements = 0;
 bool run_library(Arguments, const Tensor&) { return false; }
 bool run_library_weight(Arguments, const Tensor&) { return false; }
 
@@ -56,7 +56,7 @@ bool takes_convolution(Arguments arguments) {
   const Tensor &x = arguments[0].tensor(), &weight = arguments[1].tensor();
   int64_t kernel = 1;
   for (int64_t d = 2; d < weight.ndim(); ++d) kernel *= weight.size(static_cast<int>(d)).hint();
-  return takes_dtype(x.dtype()) && kernel <= most_kernel_elements;
+  return takes_dtype(x.dtype()) && kernel <= max_kernel_elements;
 }
 
 bool takes_convolution_weight(Arguments arguments) {
@@ -64,7 +64,7 @@ bool takes_convolution_weight(Arguments arguments) {
   const auto count = static_cast<size_t>(arguments[0].tensor().ndim() - 2);
   int64_t kernel = 1;
   for (size_t d = 0; d < count; ++d) kernel *= sizes[sizes.size() == 1 ? 0 : d].hint();
-  return takes_dtype(arguments[0].tensor().dtype()) && kernel <= most_kernel_elements;
+  return takes_dtype(arguments[0].tensor().dtype()) && kernel <= max_kernel_elements;
 }
 
 bool library_convolution(Arguments arguments, const Tensor& result) {

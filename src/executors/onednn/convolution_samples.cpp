@@ -16,13 +16,13 @@ struct Cut {
 };
 
 Cut cut(const ConvolutionCall& call) {
-  constexpr int64_t most_weight = 1 << 18;     // elements of a part, so that it stays in the second cache
+  constexpr int64_t max_weight = 1 << 18;     // elements of a part, so that it stays in the second cache
   constexpr double enough = 4e6, least = 4e6;  // operations of a chunk; of a part where there are few chunks
   constexpr int64_t enough_positions = 256;    // for which the weight is read once
   const int64_t samples = call.samples(), weight = call.weight.impl()->numel(),
                 positions = std::max<int64_t>(1, call.positions());
   Cut c{1, 1, 1};
-  while (weight / c.parts > most_weight && call.can_halve(c.parts)) c.parts *= 2;
+  while (weight / c.parts > max_weight && call.can_halve(c.parts)) c.parts *= 2;
   // One sample alone where that is enough: some layers take oneDNN 2.6 a third longer for several.
   const double work = std::max(1.0, call.work() / static_cast<double>(c.parts));
   const int64_t by_work = 1 + static_cast<int64_t>(std::min(1e9, enough / work));

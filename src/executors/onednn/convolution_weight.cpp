@@ -19,14 +19,14 @@ struct Cut {
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 Cut cut(const ConvolutionCall& call) {
-  constexpr int64_t most_weight = 1 << 18, wanted_tasks = 8;
+  constexpr int64_t max_weight = 1 << 18, wanted_tasks = 8;
   constexpr double enough = 1e7;  // operations
   // Adding sums to sums takes as long as some windows.
   constexpr int64_t positions_of_chunk = 1024, positions_of_task = 2048;
   const int64_t samples = call.samples(), positions = std::max<int64_t>(1, call.positions()),
                 weight = call.weight.impl()->numel();
   Cut c{1, 1, 1, 1};
-  while (c.parts < wanted_tasks && weight / c.parts > most_weight / 8 && call.can_halve(c.parts)) c.parts *= 2;
+  while (c.parts < wanted_tasks && weight / c.parts > max_weight / 8 && call.can_halve(c.parts)) c.parts *= 2;
   const double work = std::max(1.0, call.work() / static_cast<double>(c.parts));
   const int64_t by_work = 1 + static_cast<int64_t>(std::min(1e9, enough / work));
   c.samples = std::min(samples, std::max(by_work, divide_up(positions_of_chunk, positions)));

@@ -7,7 +7,7 @@ namespace fulgurite {
 
 namespace {
 
-constexpr size_t most_arguments = 4;
+constexpr size_t max_arguments = 4;
 
 }  // namespace
 
@@ -22,8 +22,8 @@ bool LibraryOperation::create(dnnl_primitive_desc_t description) {
 }
 
 bool LibraryOperation::run(std::span<const LibraryArgument> arguments) const {
-  MemoryHandle memory[most_arguments + 1];
-  dnnl_exec_arg_t passed[most_arguments + 1];
+  MemoryHandle memory[max_arguments + 1];
+  dnnl_exec_arg_t passed[max_arguments + 1];
   int count = 0;
   const auto pass = [&](const LibraryArgument& argument) {
     if (dnnl_memory_create(memory[count].address(), argument.type, engine(), argument.data) != dnnl_success)

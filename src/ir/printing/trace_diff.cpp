@@ -42,7 +42,7 @@ class Difference {
 
  private:
   // The memory needed is this number squared; beyond it everything is shown as replaced.
-  static constexpr int most_differences = 4000;
+  static constexpr int max_differences = 4000;
 
   static void line(std::string& out, char mark, std::string_view text) {
     out += mark;
@@ -56,7 +56,7 @@ class Difference {
     const int n = static_cast<int>(a_.size()), m = static_cast<int>(b_.size());
     std::vector<int> furthest(2 * (n + m) + 3, 0);
     const int middle = n + m + 1;
-    for (int d = 0; d <= std::min(n + m, most_differences); ++d) {
+    for (int d = 0; d <= std::min(n + m, max_differences); ++d) {
       furthest_.emplace_back(furthest.begin() + middle - d - 1, furthest.begin() + middle + d + 2);
       for (int k = -d; k <= d; k += 2) {
         const bool down = k == -d || (k != d && furthest[middle + k - 1] < furthest[middle + k + 1]);
@@ -97,7 +97,7 @@ class Difference {
 
   std::vector<std::string_view> a_, b_;
   std::vector<std::vector<int>> furthest_;
-  int differences_ = -1;  // more than most_differences
+  int differences_ = -1;  // more than max_differences
 };
 
 }  // namespace

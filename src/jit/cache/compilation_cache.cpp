@@ -92,7 +92,7 @@ bool holds(const CacheEntry& entry, const Leaves& flat) {
 }
 
 CompilationCache::CompilationCache(const CacheLimits& limits, bool caches)
-    : limits_(limits), max_entries_(max_entries(limits)), most_bytes_(limits.bytes.value_or(cache_bytes())), caches_(caches) {}
+    : limits_(limits), max_entries_(max_entries(limits)), max_bytes_(limits.bytes.value_or(cache_bytes())), caches_(caches) {}
 
 // Which of two uses at the same time counts as the later one does not matter.
 void CompilationCache::use(const CacheEntry& entry) const {
@@ -283,9 +283,9 @@ void CompilationCache::limit_bytes(const Entry& added, Garbage& garbage) {
   for (const Entry& entry : entries_) bytes += entry->bytes;
   for (const auto& [hash, entry] : by_values_) of_values += entry->bytes;
   for (const auto& [hash, subgraph] : subgraphs_) of_subgraphs += subgraph->bytes;
-  drop_oldest(by_values_, count_excess_bytes(by_values_.size(), of_values, most_bytes_), garbage);
-  drop_oldest(subgraphs_, count_excess_bytes(subgraphs_.size(), of_subgraphs, most_bytes_), garbage);
-  drop_oldest(count_excess_bytes(entries_.size(), bytes, most_bytes_), garbage);
+  drop_oldest(by_values_, count_excess_bytes(by_values_.size(), of_values, max_bytes_), garbage);
+  drop_oldest(subgraphs_, count_excess_bytes(subgraphs_.size(), of_subgraphs, max_bytes_), garbage);
+  drop_oldest(count_excess_bytes(entries_.size(), bytes, max_bytes_), garbage);
 }
 
 void CompilationCache::free_retired(Garbage& garbage) {

@@ -82,7 +82,7 @@ class CompilationCache {
 
   const CacheLimits limits_;
   const int64_t max_entries_;
-  const int64_t most_bytes_;
+  const int64_t max_bytes_;
   const bool caches_;
   EpochCounter epochs_;
   std::atomic<const CacheEntry*> last_{nullptr};  // one of versions_

@@ -10,8 +10,8 @@ namespace fulgurite {
 namespace {
 
 constexpr int64_t alignment = 64;
-constexpr size_t most_buffers_ordered = 1000;  // placing that many in a given order takes less than a millisecond
-constexpr size_t most_placements = 1'500'000;  // for each first order; each buffer is compared with those placed before
+constexpr size_t max_buffers_ordered = 1000;  // placing that many in a given order takes less than a millisecond
+constexpr size_t max_placements = 1'500'000;  // for each first order; each buffer is compared with those placed before
 
 int64_t rounded(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
@@ -72,7 +72,7 @@ class FreeMemory {
 
 /// An arena's size, and the most that is alive at one step: no plan needs less.
 struct PlanByTime {
-  int64_t arena = 0, most_alive = 0;
+  int64_t arena = 0, max_alive = 0;
 };
 
 PlanByTime plan_by_time(std::span<PlannedBuffer> buffers) {
@@ -98,7 +98,7 @@ PlanByTime plan_by_time(std::span<PlannedBuffer> buffers) {
     const int64_t bytes = rounded(buffer->bytes);
     buffer->offset = memory.take(bytes);
     alive += bytes;
-    plan.most_alive = std::max(plan.most_alive, alive);
+    plan.max_alive = std::max(plan.max_alive, alive);
   }
   plan.arena = memory.end();
   return plan;
@@ -139,16 +139,16 @@ int64_t place_in_order(const std::vector<PlannedBuffer*>& order) {
 
 /// Tries orders until an arena is no larger than what is alive at once. Whichever buffer stands out at the end of a try comes first in the next.
 /// `arena` is what has to be beaten: gives the smallest arena found, and its offsets if it is smaller.
-int64_t try_orders(std::span<PlannedBuffer> buffers, int64_t arena, int64_t most_alive) {
+int64_t try_orders(std::span<PlannedBuffer> buffers, int64_t arena, int64_t max_alive) {
   std::vector<PlannedBuffer> tried(buffers.begin(), buffers.end());
   std::vector<PlannedBuffer*> by_size;
   for (PlannedBuffer& buffer : tried) by_size.push_back(&buffer);
   std::stable_sort(by_size.begin(), by_size.end(), [](const PlannedBuffer* a, const PlannedBuffer* b) { return a->bytes > b->bytes; });
   std::vector<PlannedBuffer*> by_start = by_size;
   std::stable_sort(by_start.begin(), by_start.end(), [](const PlannedBuffer* a, const PlannedBuffer* b) { return a->first < b->first; });
-  const size_t tries = 1 + most_placements / (buffers.size() * buffers.size());
+  const size_t tries = 1 + max_placements / (buffers.size() * buffers.size());
   for (std::vector<PlannedBuffer*>* order : {&by_start, &by_size}) {
-    for (size_t i = 0; i < std::min<size_t>(tries, 50) && arena > most_alive; ++i) {
+    for (size_t i = 0; i < std::min<size_t>(tries, 50) && arena > max_alive; ++i) {
       const int64_t found = place_in_order(*order);
       if (found < arena) {
         arena = found;
@@ -166,8 +166,8 @@ int64_t try_orders(std::span<PlannedBuffer> buffers, int64_t arena, int64_t most
 
 int64_t plan_memory(std::span<PlannedBuffer> buffers) {
   const PlanByTime by_time = plan_by_time(buffers);
-  if (by_time.arena == by_time.most_alive || buffers.size() > most_buffers_ordered) return by_time.arena;
-  return try_orders(buffers, by_time.arena, by_time.most_alive);
+  if (by_time.arena == by_time.max_alive || buffers.size() > max_buffers_ordered) return by_time.arena;
+  return try_orders(buffers, by_time.arena, by_time.max_alive);
 }
 
 }  // namespace fulgurite

@@ -9,7 +9,7 @@ namespace fulgurite {
 
 namespace {
 
-constexpr size_t most_suggestions = 3;
+constexpr size_t max_suggestions = 3;
 
 // The number of letters to insert, remove or change to turn one word into the other.
 size_t edit_distance(std::string_view a, std::string_view b) {
@@ -35,7 +35,7 @@ std::vector<std::string_view> similar_names(std::string_view wanted, const std::
     if (const size_t distance = edit_distance(wanted, compared); distance <= 1 + wanted.size() / 4)
       close.emplace_back(distance, shown);
   std::sort(close.begin(), close.end());
-  if (close.size() > most_suggestions) close.resize(most_suggestions);
+  if (close.size() > max_suggestions) close.resize(max_suggestions);
   std::vector<std::string_view> names;
   for (const auto& [distance, shown] : close) names.push_back(shown);
   return names;

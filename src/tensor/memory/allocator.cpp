@@ -116,8 +116,8 @@ void* allocate(size_t bytes) {
     if (void* block = p.take(index, size)) return block;
     // A program whose sizes keep changing would keep more and more blocks that fit nothing.
     constexpr int64_t slack = int64_t{256} << 20;
-    const int64_t most_kept = p.high_water + p.high_water / 2 + slack - p.statistics.in_use;
-    if (p.kept() > most_kept) p.release_down_to(most_kept);
+    const int64_t max_retained_bytes = p.high_water + p.high_water / 2 + slack - p.statistics.in_use;
+    if (p.kept() > max_retained_bytes) p.release_down_to(max_retained_bytes);
   }
   void* block = system_allocate(size);
   if (block == nullptr) {

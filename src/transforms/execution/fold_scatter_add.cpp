@@ -22,12 +22,12 @@ bool is_true(const Value& value) { return value.is_bool() && !value.boolean().is
 /// Lines of a trace, and what stands in their place.
 class Scatters {
  public:
-  Scatters(const Trace& trace, int64_t least_bytes) : trace_(trace), uses_(trace) {
+  Scatters(const Trace& trace, int64_t min_bytes) : trace_(trace), uses_(trace) {
     const auto ops = static_cast<int>(trace.bound_symbols.size());
     is_dropped_.resize(static_cast<size_t>(ops));
     replaced_.resize(static_cast<size_t>(ops));
     for (int i = 0; i < ops; ++i)
-      if (is_sum(op(i)) && bytes_of(op(i).outputs.at(0).tensor()) >= least_bytes) look_at(i);
+      if (is_sum(op(i)) && bytes_of(op(i).outputs.at(0).tensor()) >= min_bytes) look_at(i);
   }
 
   bool is_empty() const { return std::ranges::none_of(is_dropped_, [](char dropped) { return dropped != 0; }); }
@@ -115,12 +115,12 @@ class Scatters {
 
 }  // namespace
 
-Trace scatter_into_sums(const Trace& trace, int64_t least_bytes) { return Scatters(trace, least_bytes).run(); }
-bool has_scattered_sums(const Trace& trace, int64_t least_bytes) {
+Trace scatter_into_sums(const Trace& trace, int64_t min_bytes) { return Scatters(trace, min_bytes).run(); }
+bool has_scattered_sums(const Trace& trace, int64_t min_bytes) {
   const auto scatters = [](const BoundSymbol& bound) {
     return bound.symbol == &prims_embedding_backward_symbol || bound.symbol == &prims_index_put_symbol || bound.symbol == &scatter_add_symbol;
   };
-  return std::ranges::any_of(trace.bound_symbols.read(), scatters) && !Scatters(trace, least_bytes).is_empty();
+  return std::ranges::any_of(trace.bound_symbols.read(), scatters) && !Scatters(trace, min_bytes).is_empty();
 }
 
 }  // namespace fulgurite

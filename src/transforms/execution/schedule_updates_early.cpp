@@ -15,7 +15,7 @@ namespace fulgurite {
 
 namespace {
 
-constexpr int64_t few_elements = 16;  // of what is made earlier with an update: a count of steps, a rate
+constexpr int64_t max_unordered_elements = 16;  // of what is made earlier with an update: a count of steps, a rate
 
 class EarlyUpdates {
  public:
@@ -90,7 +90,7 @@ class EarlyUpdates {
       int64_t count = 1;
       if (output.is_tensor())
         for (const Int size : output.tensor().shape) count *= size.hint();
-      is_small = is_small && output.is_tensor() && count <= few_elements;
+      is_small = is_small && output.is_tensor() && count <= max_unordered_elements;
     });
     return is_small;
   }

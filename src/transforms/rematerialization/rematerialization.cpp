@@ -19,9 +19,9 @@ namespace {
 
 // Repeated symbols in a row, views left out: everything between the last value saved and the one needed is alive at
 // once, so that a long chain made again as a whole would cost its time and save nothing at the peak.
-constexpr int most_repeated_in_a_row = 12;
+constexpr int max_repeated_in_a_row = 12;
 // How much a byte kept is worth in bytes moved, where no budget says otherwise.
-constexpr int64_t default_worth = 8;
+constexpr int64_t default_min_saving = 8;
 
 bool is_tagged(const BoundSymbol& bound) { return bound.tags.has(Tag::recompute_in_backward) && is_repeatable(bound); }
 bool is_checkpoint_result(const Value& value) { return value.is_tensor() && value.tensor().tags.has(Tag::checkpoint_result); }
@@ -64,13 +64,13 @@ class Recomputation {
   }
 
   /// The symbols to repeat when a byte kept is worth so many bytes moved.
-  std::vector<char> solve(int64_t worth) const {
+  std::vector<char> solve(int64_t min_saving) const {
     const int count = static_cast<int>(joint_.bound_symbols.size());
     constexpr int source = 0, sink = 1;
     MaxFlow graph(node_count_);
     for (int id = 0; id < joint_.next_id; ++id) {
       if (is_used_[id]) graph.add_edge(value_node_[id], sink, MaxFlow::unlimited);
-      if (values_[id] && producer_[id] < 0) graph.add_edge(source, value_node_[id], price(id, worth));
+      if (values_[id] && producer_[id] < 0) graph.add_edge(source, value_node_[id], price(id, min_saving));
     }
     for (int i = 0; i < count; ++i) {
       if (!is_forward_[i]) continue;
@@ -86,7 +86,7 @@ class Recomputation {
         const bool must_repeat = is_tagged(bound) && !is_checkpoint_result(value);
         // What leaves a checkpoint is saved, never had by repeating.
         const int from = is_tagged(bound) && is_checkpoint_result(value) ? source : node;
-        graph.add_edge(from, value_node_[id], must_repeat ? MaxFlow::unlimited : price(id, worth));
+        graph.add_edge(from, value_node_[id], must_repeat ? MaxFlow::unlimited : price(id, min_saving));
       });
     }
     if (graph.run(source, sink) >= MaxFlow::unlimited)
@@ -161,7 +161,7 @@ class Recomputation {
     const bool is_view = bound.symbol->traits.view;
     std::optional<int64_t> cost = is_repeatable(bound) ? cost_.repeating(bound) : std::nullopt;
     if (is_tagged(bound)) cost = 0;
-    else if (cost && !is_view && ++deepest > most_repeated_in_a_row) cost.reset();
+    else if (cost && !is_view && ++deepest > max_repeated_in_a_row) cost.reset();
     repeating_[i] = cost.value_or(MaxFlow::unlimited);
     for_each_output(bound, [&](const Value& value) {
       const int id = proxy_id(value);
@@ -190,10 +190,10 @@ class Recomputation {
   }
 
   /// What keeping a value costs when a byte is worth so much.
-  int64_t price(int id, int64_t worth) const {
+  int64_t price(int id, int64_t min_saving) const {
     const int root = root_[id];
     if (!is_of_caller_.empty() && is_of_caller_[root]) return MaxFlow::unlimited;
-    return (is_outside_[root] ? 1 : cost_.keeping(*values_[root])) * worth;
+    return (is_outside_[root] ? 1 : cost_.keeping(*values_[root])) * min_saving;
   }
 
   const Trace& joint_;
@@ -233,8 +233,8 @@ Trace with_selections_repeated(const Trace& joint, const std::vector<ComparedEle
 std::vector<char> solve_within(const Recomputation& problem, int64_t budget) {
   std::vector<char> best = problem.solve(0);
   int64_t least = problem.bytes_saved(best);
-  for (int64_t worth = 1; least > budget && worth <= int64_t{1} << 20; worth *= 2) {
-    std::vector<char> tried = problem.solve(worth);
+  for (int64_t min_saving = 1; least > budget && min_saving <= int64_t{1} << 20; min_saving *= 2) {
+    std::vector<char> tried = problem.solve(min_saving);
     const int64_t bytes = problem.bytes_saved(tried);
     if (bytes >= least) continue;
     least = bytes;
@@ -252,7 +252,7 @@ Trace choose(const Trace& given, const RecomputationOptions& options, const Reco
   const Trace joint = with_selections_repeated(given, compared_elements);
   const Recomputation problem(joint, compared_elements, cost, may_keep);
   const std::vector<char> is_repeated =
-      options.memory_budget ? solve_within(problem, *options.memory_budget) : problem.solve(default_worth);
+      options.memory_budget ? solve_within(problem, *options.memory_budget) : problem.solve(default_min_saving);
   Trace out = joint;
   for (size_t i = 0; i < is_repeated.size(); ++i)
     if (is_repeated[i]) out.bound_symbols[i].tags.add(Tag::recompute_in_backward);

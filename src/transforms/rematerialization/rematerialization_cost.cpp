@@ -12,7 +12,7 @@ namespace fulgurite {
 
 namespace {
 
-constexpr int64_t most_bytes_of_a_state = 64;  // seed and offset of a draw
+constexpr int64_t max_rng_state_bytes = 64;  // seed and offset of a draw
 constexpr int64_t generating = 4;              // what makes numbers from nothing computes more than it writes
 constexpr int64_t calling = 8192;              // running any symbol takes as long as moving so many bytes
 
@@ -39,7 +39,7 @@ bool may_be_repeated(const BoundSymbol& bound) {
   if (has_effect(bound) || traits.matmul || traits.random || traits.in_place) return false;
   if (traits.pointwise || traits.reduction || traits.view || traits.structural) return true;
   if (!bound.subsymbols.empty()) return std::ranges::all_of(forward_lines(bound), may_be_repeated);
-  return bytes_read(bound) <= most_bytes_of_a_state;
+  return bytes_read(bound) <= max_rng_state_bytes;
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ std::optional<int64_t> SymbolBySymbolCost::repeating(const BoundSymbol& bound) c
   if (!may_be_repeated(bound)) return {};
   if (bound.symbol->traits.view || bound.symbol->traits.structural) return 0;
   const int64_t read = bytes_read(bound);
-  return calling + (read + bytes_written(bound)) * (read <= most_bytes_of_a_state ? generating : 1);
+  return calling + (read + bytes_written(bound)) * (read <= max_rng_state_bytes ? generating : 1);
 }
 
 }  // namespace fulgurite
