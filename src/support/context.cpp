@@ -21,7 +21,7 @@ int usable_cpus() {
   return count == 0 ? 1 : static_cast<int>(count);
 }
 
-thread_local Draws* innermost_draws = nullptr;
+thread_local Draws* innermost_rng_states = nullptr;
 
 template <class Draw>
 RandomState next_of(Draws* draws, const Draw& draw) {
@@ -33,19 +33,19 @@ RandomState next_of(Draws* draws, const Draw& draw) {
 }
 
 bool is_replaying() {
-  for (const Draws* draws = innermost_draws; draws; draws = draws->outer)
+  for (const Draws* draws = innermost_rng_states; draws; draws = draws->outer)
     if (draws->replays) return true;
   return false;
 }
 
 }  // namespace
 
-DrawScope::DrawScope(Draws& draws) : outer_(innermost_draws) {
+DrawScope::DrawScope(Draws& draws) : outer_(innermost_rng_states) {
   draws.outer = outer_;
   draws.next = 0;
-  innermost_draws = &draws;
+  innermost_rng_states = &draws;
 }
-DrawScope::~DrawScope() { innermost_draws = outer_; }
+DrawScope::~DrawScope() { innermost_rng_states = outer_; }
 
 void Generator::seed(uint64_t seed) {
   if (is_replaying()) return;
@@ -54,7 +54,7 @@ void Generator::seed(uint64_t seed) {
 }
 
 RandomState Generator::next_random_state(int64_t increment) {
-  return next_of(innermost_draws, [&] {
+  return next_of(innermost_rng_states, [&] {
     const std::lock_guard lock(mutex_);
     const RandomState now = state_;
     state_.offset += static_cast<uint64_t>(increment);

@@ -190,8 +190,8 @@ void Tracer::run_subgraph() {
       Tensor base(impl.base);
       if (const auto found = stands_for_.find(base.impl().get()); found != stands_for_.end()) base = found->second.concrete;
       const GradMode mode(grad_enabled() && view.has_gradients);
-      give_memory(impl, remade(view, base));
-      remade_.insert_or_assign(&impl, Remade{handle, base, view});
+      give_memory(impl, replayed_view(view, base));
+      replayed_views_.insert_or_assign(&impl, ReplayedView{handle, base, view});
     }
   }
 }
@@ -202,10 +202,10 @@ Tensor Tracer::captured(const Tensor& concrete, SourceLocation at) {
     if (const auto known = current_.find(stands_for.concrete.impl().get()); known != current_.end()) return known->second;
     return capture(stands_for.concrete, stands_for.name, stands_for.concrete.requires_grad(), stands_for.concrete.shape());
   }
-  const auto found = remade_.find(concrete.impl().get());
-  if (found == remade_.end()) return capture(concrete, {}, concrete.requires_grad(), concrete.shape());
+  const auto found = replayed_views_.find(concrete.impl().get());
+  if (found == replayed_views_.end()) return capture(concrete, {}, concrete.requires_grad(), concrete.shape());
   // A view of a tensor of an earlier piece is that in this one too. It stands where every scope sees it.
-  const Remade made = found->second;
+  const ReplayedView made = found->second;
   const Tensor viewed = current(made.base, at);
   const bool is_inside = scopes_.size() > 1;
   if (is_inside) std::swap(scopes_.front(), scopes_.back());

@@ -200,7 +200,7 @@ class Tracer final : public Interpreter {
     std::string name;
   };
   /// A view of a tensor of an earlier piece.
-  struct Remade {
+  struct ReplayedView {
     Tensor handle, base;
     View view;
   };
@@ -241,7 +241,7 @@ class Tracer final : public Interpreter {
   Tensor visible(const Tensor&, SourceLocation);
   Tensor replay(const View&, const Tensor& viewed, SourceLocation);
   /// The view of a tensor with memory.
-  static Tensor remade(const View&, const Tensor& viewed);
+  static Tensor replayed_view(const View&, const Tensor& viewed);
   void write(const Tensor& source, const Tensor& destination, SourceLocation);
   /// A write through views that have no rule of their own, or repeat elements, as one into the region of the root that they show.
   bool write_slice(const Tensor& source, const Tensor& view, SourceLocation);
@@ -278,7 +278,7 @@ class Tracer final : public Interpreter {
   std::string_view no_breaks_ = "inside grad(), value_and_grad(), vjp() and trace()";
   std::shared_ptr<HeldHandles> held_;
   std::unordered_map<const TensorImpl*, StandsFor> stands_for_;
-  std::unordered_map<const TensorImpl*, Remade> remade_;
+  std::unordered_map<const TensorImpl*, ReplayedView> replayed_views_;
   int breaks_ = 0;
   bool knows_strides_ = false;  // a piece is about to be run: the inputs' strides decide
   bool asks_strides_ = false;   // the function does: those of inputs are noted

@@ -158,7 +158,7 @@ Tensor Tracer::replay(const View& view, const Tensor& viewed, SourceLocation at)
   return results[0];
 }
 
-Tensor Tracer::remade(const View& view, const Tensor& viewed) {
+Tensor Tracer::replayed_view(const View& view, const Tensor& viewed) {
   const ViewCall call(*view.symbol, view.args, viewed);
   return dispatch(*view.symbol, call.arguments(), {});
 }
@@ -166,7 +166,7 @@ Tensor Tracer::remade(const View& view, const Tensor& viewed) {
 Tensor Tracer::view_again(const Tensor& view, const Tensor& viewed, const Tensor& other) const {
   if (view.is_same(viewed)) return other;
   const TensorImpl& impl = *view.impl();
-  return remade(views_[impl.view], view_again(Tensor(impl.base), viewed, other));
+  return replayed_view(views_[impl.view], view_again(Tensor(impl.base), viewed, other));
 }
 
 void Tracer::refresh(TensorImpl& view) {

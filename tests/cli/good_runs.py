@@ -43,25 +43,25 @@ def test_environment_page_is_fresh(cli):
 
 
 def test_logs(cli):
-    def told(channels, *arguments):
+    def reported(channels, *arguments):
         done = cli.run(*arguments, env={**cli.environment, "FULGURITE_LOGS": channels})
         expect_equal(done.returncode, 0, f"status with FULGURITE_LOGS={channels}")
         return done.stderr
 
     bench = ("bench", "ov_pointwise", "--seconds", "0.01")
-    lines = told("recompiles", *bench).splitlines()
+    lines = reported("recompiles", *bench).splitlines()
     expect(any(re.fullmatch(r"\[recompiles\] jitted at \w+\.cpp:\d+, called at \w+\.cpp:\d+: first call", line) for line in lines), lines)
     expect(any(re.fullmatch(r"\[recompiles\] took [\d.]+ ms \(tracing .*, transforms .*, planning .*\)", line) for line in lines), lines)
     expect(all(line.startswith("[recompiles] ") for line in lines), lines)
-    lines = told("traces", *bench).splitlines()
+    lines = reported("traces", *bench).splitlines()
     expect("[traces] // Constructed by Delete Last Used" in "\n".join(lines), lines)
     known = "  fusions: what the fuser put together, and why not more\n" \
             "  recompiles: each compile of a jitted function: why, which guard failed, and how long it took\n" \
             "  traces: the traces of each compile, pass by pass\n" \
             "  compiled_autograd: each backward that compiled autograd captures, as a trace\n" \
             "  compiled_autograd_verbose: the same with strides, and why none of the earlier captures serves\n"
-    expect_equal(told("help", *bench), "fulgurite: FULGURITE_LOGS takes these, separated by commas:\n" + known, "help")
-    expect_equal(told("fusion,", *bench), "fulgurite: FULGURITE_LOGS: fusion is unknown and has no effect; there are:\n" + known,
+    expect_equal(reported("help", *bench), "fulgurite: FULGURITE_LOGS takes these, separated by commas:\n" + known, "help")
+    expect_equal(reported("fusion,", *bench), "fulgurite: FULGURITE_LOGS: fusion is unknown and has no effect; there are:\n" + known,
                  "an unknown channel")
 
 

@@ -71,8 +71,8 @@ class Cli:
         done = self.run(*arguments, **how)
         shown = f"fulgurite {' '.join(map(str, arguments))}"
         expect(done.returncode == status, f"{shown} ended with {done.returncode}, expected {status}: {done.stderr.strip()}")
-        told = "".join(line for line in done.stderr.splitlines(keepends=True) if not line.startswith(PROGRESS))
-        one_line = told.startswith("fulgurite: ") and told.count("\n") == 1 and told.endswith("\n")
+        reported = "".join(line for line in done.stderr.splitlines(keepends=True) if not line.startswith(PROGRESS))
+        one_line = reported.startswith("fulgurite: ") and reported.count("\n") == 1 and reported.endswith("\n")
         expect(one_line, f"{shown} said {done.stderr!r}, expected one line")
         expect(message in done.stderr, f"{shown} said {done.stderr!r}, expected {message!r} in it")
         return done

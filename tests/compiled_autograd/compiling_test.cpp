@@ -40,7 +40,7 @@ TEST("a backward that fails to compile is run by the engine, with a warning, and
   compiled_autograd::reset();
   const Tensor x = zeros({2}).requires_grad_();
   const auto loss = [&] { return sum(sin(x) * 3); };
-  const std::string told = test::stderr_text([&] {
+  const std::string reported = test::stderr_text([&] {
     const auto scope = compiled_autograd::enable({.executors = {"fails_to_compile", "eager"}});
     const Tensor y = loss();
     y.backward({}, {.retain_graph = true});
@@ -51,7 +51,7 @@ TEST("a backward that fails to compile is run by the engine, with a warning, and
   const std::string warning =
       "[fulgurite] compiled autograd: a backward of 4 nodes, SumBackward0 first, could not be compiled: the checker gave up; the eager engine runs "
       "it, now and from now on\n";
-  expect_equal(told, warning + warning);  // without a gradient in the leaf, and with one
+  expect_equal(reported, warning + warning);  // without a gradient in the leaf, and with one
   expect_equal(compiled_autograd::captures(), int64_t{0});
   const auto scope = compiled_autograd::enable({.fullgraph = true, .executors = {"fails_to_compile", "eager"}});
   const Tensor y = loss();

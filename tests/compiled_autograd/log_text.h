@@ -10,7 +10,7 @@
 namespace fulgurite::test {
 
 /// What `run` says on a channel, without the channel's name and the text of source files.
-inline std::string told(LogChannel channel, const std::function<void()>& run) {
+inline std::string reported(LogChannel channel, const std::function<void()>& run) {
   const uint32_t before = context().log_channels.exchange(uint32_t{1} << static_cast<int>(channel));
   std::string out;
   std::string text = stderr_text(run);

@@ -170,14 +170,14 @@ TEST("a traceable hook that cannot be recorded is called, with a warning, or is 
       return values(x.grad());
     };
     compiled_autograd::reset();
-    const std::string told = test::stderr_text([&] {
+    const std::string reported = test::stderr_text([&] {
       const auto scope = compiled_autograd::enable({.dynamic = false});
       if (keeps_type) run();
       else expect_error(run, "a gradient hook turned cpu f32[2] into cpu f32[]; it must keep sizes and dtype");
     });
-    expect(told.find("compiled autograd: a traceable hook on the gradient of AccumulateGrad (NodeCall 3) cannot be recorded and is called "
+    expect(reported.find("compiled autograd: a traceable hook on the gradient of AccumulateGrad (NodeCall 3) cannot be recorded and is called "
                      "instead: " + why) != std::string::npos,
-           told);
+           reported);
     if (i == 0) expect_text(captured_text().substr(captured_text().find("  auto t3")), R"(
   auto t3 = compiled_autograd::call_hook(0, t2, "tensor_pre_hook");  // t3: "cpu f32[2]", engine
   compiled_autograd::accumulate_grad_(1, leaf_0, t3);  // engine

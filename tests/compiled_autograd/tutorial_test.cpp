@@ -8,7 +8,7 @@
 
 using namespace fulgurite;
 using test::lines_with;
-using test::told;
+using test::reported;
 
 namespace {
 
@@ -34,7 +34,7 @@ TEST("basic usage, and the captured graph in the log") {
   manual_seed(1);
   const Model model;
   const Tensor x = randn({10});
-  const std::string text = told(LogChannel::compiled_autograd_verbose, [&] {
+  const std::string text = reported(LogChannel::compiled_autograd_verbose, [&] {
     const auto train = jit(
         [](Model m, Tensor input) {
           const Tensor loss = sum(m(input));
@@ -155,7 +155,7 @@ void compiled_backward(Tensor gradient_0, Tensor saved_0, Tensor leaf_0, Tensor 
   expect(forward_text.find("onednn") == std::string::npos, forward_text);
   for (const Tensor& parameter : nn::parameters(model)) parameter.set_grad({});
   const Tensor loss = sum(f(x));
-  const std::string text = told(LogChannel::compiled_autograd_verbose, [&] {
+  const std::string text = reported(LogChannel::compiled_autograd_verbose, [&] {
     jit([&] { loss.backward(); }, {.fullgraph = true, .compiled_autograd = true})();
   });
   expect_text(lines_with(text, "Cache miss") + lines_with(text, "what differs"), R"(
@@ -179,7 +179,7 @@ TEST("graph breaks in the forward leave one backward") {
   loss.backward({}, {.retain_graph = true});
   expect_equal(counters()["unique_graphs"], int64_t{3});
   counters().clear();
-  const std::string text = told(LogChannel::compiled_autograd, [&] {
+  const std::string text = reported(LogChannel::compiled_autograd, [&] {
     const auto scope = compiled_autograd::enable();
     loss.backward();
   });
@@ -210,7 +210,7 @@ TEST("a hook is called from inside the graph") {
   x.register_hook([](const Tensor& gradient) { return gradient + 10; });
   const auto f = jit([](Tensor t) { return sum(t); });
   const Tensor loss = f(x);
-  const std::string text = told(LogChannel::compiled_autograd_verbose, [&] {
+  const std::string text = reported(LogChannel::compiled_autograd_verbose, [&] {
     const auto scope = compiled_autograd::enable();
     loss.backward();
   });
@@ -226,7 +226,7 @@ TEST("what changes in the graph's structure is captured again, and the log says 
   const std::vector<std::function<Tensor(Tensor, Tensor)>> operators = {
       [](Tensor a, Tensor b) { return a + b; }, [](Tensor a, Tensor b) { return a - b; }, [](Tensor a, Tensor b) { return a * b; },
       [](Tensor a, Tensor b) { return a / b; }};
-  const std::string text = told(LogChannel::compiled_autograd_verbose, [&] {
+  const std::string text = reported(LogChannel::compiled_autograd_verbose, [&] {
     for (const auto& op : operators) {
       const Tensor loss = sum(op(x, x));
       jit([&] { loss.backward(); }, {.compiled_autograd = true})();
@@ -247,7 +247,7 @@ Cache miss due to new autograd node: DivBackward0 (NodeCall 2) with key size 136
 
 TEST("with sizes that are constants at first, the log says which ones change") {
   compiled_autograd::reset();
-  const std::string text = told(LogChannel::compiled_autograd_verbose, [] {
+  const std::string text = reported(LogChannel::compiled_autograd_verbose, [] {
     const auto scope = compiled_autograd::enable({.dynamic = false});
     for (const int64_t n : {10, 100, 10}) {
       const Tensor x = randn({n, n}).requires_grad_();
@@ -266,7 +266,7 @@ Cache miss due to changed shapes: marking size idx 3 of AccumulateGrad (NodeCall
 
 TEST("the log says which field of a node differs, from what to what") {
   compiled_autograd::reset();
-  const std::string text = told(LogChannel::compiled_autograd_verbose, [] {
+  const std::string text = reported(LogChannel::compiled_autograd_verbose, [] {
     const auto scope = compiled_autograd::enable();
     const auto run = [](bool hooks, Dtype dtype, double power, bool keeps_gradient) {
       const Tensor x = full({3}, 2.0, {.dtype = dtype, .requires_grad = true});

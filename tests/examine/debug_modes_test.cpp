@@ -92,15 +92,15 @@ TEST("verify_against_eager compares every line that another executor runs") {
 
 TEST("callbacks are told of every line of forward and backward") {
   const auto f = jit([](Tensor x) { return sum(exp(x) * x); }, {.executors = {"eager"}});
-  std::string told;
+  std::string reported;
   const auto watched = examine::with_callbacks(
-      f, {.before = [&](const BoundSymbol& bound, const std::vector<Tensor>& given) { told += bound.name() + "(" + std::to_string(given.size()); },
-          .after = [&](const BoundSymbol&, const std::vector<Tensor>& results) { told += ")->" + std::to_string(results.size()) + " "; }});
+      f, {.before = [&](const BoundSymbol& bound, const std::vector<Tensor>& given) { reported += bound.name() + "(" + std::to_string(given.size()); },
+          .after = [&](const BoundSymbol&, const std::vector<Tensor>& results) { reported += ")->" + std::to_string(results.size()) + " "; }});
   const Tensor x = randn({3}).requires_grad_(), same = x.detach().clone().requires_grad_();
   watched(x).backward();
   f(same).backward();
-  expect(told.starts_with("exp(1)->1 mul(2)->1 sum(1)->1 "), told);
-  expect(told.size() > 60, told);
+  expect(reported.starts_with("exp(1)->1 mul(2)->1 sum(1)->1 "), reported);
+  expect(reported.size() > 60, reported);
   expect_equal(x.grad().to_vector<float>(), same.grad().to_vector<float>());
 }
 

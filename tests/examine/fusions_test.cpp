@@ -157,9 +157,9 @@ TEST("a report has the times of the last runs, without anything switched on befo
   expect(report.microseconds > 0 && report.share_of_limit > 0);
   expect(text_of(report).find("% of what the machine does at best)\n  last runs: ") != std::string::npos, text_of(report));
   // Line by line nothing is noted: it is measured.
-  const auto told = examine::with_callbacks(f, {.before = [](const BoundSymbol&, const std::vector<Tensor>&) {}});
-  told(x, y);
-  const examine::FusionReport measured = examine::fusion_report(told, examine::fusion_names(told).at(0));
+  const auto reported = examine::with_callbacks(f, {.before = [](const BoundSymbol&, const std::vector<Tensor>&) {}});
+  reported(x, y);
+  const examine::FusionReport measured = examine::fusion_report(reported, examine::fusion_names(reported).at(0));
   expect(measured.last_runs.empty() && measured.microseconds > 0);
 }
 

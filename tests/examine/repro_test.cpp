@@ -73,13 +73,13 @@ TEST("a repro of what is written over its inputs says so, and what lines moved s
 
 TEST("a repro's lines are counted as last_traces shows them, with what callbacks said among them") {
   const auto f = jit([](Tensor x) { return exp(tanh(sin(x))); }, {.executors = {"eager"}});
-  const auto told = examine::with_callbacks(f, {.before = [](const BoundSymbol&, const std::vector<Tensor>&) { return std::string("here"); }});
-  told(randn({4}));
-  const Trace shown = last_traces(told).back();
+  const auto reported = examine::with_callbacks(f, {.before = [](const BoundSymbol&, const std::vector<Tensor>&) { return std::string("here"); }});
+  reported(randn({4}));
+  const Trace shown = last_traces(reported).back();
   int line = 0;
   while (shown.bound_symbols.read()[static_cast<size_t>(line)].name() != "tanh") ++line;
   expect(line > 1, "notes are lines of the trace that is shown");
-  const std::string program = examine::repro(told, line, line + 1);
+  const std::string program = examine::repro(reported, line, line + 1);
   expect(has(program, "= tanh(") && !has(program, "= exp(") && !has(program, "= sin("), program);
 }
 

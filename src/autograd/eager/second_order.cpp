@@ -28,8 +28,8 @@ Trace backward_from_inputs(const Trace& augmented_forward, const Trace& backward
   for (const Value& value : backward_inputs) {
     const int id = proxy_id(value);
     const bool is_input = id >= 0 && is_given[id];  // taken with its history, above
-    const bool is_made_again = value.is_tensor() && value.tensor().requires_grad;
-    if (is_input || is_made_again) out.args.emplace_back();
+    const bool is_recomputed = value.is_tensor() && value.tensor().requires_grad;
+    if (is_input || is_recomputed) out.args.emplace_back();
     else give(value);
   }
 

@@ -88,7 +88,7 @@ class GroupLowering {
   void choose_rows();
   void add_output(const Value&);
   void copy_for(const Value& result, Node&, int dimensions, Extent);
-  void keep_compared_elements(std::span<const int> operands);
+  void keep_exact_comparisons(std::span<const int> operands);
   bool rounds() const { return inside_one_call_ == 0 && !expressions_.rounding.allow_excess_precision; }
   bool is_exact(const BoundSymbol&, const Expression&) const;
   int rounded(int value);

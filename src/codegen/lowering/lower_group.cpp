@@ -325,7 +325,7 @@ void GroupLowering::lower_expression(const BoundSymbol& bound, const Expression&
     texts[static_cast<size_t>(i)] = std::move(text);
     result.dimensions |= kernel_.values[operand].dimensions;
   }
-  if (bound.symbol == &eq_symbol || bound.symbol == &ne_symbol) keep_compared_elements(result.operands);
+  if (bound.symbol == &eq_symbol || bound.symbol == &ne_symbol) keep_exact_comparisons(result.operands);
   result.expression = filled(expression.text, {texts.data(), texts.size()});
   if (const auto share = share_of_row(result)) result = *share;
   const bool stays = lanes_of(expression.computed) == Lanes::floats && lanes_of(result.dtype) == Lanes::floats;

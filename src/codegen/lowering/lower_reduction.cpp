@@ -227,7 +227,7 @@ void GroupLowering::check_sizes_show() const {
 }
 
 // Elements that are compared with their row's extremum are kept: the kernel has them anyway.
-void GroupLowering::keep_compared_elements(std::span<const int> operands) {
+void GroupLowering::keep_exact_comparisons(std::span<const int> operands) {
   for (const int extremum : operands) {
     const KernelValue& value = kernel_.values[extremum];
     if (value.kind == KernelValue::Kind::largest || value.kind == KernelValue::Kind::smallest) kernel_.values[value.operands[0]].is_costly = true;

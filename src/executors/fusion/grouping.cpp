@@ -75,7 +75,7 @@ class Grouping {
   }
 
   // What the backward makes again was given up before on purpose: together with lines long before it, it would be kept all the same.
-  bool undoes_recomputation(int a, int b) const {
+  bool would_undo_remat(int a, int b) const {
     const auto is_recomputed = [&](int op) { return trace_.bound_symbols[op].tags.has(Tag::recomputed); };
     const bool differ = std::ranges::any_of(members_[a], is_recomputed) != std::ranges::all_of(members_[b], is_recomputed) ||
                         std::ranges::all_of(members_[a], is_recomputed) != std::ranges::any_of(members_[b], is_recomputed);
@@ -84,7 +84,7 @@ class Grouping {
 
   void merge(int a, int b) {
     if (a == b || members_[a].size() + members_[b].size() > max_ops) return;
-    if (undoes_recomputation(a, b)) return missed(a, b, "one is made again so that the other need not be kept");
+    if (would_undo_remat(a, b)) return missed(a, b, "one is made again so that the other need not be kept");
     if (has_path_between(a, b) || has_path_between(b, a)) return missed(a, b, "a line in between belongs to neither");
     std::vector<int> both(members_[a].size() + members_[b].size());
     std::merge(members_[a].begin(), members_[a].end(), members_[b].begin(), members_[b].end(), both.begin());

@@ -51,11 +51,11 @@ std::optional<std::string> RecompileWatch::count(const std::vector<Change>& chan
   for (const auto& [what, changed] : changed_) most.push_back(&changed);
   std::ranges::stable_sort(most, [](const Changed* a, const Changed* b) { return a->times > b->times; });
   most.resize(std::min<size_t>(most.size(), 3));
-  const auto told = [](const Changed* one) {
+  const auto described = [](const Changed* one) {
     return text::cat(one->newest.what, " (", one->times, one->times == 1 ? " time" : " times", ", last ", one->newest.text, ")");
   };
   return text::cat("the function jitted at ", file_and_line(made_at_), " has been compiled ", compiles_, " times, last for the call at ",
-                   file_and_line(called_at), "; what changed: ", text::join(most, told), "; ", advice(most.front()->newest.kind),
+                   file_and_line(called_at), "; what changed: ", text::join(most, described), "; ", advice(most.front()->newest.kind),
                    "; explain() lists every compile");
 }
 

@@ -34,7 +34,7 @@ std::string_view last_part(std::string_view name) {
 
 Value unknown_operator(std::string_view name, const std::vector<Value>& args, SourceLocation at) {
   const std::vector<std::string_view> similar = similar_operators(name);
-  if (auto* const told = dynamic_cast<UnknownCalls*>(innermost_interpreter())) return told->unknown_call(name, args, similar, at);
+  if (auto* const recorder = dynamic_cast<UnknownCalls*>(innermost_interpreter())) return recorder->unknown_call(name, args, similar, at);
   throw UserError(text::cat("there is no operator '", name, "'", suggestion(similar)), at);
 }
 

@@ -38,10 +38,10 @@ void warn_of_broadcasting(std::string_view loss, const Tensor& input, const Tens
   // Hints: a warning adds no guard.
   const bool is_same = std::ranges::equal(of_input, of_target, [](const Int& a, const Int& b) { return a.hint() == b.hint(); });
   if (is_same || !context().warned_lines.add(at)) return;
-  const UserError told(text::cat(loss, ": the target's shape ", of_target, " is not the input's, ", of_input, ": both are broadcast to ",
+  const UserError warning(text::cat(loss, ": the target's shape ", of_target, " is not the input's, ", of_input, ": both are broadcast to ",
                  broadcast_shapes(of_input, of_target), ", and the loss is that of all pairs, which is rarely meant. Give them one shape first "
                  "(reshape, squeeze or unsqueeze)"), at);
-  std::string text = told.what();
+  std::string text = warning.what();
   std::erase(text, '\n');  // one line
   warn(text);
 }

@@ -271,7 +271,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
       const int made = producer[write.source];
       const Step& maker = plan_.steps[made];
       if (maker.kind != Step::Kind::kernel) continue;
-      if (!updates_place_by_place(*maker.bound->symbol) && !changes_places_of(maker, write.result)) continue;
+      if (!is_elementwise_update(*maker.bound->symbol) && !scatter_updates_of(maker, write.result)) continue;
       const bool is_read_later = std::any_of(readers[write.result].begin(), readers[write.result].end(),
                                              [&](int reader) { return reader > made; });
       const bool is_read_through_view = std::any_of(maker.operands.begin(), maker.operands.end(), [&](int operand) {
@@ -284,8 +284,8 @@ class PlanBuilder final : public ArgumentPack::Resolver {
   }
 
   // Whether a kernel copies an input and then writes to places of it, which are not read from it.
-  bool changes_places_of(const Step& maker, int input) const {
-    if (!changes_places(*maker.bound->symbol)) return false;
+  bool scatter_updates_of(const Step& maker, int input) const {
+    if (!is_scatter_update(*maker.bound->symbol)) return false;
     const auto is_in = [&](int operand) { return plan_.slots[operand].root == input; };
     return maker.operands[0] == input && std::ranges::count_if(maker.operands, is_in) == 1;
   }

@@ -51,7 +51,7 @@ class ResultsInPlace {
     if (implementation.fusion) return implementation.fusion->may_overwrite(k, operand);
     if (implementation.executor != "eager") return false;
     const Symbol& symbol = *step.bound->symbol;
-    return symbol.traits.pointwise || (changes_places(symbol) && operand == 0);
+    return symbol.traits.pointwise || (is_scatter_update(symbol) && operand == 0);
   }
 
   void write_over(int operand, int result) {
@@ -71,11 +71,11 @@ class ResultsInPlace {
 
 }  // namespace
 
-bool changes_places(const Symbol& symbol) {
+bool is_scatter_update(const Symbol& symbol) {
   return &symbol == &prims_index_put_symbol || &symbol == &scatter_symbol || &symbol == &scatter_add_symbol;
 }
 
-bool updates_place_by_place(const Symbol& symbol) { return symbol.traits.pointwise || &symbol == &prims_adamw_symbol; }
+bool is_elementwise_update(const Symbol& symbol) { return symbol.traits.pointwise || &symbol == &prims_adamw_symbol; }
 
 void write_results_over_operands(ExecutionPlan& plan) { ResultsInPlace(plan).run(); }
 

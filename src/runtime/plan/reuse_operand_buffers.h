@@ -12,8 +12,8 @@ namespace fulgurite {
 void write_results_over_operands(ExecutionPlan&);
 
 /// Whether a kernel copies its first operand, unless the result lies there, and then writes to places of it.
-bool changes_places(const Symbol&);
+bool is_scatter_update(const Symbol&);
 /// Whether a kernel computes each element from the operands' elements at its place, so that a result may lie in an input that it updates.
-bool updates_place_by_place(const Symbol&);
+bool is_elementwise_update(const Symbol&);
 
 }  // namespace fulgurite

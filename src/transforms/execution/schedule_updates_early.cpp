@@ -75,7 +75,7 @@ class EarlyUpdates {
   // Whether a line gives new values to inputs, which a program writes where they belong, and nothing else.
   bool is_update(int i) const {
     const BoundSymbol& bound = op(i);
-    if (has_effect(bound) || !updates_place_by_place(*bound.symbol)) return false;
+    if (has_effect(bound) || !is_elementwise_update(*bound.symbol)) return false;
     bool has_outputs = false, updates = true;
     for_each_output(bound, [&](const Value& output) {
       has_outputs = true;

@@ -47,7 +47,7 @@ class Search {
       const int op = producer_[ids[next]];
       if (op < 0) continue;
       const BoundSymbol& bound = joint_.bound_symbols[static_cast<size_t>(op)];
-      if (bound.symbol == &prims_get_grad_symbol || (is_forward_[static_cast<size_t>(op)] && !rounds_nothing(*bound.symbol))) continue;
+      if (bound.symbol == &prims_get_grad_symbol || (is_forward_[static_cast<size_t>(op)] && !is_exact(*bound.symbol))) continue;
       for_each_argument(bound, add);
     }
     return ids;
@@ -58,7 +58,7 @@ class Search {
       const int op = producer_[id];
       if (op < 0 || !is_forward_[static_cast<size_t>(op)]) continue;
       const BoundSymbol& selector = joint_.bound_symbols[static_cast<size_t>(op)];
-      if (selector.symbol->traits.pointwise || rounds_nothing(*selector.symbol)) continue;
+      if (selector.symbol->traits.pointwise || is_exact(*selector.symbol)) continue;
       for_each_argument(selector, [&](const Value& argument) {
         if (!argument.is_tensor()) return;
         const std::vector<int> own = sources(argument);
@@ -78,7 +78,7 @@ class Search {
 
 std::vector<ComparedElements> find_compared_elements(const Trace& joint) { return Search(joint).run(); }
 
-bool rounds_nothing(const Symbol& symbol) {
+bool is_exact(const Symbol& symbol) {
   return symbol.traits.view || &symbol == &abs_symbol || &symbol == &neg_symbol || &symbol == &relu_symbol;
 }
 

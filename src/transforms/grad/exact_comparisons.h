@@ -18,6 +18,6 @@ struct ComparedElements {
 std::vector<ComparedElements> find_compared_elements(const Trace& joint);
 
 /// Whether a symbol's elements are its first argument's, but for the sign or 0: made again they are the same, and so they are rounded before or after it.
-bool rounds_nothing(const Symbol&);
+bool is_exact(const Symbol&);
 
 }  // namespace fulgurite

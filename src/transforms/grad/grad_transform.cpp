@@ -48,7 +48,7 @@ class GradTransform final : public ArgumentPack::Resolver {
         slot(output_positions_, results_[i].tensor().id).push_back(static_cast<int>(i));
     for (size_t i = differentiated_.size(); i-- > 0;) {
       differentiate(differentiated_[i]);
-      let_go_of_results(*differentiated_[i].bound);
+      release_results(*differentiated_[i].bound);
     }
     return finish();
   }
@@ -158,7 +158,7 @@ class GradTransform final : public ArgumentPack::Resolver {
   }
 
   // Handles are large, and whoever uses the results comes after it and is done. A result that is an argument is needed further.
-  void let_go_of_results(const BoundSymbol& bound) {
+  void release_results(const BoundSymbol& bound) {
     for_each_output(bound, [&](const Value& output) {
       const auto id = static_cast<size_t>(output.proxy_id());
       if (!output.is_tensor() || id >= handles_.size()) return;
@@ -211,18 +211,18 @@ class GradTransform final : public ArgumentPack::Resolver {
     for (const BoundSymbol& symbol : remembered.backward)
       any = any || (symbol.symbol == &prims_get_grad_symbol && has_cotangent(symbol.args[0]));
     if (!any) return;
-    ZeroValues zero_values;
+    ZeroValues zero_propagation;
     for (const BoundSymbol& recorded : remembered.backward) {
       if (recorded.symbol == &prims_get_grad_symbol) {
         const Tensor cotangent = cotangent_of(recorded.args[0]);
         if (cotangent.defined()) replayed_.set(proxy_id(recorded.outputs[0]), tracer_.value_of(cotangent));
-        else zero_values.add(recorded.outputs[0]);
+        else zero_propagation.add(recorded.outputs[0]);
         continue;
       }
-      if (zero_values.is_used_by(recorded)) {
+      if (zero_propagation.is_used_by(recorded)) {
         const bool adds_nothing = recorded.symbol == &prims_put_grad_symbol;
-        if (adds_nothing || zero_values.pass_through(recorded)) continue;
-        make_zeros(recorded, zero_values);
+        if (adds_nothing || zero_propagation.pass_through(recorded)) continue;
+        make_zeros(recorded, zero_propagation);
       }
       BoundSymbol symbol = recorded;
       replayed_.apply(symbol);
@@ -236,15 +236,15 @@ class GradTransform final : public ArgumentPack::Resolver {
   }
 
   // Tensors for those arguments that are known to be zero.
-  void make_zeros(const BoundSymbol& bound, ZeroValues& zero_values) {
+  void make_zeros(const BoundSymbol& bound, ZeroValues& zero_propagation) {
     for_each_argument(bound, [&](const Value& value) {
-      if (!zero_values.has(value)) return;
+      if (!zero_propagation.has(value)) return;
       const TensorProxy& proxy = value.tensor();
       tracer_.set_origin_part(ForwardOrigin::Part::zeros);
       const Tensor made = zeros(proxy.shape, {.dtype = proxy.dtype, .device = proxy.device});
       tracer_.set_origin_part(ForwardOrigin::Part::rule);
       replayed_.set(proxy.id, tracer_.value_of(made));
-      zero_values.remove(value);
+      zero_propagation.remove(value);
     });
   }
 

@@ -31,6 +31,6 @@ std::vector<char> find_forward(const Trace& joint) {
   return is_forward;
 }
 
-bool is_repeatable(const BoundSymbol& bound) { return !bound.symbol->traits.random && !has_effect(bound); }
+bool is_recomputable(const BoundSymbol& bound) { return !bound.symbol->traits.random && !has_effect(bound); }
 
 }  // namespace fulgurite

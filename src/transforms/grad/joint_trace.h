@@ -10,6 +10,6 @@ namespace fulgurite {
 std::vector<char> find_forward(const Trace& joint);
 
 /// Whether a symbol may be run a second time at all: it does not draw or write.
-bool is_repeatable(const BoundSymbol&);
+bool is_recomputable(const BoundSymbol&);
 
 }  // namespace fulgurite

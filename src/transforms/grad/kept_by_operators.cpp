@@ -42,7 +42,7 @@ void keep_converted_parameters(const Trace& recorded, std::vector<char>& kept) {
 
 }  // namespace
 
-std::vector<char> kept_by_operators(const Trace& recorded, const Trace& joint) {
+std::vector<char> saved_by_operators(const Trace& recorded, const Trace& joint) {
   const std::span<const BoundSymbol> ops = recorded.bound_symbols.read(), all = joint.bound_symbols.read();
   const std::vector<char> is_forward = find_forward(joint);
   std::vector<int> maker(joint.next_id, -1);

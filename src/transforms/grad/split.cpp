@@ -50,10 +50,10 @@ class Split {
     separate();
     for (const BoundSymbol* bound : backward_) emit(*bound);
     for (const Value& gradient : gradients_) {
-      repeat_producer(gradient);
+      recompute_producer(gradient);
       use(gradient);
     }
-    keep_draws();
+    keep_random_draws();
     return {make_forward(), make_backward()};
   }
 
@@ -78,7 +78,7 @@ class Split {
   }
 
   static bool is_recomputed(const BoundSymbol& bound, const Value& output) {
-    if (!is_repeatable(bound) || !output.is_tensor() || output.tensor().tags.has(Tag::checkpoint_result)) return false;
+    if (!is_recomputable(bound) || !output.is_tensor() || output.tensor().tags.has(Tag::checkpoint_result)) return false;
     return bound.tags.has(Tag::recompute_in_backward) || output.tensor().tags.has(Tag::recompute_in_backward);
   }
 
@@ -88,22 +88,22 @@ class Split {
 
   // Appends a symbol to the backward, after whatever must be repeated for it.
   void emit(const BoundSymbol& bound) {
-    for_each_argument(bound, [&](const Value& v) { repeat_producer(v); });
+    for_each_argument(bound, [&](const Value& v) { recompute_producer(v); });
     for_each_argument(bound, [&](const Value& v) { use(v); });
     if (joint_.numbers) use_numbers_inside(bound);
     for_each_output(bound, [&](const Value& v) { mark(available_, v); });
     body_.push_back(bound);
   }
 
-  const BoundSymbol* producer_to_repeat(const Value& value) const {
+  const BoundSymbol* producer_to_recompute(const Value& value) const {
     const int id = proxy_id(value);
     return id < 0 || available_[id] || is_saved_[id] ? nullptr : recompute_[id];
   }
 
   // In dependency order, each symbol once.
-  void repeat_producer(const Value& value) {
+  void recompute_producer(const Value& value) {
     std::vector<std::pair<const BoundSymbol*, bool>> pending;
-    if (const BoundSymbol* producer = producer_to_repeat(value)) pending.emplace_back(producer, false);
+    if (const BoundSymbol* producer = producer_to_recompute(value)) pending.emplace_back(producer, false);
     while (!pending.empty()) {
       const BoundSymbol* const bound = pending.back().first;
       const bool is_ready = pending.back().second;
@@ -113,12 +113,12 @@ class Split {
         continue;
       }
       bool is_wanted = false;
-      for_each_output(*bound, [&](const Value& v) { is_wanted = is_wanted || producer_to_repeat(v) == bound; });
+      for_each_output(*bound, [&](const Value& v) { is_wanted = is_wanted || producer_to_recompute(v) == bound; });
       if (!is_wanted) continue;
       pending.emplace_back(bound, true);
       const size_t first = pending.size();
       for_each_argument(*bound, [&](const Value& v) {
-        if (const BoundSymbol* producer = producer_to_repeat(v)) pending.emplace_back(producer, false);
+        if (const BoundSymbol* producer = producer_to_recompute(v)) pending.emplace_back(producer, false);
       });
       std::reverse(pending.begin() + static_cast<std::ptrdiff_t>(first), pending.end());
     }
@@ -133,7 +133,7 @@ class Split {
     std::optional<Substitution> unused_results;  // a table of all ids, and rarely needed
     for (const Value& output : bound.outputs) {
       if (!output.is_tensor()) continue;
-      if (producer_to_repeat(output) == &bound) {
+      if (producer_to_recompute(output) == &bound) {
         mark(available_, output);
         continue;
       }
@@ -155,7 +155,7 @@ class Split {
     (value.is_tensor() ? saved_tensors_ : saved_numbers_).push_back(value);
   }
 
-  void keep_draws() {
+  void keep_random_draws() {
     std::vector<char> is_needed(joint_.next_id);
     std::vector<const Value*> draws;
     for (size_t i = forward_.size(); i-- > 0;) {

@@ -23,7 +23,7 @@ constexpr int max_repeated_in_a_row = 12;
 // How much a byte kept is worth in bytes moved, where no budget says otherwise.
 constexpr int64_t default_min_saving = 8;
 
-bool is_tagged(const BoundSymbol& bound) { return bound.tags.has(Tag::recompute_in_backward) && is_repeatable(bound); }
+bool is_tagged(const BoundSymbol& bound) { return bound.tags.has(Tag::recompute_in_backward) && is_recomputable(bound); }
 bool is_checkpoint_result(const Value& value) { return value.is_tensor() && value.tensor().tags.has(Tag::checkpoint_result); }
 
 /// The graph whose minimum cut says what is saved. On the sink's side stands what the backward has: a value is there
@@ -37,7 +37,7 @@ bool is_checkpoint_result(const Value& value) { return value.is_tensor() && valu
 class Recomputation {
  public:
   /// `may_keep`, by proxy id: of arguments and results; empty: all.
-  Recomputation(const Trace& joint, const std::vector<ComparedElements>& compared_elements, const RecomputationCost& cost,
+  Recomputation(const Trace& joint, const std::vector<ComparedElements>& exact_comparisons, const RecomputationCost& cost,
                 const std::vector<char>& may_keep)
       : joint_(joint),
         cost_(cost),
@@ -59,7 +59,7 @@ class Recomputation {
     for_each_leaf(keyword(joint.bound_symbols.back(), "output"), [&](const Value& gradient) {
       if (const int id = proxy_id(gradient); id >= 0) use(id);
     });
-    for (const ComparedElements& compared : compared_elements) never_repeat(compared.elements);
+    for (const ComparedElements& compared : exact_comparisons) never_recompute(compared.elements);
     if (!may_keep.empty()) find_values_of_the_caller(may_keep);
   }
 
@@ -83,10 +83,10 @@ class Recomputation {
       for_each_output(bound, [&](const Value& value) {
         const int id = proxy_id(value);
         if (id < 0 || producer_[id] != i) return;
-        const bool must_repeat = is_tagged(bound) && !is_checkpoint_result(value);
+        const bool must_recompute = is_tagged(bound) && !is_checkpoint_result(value);
         // What leaves a checkpoint is saved, never had by repeating.
         const int from = is_tagged(bound) && is_checkpoint_result(value) ? source : node;
-        graph.add_edge(from, value_node_[id], must_repeat ? MaxFlow::unlimited : price(id, min_saving));
+        graph.add_edge(from, value_node_[id], must_recompute ? MaxFlow::unlimited : price(id, min_saving));
       });
     }
     if (graph.run(source, sink) >= MaxFlow::unlimited)
@@ -105,10 +105,10 @@ class Recomputation {
     int64_t bytes = 0;
     for (int id = 0; id < joint_.next_id; ++id) {
       if (!is_needed[id] || !values_[id]) continue;
-      const bool is_made_again =
+      const bool is_recomputed =
           producer_[id] >= 0 && is_repeated[producer_[id]] && !is_checkpoint_result(*values_[id]);
       const int root = root_[id];
-      if (is_made_again || is_outside_[root] || is_counted[root]) continue;
+      if (is_recomputed || is_outside_[root] || is_counted[root]) continue;
       is_counted[root] = true;
       bytes += cost_.keeping(*values_[root]);
     }
@@ -159,7 +159,7 @@ class Recomputation {
     int deepest = 0;
     for_each_use(bound, [&](int id) { deepest = std::max(deepest, depth_[id]); });
     const bool is_view = bound.symbol->traits.view;
-    std::optional<int64_t> cost = is_repeatable(bound) ? cost_.repeating(bound) : std::nullopt;
+    std::optional<int64_t> cost = is_recomputable(bound) ? cost_.repeating(bound) : std::nullopt;
     if (is_tagged(bound)) cost = 0;
     else if (cost && !is_view && ++deepest > max_repeated_in_a_row) cost.reset();
     repeating_[i] = cost.value_or(MaxFlow::unlimited);
@@ -177,11 +177,11 @@ class Recomputation {
   }
 
   // Another kernel may add up in another order what it makes again, and then no element is equal to the one selected.
-  void never_repeat(int id) {
+  void never_recompute(int id) {
     while (id >= 0 && producer_[id] >= 0) {
       const BoundSymbol& bound = joint_.bound_symbols[producer_[id]];
       if (is_tagged(bound)) return;
-      if (!rounds_nothing(*bound.symbol)) {
+      if (!is_exact(*bound.symbol)) {
         repeating_[producer_[id]] = MaxFlow::unlimited;
         return;
       }
@@ -213,17 +213,17 @@ class Recomputation {
 };
 
 // Where a checkpoint's inside is made again, what was selected from it and is compared with it is made again too, even if it leaves the checkpoint.
-Trace with_selections_repeated(const Trace& joint, const std::vector<ComparedElements>& compared_elements) {
+Trace with_extrema_recomputed(const Trace& joint, const std::vector<ComparedElements>& exact_comparisons) {
   Trace out = joint;
-  for (const ComparedElements& compared : compared_elements) {
+  for (const ComparedElements& compared : exact_comparisons) {
     if (!is_tagged(joint.bound_symbols[compared.selector])) continue;
     std::vector<Value> outputs;
     for (const Value& output : joint.bound_symbols[compared.selector].outputs) {
       outputs.push_back(output);
       if (!is_checkpoint_result(output)) continue;
-      auto* made_again = new TensorProxy(output.tensor());
-      made_again->tags.remove(Tag::checkpoint_result);
-      outputs.back() = Value{detail::Ref<TensorProxy>(made_again)};
+      auto* recomputed = new TensorProxy(output.tensor());
+      recomputed->tags.remove(Tag::checkpoint_result);
+      outputs.back() = Value{detail::Ref<TensorProxy>(recomputed)};
     }
     out.bound_symbols[compared.selector].outputs = std::move(outputs);
   }
@@ -248,9 +248,9 @@ std::vector<char> solve_within(const Recomputation& problem, int64_t budget) {
 }
 
 Trace choose(const Trace& given, const RecomputationOptions& options, const RecomputationCost& cost, const std::vector<char>& may_keep) {
-  const std::vector<ComparedElements> compared_elements = find_compared_elements(given);
-  const Trace joint = with_selections_repeated(given, compared_elements);
-  const Recomputation problem(joint, compared_elements, cost, may_keep);
+  const std::vector<ComparedElements> exact_comparisons = find_compared_elements(given);
+  const Trace joint = with_extrema_recomputed(given, exact_comparisons);
+  const Recomputation problem(joint, exact_comparisons, cost, may_keep);
   const std::vector<char> is_repeated =
       options.memory_budget ? solve_within(problem, *options.memory_budget) : problem.solve(default_min_saving);
   Trace out = joint;
@@ -280,7 +280,7 @@ Trace choose_recomputation(const Trace& given, const RecomputationOptions& optio
 
 // Who sets a budget wants what is kept for nothing to be used.
 Trace choose_recomputation(const Trace& joint, const RecomputationOptions& options, const Trace& recorded) {
-  return choose(joint, options, SymbolBySymbolCost(), options.memory_budget ? std::vector<char>() : kept_by_operators(recorded, joint));
+  return choose(joint, options, SymbolBySymbolCost(), options.memory_budget ? std::vector<char>() : saved_by_operators(recorded, joint));
 }
 
 }  // namespace fulgurite

@@ -13,8 +13,8 @@ namespace fulgurite {
 namespace {
 
 constexpr int64_t max_rng_state_bytes = 64;  // seed and offset of a draw
-constexpr int64_t generating = 4;              // what makes numbers from nothing computes more than it writes
-constexpr int64_t calling = 8192;              // running any symbol takes as long as moving so many bytes
+constexpr int64_t rng_cost = 4;              // what makes numbers from nothing computes more than it writes
+constexpr int64_t call_cost = 8192;              // running any symbol takes as long as moving so many bytes
 
 int64_t bytes_read(const BoundSymbol& bound) {
   std::vector<int> seen;
@@ -33,12 +33,12 @@ int64_t bytes_written(const BoundSymbol& bound) {
   return bytes;
 }
 
-bool may_be_repeated(const BoundSymbol& bound) {
+bool is_recomputable_op(const BoundSymbol& bound) {
   const Traits& traits = bound.symbol->traits;
   if (bound.symbol == &prims_shape_symbol) return false;  // sizes are kept, not the tensor that they are read off
   if (has_effect(bound) || traits.matmul || traits.random || traits.in_place) return false;
   if (traits.pointwise || traits.reduction || traits.view || traits.structural) return true;
-  if (!bound.subsymbols.empty()) return std::ranges::all_of(forward_lines(bound), may_be_repeated);
+  if (!bound.subsymbols.empty()) return std::ranges::all_of(forward_lines(bound), is_recomputable_op);
   return bytes_read(bound) <= max_rng_state_bytes;
 }
 
@@ -54,10 +54,10 @@ int64_t bytes_of(const Value& value) {
 int64_t SymbolBySymbolCost::keeping(const Value& value) const { return std::max<int64_t>(bytes_of(value), 1); }
 
 std::optional<int64_t> SymbolBySymbolCost::repeating(const BoundSymbol& bound) const {
-  if (!may_be_repeated(bound)) return {};
+  if (!is_recomputable_op(bound)) return {};
   if (bound.symbol->traits.view || bound.symbol->traits.structural) return 0;
   const int64_t read = bytes_read(bound);
-  return calling + (read + bytes_written(bound)) * (read <= max_rng_state_bytes ? generating : 1);
+  return call_cost + (read + bytes_written(bound)) * (read <= max_rng_state_bytes ? rng_cost : 1);
 }
 
 }  // namespace fulgurite
