@@ -39,7 +39,7 @@ void prepare(std::vector<Trace>& stages, std::vector<const Executor*> executors,
   // As fusions do, this changes the order of additions.
   const bool fuses = std::ranges::any_of(executors, [](const Executor* e) { return e->fusing != nullptr; });
   if (const int64_t least = everything ? 0 : min_scatter_bytes; fuses && has_scattered_sums(stages.back(), least))
-    runner.run("Scatter into sums", [&](const Trace& t) { return scatter_into_sums(t, least); });
+    runner.run("Fold Scatter Add", [&](const Trace& t) { return fold_scatter_add(t, least); });
   while (true) {
     const auto fusing = std::ranges::find_if(executors, [](const Executor* e) { return e->fusing != nullptr; });
     if (fusing == executors.end()) break;
@@ -50,7 +50,7 @@ void prepare(std::vector<Trace>& stages, std::vector<const Executor*> executors,
     runner.run("Transform for execution", [&](const Trace& t) { return transform_for_execution(t, executors); });
   }
   runner.run("Dead Code Elimination", eliminate_dead_code);
-  if (has_updates(stages.back())) runner.run("Update Early", update_early);
+  if (has_updates(stages.back())) runner.run("Schedule Updates Early", schedule_updates_early);
   runner.run("Delete Last Used", delete_last_used);
 }
 

@@ -52,8 +52,8 @@ std::string call_text_of_types(const BoundSymbol& op) {
 
 Frame::Frame(const ExecutionPlan& plan)
     : plan_(plan),
-      lends_arena_(lends(plan.arena_bytes)),
-      arena_(lends_arena_ ? borrow_storage(nullptr, plan.arena_bytes) : allocate_storage(plan.arena_bytes)) {
+      owns_arena_(lends(plan.arena_bytes)),
+      arena_(owns_arena_ ? borrow_storage(nullptr, plan.arena_bytes) : allocate_storage(plan.arena_bytes)) {
   slots_.reserve(plan.slots.size());
   for (size_t i = 0; i < plan.slots.size(); ++i) {
     const Slot& slot = plan.slots[i];
@@ -85,13 +85,13 @@ Frame::Frame(const ExecutionPlan& plan)
 }
 
 Frame::~Frame() {
-  lend_arena();
-  if (!lends_arena_) bytes_of_arenas.fetch_sub(arena_->bytes, std::memory_order_relaxed);
+  return_arena();
+  if (!owns_arena_) bytes_of_arenas.fetch_sub(arena_->bytes, std::memory_order_relaxed);
 }
 
 void Frame::run(std::span<const Tensor> inputs) {
   take_inputs(inputs);
-  if (lends_arena_) arena_->data = allocate(static_cast<size_t>(arena_->bytes));
+  if (owns_arena_) arena_->data = allocate(static_cast<size_t>(arena_->bytes));
   size_t i = 0;
   try {
     if (clock_) [[unlikely]] {
@@ -112,14 +112,14 @@ void Frame::run(std::span<const Tensor> inputs) {
   if (!fusion_ticks_.empty()) plan_.fusion_times->add(fusion_ticks_);
 }
 
-void Frame::lend_arena() {
-  if (!lends_arena_ || !arena_->data) return;
+void Frame::return_arena() {
+  if (!owns_arena_ || !arena_->data) return;
   deallocate(arena_->data, static_cast<size_t>(arena_->bytes));
   arena_->data = nullptr;
 }
 
 void Frame::release() {
-  lend_arena();
+  return_arena();
   clock_.reset();
   for (const int slot : transient_) slots_[slot] = Tensor();
   for (const int slot : borrowing_) slots_[slot].impl()->storage = StorageRef();

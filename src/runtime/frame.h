@@ -37,7 +37,7 @@ class Frame {
   void release();
   /// What it takes between runs beside the arena, about; and the arena.
   int64_t bytes() const;
-  int64_t arena_bytes() const { return lends_arena_ ? 0 : arena_->bytes; }
+  int64_t arena_bytes() const { return owns_arena_ ? 0 : arena_->bytes; }
   /// How the inputs of the last run looked.
   std::vector<InputRecord>& input_records() { return input_records_; }
 
@@ -55,7 +55,7 @@ class Frame {
     int fusion = -1;      // which of the plan's fusions it is
   };
 
-  void lend_arena();
+  void return_arena();
   void take_inputs(std::span<const Tensor> inputs);
   void run_step(const Step&, FrameStep&);
   void prepare_result(int slot);
@@ -68,7 +68,7 @@ class Frame {
   void place_view(int slot, const StorageRef& storage, const Sizes& sizes, const Sizes& strides, int64_t offset);
 
   const ExecutionPlan& plan_;
-  const bool lends_arena_;
+  const bool owns_arena_;
   StorageRef arena_;
   std::vector<Tensor> slots_;
   std::vector<FrameStep> steps_;

@@ -71,8 +71,8 @@ class Layouts {
     std::vector<Tensor> slots(plan_.slots.size());
     for (const int operand : step.operands) {
       const SlotLayout& layout = out_[operand];
-      slots[operand] = operand == step.source ? tensor_without_memory(layout.sizes, strides, offset, layout.dtype)
-                                              : tensor_without_memory(layout.sizes, layout.strides, layout.offset, layout.dtype);
+      slots[operand] = operand == step.source ? meta_tensor(layout.sizes, strides, offset, layout.dtype)
+                                              : meta_tensor(layout.sizes, layout.strides, layout.offset, layout.dtype);
     }
     const StepArguments arguments(plan_, step, slots);
     return step.bound->symbol->view(arguments.arguments(), geometry);

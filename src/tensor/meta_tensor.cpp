@@ -2,7 +2,7 @@
 
 namespace fulgurite {
 
-Tensor tensor_without_memory(const Sizes& sizes, const Sizes& strides, int64_t offset, Dtype dtype) {
+Tensor meta_tensor(const Sizes& sizes, const Sizes& strides, int64_t offset, Dtype dtype) {
   TensorImplRef impl(new TensorImpl);
   impl->sizes = sizes;
   impl->strides = strides;

@@ -4,6 +4,6 @@
 namespace fulgurite {
 
 /// A tensor that has sizes, strides and an offset but no elements, for rules that look at these alone.
-Tensor tensor_without_memory(const Sizes& sizes, const Sizes& strides, int64_t offset, Dtype);
+Tensor meta_tensor(const Sizes& sizes, const Sizes& strides, int64_t offset, Dtype);
 
 }  // namespace fulgurite

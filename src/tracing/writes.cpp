@@ -41,7 +41,7 @@ class ViewCall final : public ArgumentPack::Resolver {
 };
 
 Tensor without_memory(const ViewGeometry& geometry, Dtype dtype) {
-  return tensor_without_memory(geometry.sizes, geometry.strides, geometry.offset, dtype);
+  return meta_tensor(geometry.sizes, geometry.strides, geometry.offset, dtype);
 }
 
 }  // namespace

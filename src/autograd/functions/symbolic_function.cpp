@@ -222,7 +222,7 @@ std::shared_ptr<EagerFunction> EagerFunction::exact(std::span<const uint64_t> va
     const TensorProxy& proxy = input.tensor();
     Sizes sizes;
     for (const Int size : proxy.shape) sizes.push_back(numbers.value(size).hint());
-    const Tensor handle = tensor_without_memory(sizes, contiguous_strides(sizes), 0, proxy.dtype);
+    const Tensor handle = meta_tensor(sizes, contiguous_strides(sizes), 0, proxy.dtype);
     handle.impl()->requires_grad = proxy.requires_grad;
     handles.give(input, handle);
   }

@@ -79,10 +79,10 @@ class GroupLowering {
   void lower_scatter(const BoundSymbol&);
   void lower_gather(const BoundSymbol&);
   void require_one_of_each_row(const Value&, Dimensions, size_t dim);
-  int place_of_rows(const Value& index, const Dimensions&, int64_t dim, const Sizes&);
+  int index_of_rows(const Value& index, const Dimensions&, int64_t dim, const Sizes&);
   int column_of(int place);
-  std::optional<int> taken_at(int value, int place, int columns);
-  bool can_be_taken(int value, int columns, std::vector<int>& seen) const;
+  std::optional<int> gathered_at(int value, int place, int columns);
+  bool can_be_gathered(int value, int columns, std::vector<int>& seen) const;
   std::optional<KernelValue> share_of_row(const KernelValue& exponential);
   void lower_reduction(const BoundSymbol&);
   void choose_rows();

@@ -42,7 +42,7 @@ void GroupLowering::require_one_of_each_row(const Value& value, Dimensions dimen
 }
 
 // The place of each row, which is read from memory: only such places can be checked.
-int GroupLowering::place_of_rows(const Value& index, const Dimensions& dimensions, int64_t dim, const Sizes& sizes) {
+int GroupLowering::index_of_rows(const Value& index, const Dimensions& dimensions, int64_t dim, const Sizes& sizes) {
   const auto at = static_cast<size_t>(dim);
   Sizes one_of_each = sizes;
   one_of_each[at] = 1;
@@ -71,7 +71,7 @@ void GroupLowering::lower_scatter(const BoundSymbol& bound) {
   const int into = value_of(input);
   const Dimensions dimensions = node(input).dimensions;
   const int64_t dim = dimension_of(bound);
-  const int place = place_of_rows(index, dimensions, dim, hinted_sizes(result)), from = value_of(source);
+  const int place = index_of_rows(index, dimensions, dim, hinted_sizes(result)), from = value_of(source);
   require_one_of_each_row(source, dimensions, static_cast<size_t>(dim));
   const int value = compute("select(c.places() == {0}, {1}, {2})", {column_of(place), from, into}, result.dtype, result.name);
   kernel_.values[value].dimensions |= dimensions[static_cast<size_t>(dim)];
@@ -81,20 +81,20 @@ void GroupLowering::lower_scatter(const BoundSymbol& bound) {
 }
 
 // What a value that varies along the columns is made of: inputs, and few operations on them.
-bool GroupLowering::can_be_taken(int value, int columns, std::vector<int>& seen) const {
+bool GroupLowering::can_be_gathered(int value, int columns, std::vector<int>& seen) const {
   const KernelValue& v = kernel_.values[value];
   if ((v.dimensions & columns) == 0 || std::ranges::find(seen, value) != seen.end()) return true;
   constexpr size_t most = 16;
   seen.push_back(value);
   if (v.kind == KernelValue::Kind::input) return true;
   if (v.kind != KernelValue::Kind::computed || v.expression.find("c.") != std::string::npos || seen.size() > most) return false;
-  return std::ranges::all_of(v.operands, [&](int operand) { return can_be_taken(operand, columns, seen); });
+  return std::ranges::all_of(v.operands, [&](int operand) { return can_be_gathered(operand, columns, seen); });
 }
 
 // A value at the row's place, computed there alone; none where that is too much.
-std::optional<int> GroupLowering::taken_at(int value, int place, int columns) {
+std::optional<int> GroupLowering::gathered_at(int value, int place, int columns) {
   std::vector<int> parts;
-  if (!can_be_taken(value, columns, parts)) return std::nullopt;
+  if (!can_be_gathered(value, columns, parts)) return std::nullopt;
   std::ranges::sort(parts);
   std::unordered_map<int, int> taken;
   for (const int part : parts) {
@@ -123,11 +123,11 @@ void GroupLowering::lower_gather(const BoundSymbol& bound) {
   const int from = value_of(input);
   Dimensions dimensions = node(input).dimensions;
   const int64_t dim = dimension_of(bound);
-  const int place = place_of_rows(index, dimensions, dim, hinted_sizes(input.tensor()));
+  const int place = index_of_rows(index, dimensions, dim, hinted_sizes(input.tensor()));
   const int columns = dimensions[static_cast<size_t>(dim)];
   if (kernel_.values[from].dimensions != every_dimension()) throw UnsupportedOp{"what elements are taken from does not vary along all of a row"};
   dimensions[static_cast<size_t>(dim)] = 0;
-  if (const auto there = taken_at(from, place, columns)) return set_result(bound, *there, dimensions);
+  if (const auto there = gathered_at(from, place, columns)) return set_result(bound, *there, dimensions);
   const int chosen = compute(text::cat("select(c.places() == {0}, {1}, ", lanes_text(result.dtype), "(0))"), {column_of(place), from}, result.dtype, result.name + "_chosen");
   const int taken = reduce(KernelValue::Kind::sum, chosen, every_dimension() & ~columns, result.name);
   kernel_.values[taken].is_rounded = kernel_.values[from].is_rounded;

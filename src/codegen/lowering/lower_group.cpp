@@ -48,7 +48,7 @@ Sizes hinted_sizes(const TensorProxy& proxy) {
 
 Tensor Shapes::tensor(const detail::Ref<TensorProxy>& proxy) {
   const Sizes sizes = hinted_sizes(*proxy);
-  return tensor_without_memory(sizes, contiguous_strides(sizes), 0, proxy->dtype);
+  return meta_tensor(sizes, contiguous_strides(sizes), 0, proxy->dtype);
 }
 
 bool is_reduction(const Symbol& symbol) {

@@ -67,12 +67,12 @@ class KernelPrinter {
 
   const KernelValue& value(int i) const { return kernel_.values[static_cast<size_t>(i)]; }
   const std::string& name(int i) const { return names_[static_cast<size_t>(i)]; }
-  int place_of_output(const KernelValue& v) const { return static_cast<int>(kernel_.inputs.size()) + v.output; }
+  int output_index(const KernelValue& v) const { return static_cast<int>(kernel_.inputs.size()) + v.output; }
 
   bool is_column_sum(int i) const { return value(i).kind == Kind::column_sum && value(i).output >= 0; }
   void begin_column_sums() {
     for (int i = 0; i < static_cast<int>(kernel_.values.size()); ++i)
-      if (is_column_sum(i)) line("ColumnSums<", lane_text(value(i).lanes), "> ", name(i), "_columns(launch, ", place_of_output(value(i)), ");");
+      if (is_column_sum(i)) line("ColumnSums<", lane_text(value(i).lanes), "> ", name(i), "_columns(launch, ", output_index(value(i)), ");");
   }
   void call_column_sums(std::string_view function) {
     for (int i = 0; i < static_cast<int>(kernel_.values.size()); ++i)
@@ -91,8 +91,8 @@ class KernelPrinter {
       const KernelValue& v = kernel_.values[i];
       const int at = static_cast<int>(i);
       if (v.output >= 0 && v.kind != Kind::column_sum) {
-        if (v.extent == Extent::full) line("const auto ", name(at), "_row = row.result<", element_text(v.dtype), ">(", place_of_output(v), ");");
-        else line("auto* const ", name(at), "_row = row.of<", element_text(v.dtype), ">(", place_of_output(v), ");");
+        if (v.extent == Extent::full) line("const auto ", name(at), "_row = row.result<", element_text(v.dtype), ">(", output_index(v), ");");
+        else line("auto* const ", name(at), "_row = row.of<", element_text(v.dtype), ">(", output_index(v), ");");
       }
       if (schedule_.kept[i] >= 0) line("const auto ", name(at), "_kept = row.kept<", lane_text(v.lanes), ">(", schedule_.kept[i], ");");
     }

@@ -30,7 +30,7 @@ bool is_program(const Trace& trace) {
 
 }  // namespace
 
-std::unordered_map<int, Value> written_over(const Trace& trace) {
+std::unordered_map<int, Value> buffer_aliasing(const Trace& trace) {
   std::unordered_map<int, Value> written;
   if (!is_program(trace)) return written;
   const ExecutionPlan plan = make_execution_plan(trace);

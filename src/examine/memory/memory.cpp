@@ -27,7 +27,7 @@ int64_t bytes_of(const TensorProxy& proxy) {
 /// storage.
 class Storages final : public ArgumentPack::Resolver {
  public:
-  explicit Storages(const Trace& trace) : tensors_(trace.next_id), written_(written_over(trace)) {}
+  explicit Storages(const Trace& trace) : tensors_(trace.next_id), written_(buffer_aliasing(trace)) {}
 
   Tensor tensor(const detail::Ref<TensorProxy>& proxy) override {
     Tensor& tensor = tensors_[proxy->id];

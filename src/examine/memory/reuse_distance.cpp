@@ -56,7 +56,7 @@ ProgramMemory::ProgramMemory(const Program& program) {
     }
   }
   for (const Step& step : plan.steps) {
-    Touched& touched = touched_.emplace_back();
+    Access& touched = touched_.emplace_back();
     touched.packed = packed_bytes(step);
     if (step.kind == Step::Kind::view || step.kind == Step::Kind::input_view) continue;
     for (const int slot : step.operands)
@@ -104,7 +104,7 @@ int64_t ProgramMemory::moved_since(int slot, size_t step) const {
   Distinct moved;
   int64_t packed = 0;
   for (size_t back = 1; back <= touched_.size(); ++back) {
-    const Touched& before = touched_[(step + touched_.size() - back) % touched_.size()];
+    const Access& before = touched_[(step + touched_.size() - back) % touched_.size()];
     const int64_t later = moved.bytes() + packed;
     for (const int other : before.slots) moved.add(places_[static_cast<size_t>(other)]);
     packed += before.packed;

@@ -28,11 +28,11 @@ class ProgramMemory {
   };
   class Distinct;
   std::vector<MemoryPlace> places_;  // by slot
-  struct Touched {
+  struct Access {
     std::vector<int> slots;
     int64_t packed = 0;  // bytes of memory of its own that a step fills and reads
   };
-  std::vector<Touched> touched_;  // by step
+  std::vector<Access> touched_;  // by step
 };
 
 }  // namespace fulgurite::examine

@@ -56,7 +56,7 @@ class FusionKernel::Call {
     find_columns();
     find_rows();
     for (size_t k = 0; k < inputs; ++k)
-      if (places_[k]->is_place) check_places(k);
+      if (places_[k]->is_place) check_indices(k);
   }
 
   void run() {
@@ -89,7 +89,7 @@ class FusionKernel::Call {
     ++count_;
   }
 
-  void check_places(size_t operand) const {
+  void check_indices(size_t operand) const {
     const Tensor& tensor = *tensors_[operand];
     const Tensor numbers = make_tensor(tensor.impl()->sizes, Dtype::i64);
     copy_elements(tensor, numbers);

@@ -17,7 +17,7 @@ void require_index_dtype(const Tensor& index) {
 }
 
 /// The checks that gather, scatter and scatter_add share; `limit` is what bounds the index tensor beside `dim`.
-int64_t check_places(const Tensor& input, Int given_dim, const Tensor& index) {
+int64_t check_indices(const Tensor& input, Int given_dim, const Tensor& index) {
   if (index.numel() != 0) require_index_dtype(index);
   const int64_t dim = wrap_dim(given_dim, input.ndim());
   const int64_t ndim = input.ndim() == 0 ? 1 : input.ndim(), index_ndim = index.ndim() == 0 ? 1 : index.ndim();
@@ -48,7 +48,7 @@ std::vector<Tensor> tensors_of(const Argument& list) { return {list.tensors().be
 
 void infer_scatter(Arguments a, InferredTypes& out) {
   const Tensor &input = a[0].tensor(), &index = a[2].tensor();
-  const int64_t dim = check_places(input, a[1].integer(), index);
+  const int64_t dim = check_indices(input, a[1].integer(), index);
   const Shape places = index.shape();
   if (index.numel() != 0) {
     check_within(places, input.shape(), dim, "the tensor's");
@@ -103,7 +103,7 @@ constinit const Symbol gather_symbol{
         "For each element of `index`, the element of `input` at that number along `dim` and the same place else.",
     .infer = [](Arguments a, InferredTypes& out) {
       const Tensor &input = a[0].tensor(), &index = a[2].tensor();
-      const int64_t dim = check_places(input, a[1].integer(), index);
+      const int64_t dim = check_indices(input, a[1].integer(), index);
       if (index.numel() != 0) check_within(index.shape(), input.shape(), dim, "the tensor's");
       out.push_back(like(input, index.shape()));
     },

@@ -11,7 +11,7 @@ namespace {
 bool is_mask(const Tensor& index) { return index.dtype() == Dtype::boolean || index.dtype() == Dtype::u8; }
 
 /// One i64 tensor for each dimension of the mask: where its true elements are, in row-major order.
-std::vector<Tensor> true_places(const Tensor& mask, SourceLocation at) {
+std::vector<Tensor> true_indices(const Tensor& mask, SourceLocation at) {
   Tensor values = mask;
   if (Interpreter* interpreter = innermost_interpreter())
     interpreter->demand_value(mask, "a mask as an index", at);
@@ -53,7 +53,7 @@ int64_t append_index(std::vector<Tensor>& indices, const Tensor& input, int64_t 
     return 1;
   }
   check_mask(input.shape(), dim, index.shape());
-  for (const Tensor& place : true_places(index, at)) indices.push_back(place);
+  for (const Tensor& place : true_indices(index, at)) indices.push_back(place);
   return index.ndim();
 }
 
@@ -122,12 +122,12 @@ Shape indexed_shape(const Tensor& input, std::span<const Tensor> indices) {
   require(count > 0, "no index tensor is given");
   const bool adjacent = last - first + 1 == count;
   Shape result;
-  const auto add_places = [&] {
+  const auto add_indices = [&] {
     for (const Int size : places) result.push_back(size);
   };
-  if (!adjacent) add_places();
+  if (!adjacent) add_indices();
   for (size_t d = 0; d < shape.size(); ++d) {
-    if (adjacent && static_cast<int64_t>(d) == first) add_places();
+    if (adjacent && static_cast<int64_t>(d) == first) add_indices();
     if (d >= indices.size() || !indices[d].defined()) result.push_back(shape[d]);
   }
   return result;

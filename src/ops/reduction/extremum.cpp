@@ -15,7 +15,7 @@ void infer_extremum(Arguments a, InferredTypes& types) {
   types.push_back({reduced_shape(x.shape(), a[1], a[2].boolean()), x.dtype(), x.device()});
 }
 
-void infer_place(Arguments a, InferredTypes& types) {
+void infer_index(Arguments a, InferredTypes& types) {
   const Tensor& x = a[0].tensor();
   require_elements(x, a[1]);
   require(!is_boolean(x.dtype()), "not defined for booleans");
@@ -96,14 +96,14 @@ constinit const Symbol amin_symbol{
 constinit const Symbol argmax_symbol{
     .signature = "torch.argmax(Tensor input, int? dim=None, bool keepdim=False) -> Tensor",
     .documentation = "The index of the first largest element, in the flattened tensor or along a dimension.",
-    .infer = infer_place,
+    .infer = infer_index,
     .traits = {.reduction = true, .not_differentiable = true},
 };
 
 constinit const Symbol argmin_symbol{
     .signature = "torch.argmin(Tensor input, int? dim=None, bool keepdim=False) -> Tensor",
     .documentation = "The index of the first smallest element, in the flattened tensor or along a dimension.",
-    .infer = infer_place,
+    .infer = infer_index,
     .traits = {.reduction = true, .not_differentiable = true},
 };
 

@@ -25,7 +25,7 @@ Shape chosen_shape(const Tensor& x, int64_t dim, bool keepdim) {
   return shape;
 }
 
-void push_with_places(const Tensor& x, const Shape& shape, InferredTypes& types) {
+void push_with_indices(const Tensor& x, const Shape& shape, InferredTypes& types) {
   types.push_back(like(x, shape));
   types.push_back({shape, Dtype::i64, x.device()});
 }
@@ -46,7 +46,7 @@ void infer_median(Arguments a, InferredTypes& types) {
   require_order(x);
   const int64_t dim = wrap_dim(a[1].integer(), x.ndim());
   require(size_along(x, dim) > 0, "dimension ", dim, " has no elements");
-  push_with_places(x, chosen_shape(x, dim, a[2].boolean()), types);
+  push_with_indices(x, chosen_shape(x, dim, a[2].boolean()), types);
 }
 
 void decompose_median(Arguments a, Results& out, SourceLocation at, bool ignore_nan) {
@@ -86,7 +86,7 @@ constinit const Symbol sort_symbol{
     .infer = [](Arguments a, InferredTypes& types) {
       const Tensor& x = a[0].tensor();
       wrap_dim(a[1].integer(), x.ndim());
-      push_with_places(x, x.shape(), types);
+      push_with_indices(x, x.shape(), types);
     },
     .gradient = [](Gradient& g) { gradient_of_taken(g, g.argument(1).integer(), true); },
     .python = "torch.sort({0}, dim={1}, descending={2}, stable={3})",
@@ -125,7 +125,7 @@ constinit const Symbol topk_symbol{
       require(k >= 0 && k <= size, "k is ", k.hint(), ", dimension ", dim, " has ", size.hint(), " elements");
       Shape shape = x.shape();
       if (!shape.empty()) shape[dim] = k;
-      push_with_places(x, shape, types);
+      push_with_indices(x, shape, types);
     },
     .gradient = [](Gradient& g) { gradient_of_taken(g, g.argument(2).integer(), true); },
 };
@@ -140,7 +140,7 @@ constinit const Symbol kthvalue_symbol{
       const int64_t dim = wrap_dim(a[2].integer(), x.ndim());
       const Int size = size_along(x, dim);
       require(k >= 1 && k <= size, "k is ", k.hint(), ", dimension ", dim, " has ", size.hint(), " elements");
-      push_with_places(x, chosen_shape(x, dim, a[3].boolean()), types);
+      push_with_indices(x, chosen_shape(x, dim, a[3].boolean()), types);
     },
     .gradient = [](Gradient& g) { gradient_of_taken(g, g.argument(2).integer(), g.argument(3).boolean()); },
 };

@@ -13,7 +13,7 @@ namespace fulgurite {
 namespace {
 
 /// Where the elements of a part lie in the whole: runs of `run` elements that lie side by side in the part are `whole_run` elements apart there.
-struct PlaceInWhole {
+struct ConcatSlice {
   int64_t run = 0, whole_run = 0, first = 0;
 
   /// None where elements that had one stride have several.
@@ -30,9 +30,9 @@ struct PlaceInWhole {
   int64_t offset(int64_t in_part) const { return first + in_part / run * whole_run + in_part % run; }
 };
 
-class PartsInPlace {
+class ElideConcatCopies {
  public:
-  explicit PartsInPlace(ExecutionPlan& plan) : plan_(plan), readers_(plan.slots.size(), 0), maker_(plan.slots.size(), -1) {
+  explicit ElideConcatCopies(ExecutionPlan& plan) : plan_(plan), readers_(plan.slots.size(), 0), maker_(plan.slots.size(), -1) {
     for (size_t i = 0; i < plan.steps.size(); ++i) {
       const Step& step = plan.steps[i];
       for (const int operand : step.operands) ++readers_[plan.slots[operand].root];
@@ -42,8 +42,8 @@ class PartsInPlace {
   }
 
   void run() {
-    const auto is_made_in_parts = [&](const Step& step) { return is_cat(step) && join(step); };
-    std::erase_if(plan_.steps, is_made_in_parts);
+    const auto is_concatenated = [&](const Step& step) { return is_cat(step) && join(step); };
+    std::erase_if(plan_.steps, is_concatenated);
   }
 
   static bool is_cat(const Step& step) { return step.kind == Step::Kind::kernel && step.bound->symbol == &cat_symbol && step.bound->args.size() > 1; }
@@ -62,7 +62,7 @@ class PartsInPlace {
     int64_t dim = cat.bound->args.at(1).integer().hint(), inner = 1;
     if (dim < 0) dim += ndim;
     for (int64_t d = dim + 1; d < ndim; ++d) inner *= whole.sizes()[d];
-    PlaceInWhole place{0, whole.sizes()[dim] * inner, 0};
+    ConcatSlice place{0, whole.sizes()[dim] * inner, 0};
     std::vector<Change> changes;
     for (const int operand : cat.operands) {
       if (static_cast<int64_t>(plan_.slots[operand].sizes().size()) != ndim) return false;
@@ -74,7 +74,7 @@ class PartsInPlace {
     return true;
   }
 
-  bool take(int operand, Dtype dtype, const PlaceInWhole& place, std::vector<Change>& changes) const {
+  bool take(int operand, Dtype dtype, const ConcatSlice& place, std::vector<Change>& changes) const {
     const Slot& part = plan_.slots[operand];
     const Slot& root = plan_.slots[part.root];
     const int maker = maker_[part.root];
@@ -113,8 +113,8 @@ class PartsInPlace {
 
 }  // namespace
 
-void make_parts_in_place(ExecutionPlan& plan) {
-  if (std::ranges::any_of(plan.steps, PartsInPlace::is_cat)) PartsInPlace(plan).run();
+void elide_concat_copies(ExecutionPlan& plan) {
+  if (std::ranges::any_of(plan.steps, ElideConcatCopies::is_cat)) ElideConcatCopies(plan).run();
 }
 
 }  // namespace fulgurite

@@ -9,6 +9,6 @@ namespace fulgurite {
 ///   before:  step 0: a, b = attention backward(…)      a, b: 8 MB each, rows of 384
 ///            step 1: c = cat({a, b}, 1)                c: 16 MB
 ///   after:   step 0: a, b = attention backward(…)      a, b: every other 384 elements of c
-void make_parts_in_place(ExecutionPlan&);
+void elide_concat_copies(ExecutionPlan&);
 
 }  // namespace fulgurite

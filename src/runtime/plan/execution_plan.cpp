@@ -52,7 +52,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     place_results();
     write_into_inputs();
     drop_arena_views();
-    make_parts_in_place(plan_);
+    elide_concat_copies(plan_);
     write_results_over_operands(plan_);
     place_arena();
     return std::move(plan_);
@@ -337,7 +337,7 @@ ExecutionPlan make_execution_plan(const Trace& trace) {
 }
 
 Tensor geometry_only(const Slot& slot) {
-  return tensor_without_memory(slot.sizes(), slot.strides(), slot.offset, slot.dtype);
+  return meta_tensor(slot.sizes(), slot.strides(), slot.offset, slot.dtype);
 }
 
 }  // namespace fulgurite

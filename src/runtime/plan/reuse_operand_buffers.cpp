@@ -11,9 +11,9 @@ namespace fulgurite {
 
 namespace {
 
-class ResultsInPlace {
+class OperandReuse {
  public:
-  explicit ResultsInPlace(ExecutionPlan& plan) : plan_(plan), views_(plan.slots.size()) {
+  explicit OperandReuse(ExecutionPlan& plan) : plan_(plan), views_(plan.slots.size()) {
     for (size_t i = 0; i < plan.slots.size(); ++i)
       if (const int root = plan.slots[i].root; root != static_cast<int>(i)) views_[root].push_back(static_cast<int>(i));
   }
@@ -23,7 +23,7 @@ class ResultsInPlace {
       if (step.kind != Step::Kind::kernel) continue;
       for (int k = 0; k < step.result_count; ++k)
         for (size_t operand = 0; operand < step.operands.size(); ++operand)
-          if (may_be_written_over(step, k, operand)) {
+          if (may_be_overwritten_in_place(step, k, operand)) {
             write_over(step.operands[operand], step.result + k);
             break;
           }
@@ -33,7 +33,7 @@ class ResultsInPlace {
  private:
   Slot& slot(int index) { return plan_.slots[static_cast<size_t>(index)]; }
 
-  bool may_be_written_over(const Step& step, int k, size_t operand) {
+  bool may_be_overwritten_in_place(const Step& step, int k, size_t operand) {
     const int read = step.operands[operand];
     const Slot &from = slot(read), &result = slot(step.result + k), &root = slot(from.root);
     // A slot's first and last count all steps that there were, and a result is there from its own on.
@@ -77,6 +77,6 @@ bool is_scatter_update(const Symbol& symbol) {
 
 bool is_elementwise_update(const Symbol& symbol) { return symbol.traits.pointwise || &symbol == &prims_adamw_symbol; }
 
-void write_results_over_operands(ExecutionPlan& plan) { ResultsInPlace(plan).run(); }
+void write_results_over_operands(ExecutionPlan& plan) { OperandReuse(plan).run(); }
 
 }  // namespace fulgurite

@@ -20,9 +20,9 @@ bool is_number(const Value& value, double number) {
 bool is_true(const Value& value) { return value.is_bool() && !value.boolean().is_symbolic() && value.boolean().hint(); }
 
 /// Lines of a trace, and what stands in their place.
-class Scatters {
+class ScatterFolder {
  public:
-  Scatters(const Trace& trace, int64_t min_bytes) : trace_(trace), uses_(trace) {
+  ScatterFolder(const Trace& trace, int64_t min_bytes) : trace_(trace), uses_(trace) {
     const auto ops = static_cast<int>(trace.bound_symbols.size());
     is_dropped_.resize(static_cast<size_t>(ops));
     replaced_.resize(static_cast<size_t>(ops));
@@ -115,12 +115,12 @@ class Scatters {
 
 }  // namespace
 
-Trace scatter_into_sums(const Trace& trace, int64_t min_bytes) { return Scatters(trace, min_bytes).run(); }
+Trace fold_scatter_add(const Trace& trace, int64_t min_bytes) { return ScatterFolder(trace, min_bytes).run(); }
 bool has_scattered_sums(const Trace& trace, int64_t min_bytes) {
   const auto scatters = [](const BoundSymbol& bound) {
     return bound.symbol == &prims_embedding_backward_symbol || bound.symbol == &prims_index_put_symbol || bound.symbol == &scatter_add_symbol;
   };
-  return std::ranges::any_of(trace.bound_symbols.read(), scatters) && !Scatters(trace, min_bytes).is_empty();
+  return std::ranges::any_of(trace.bound_symbols.read(), scatters) && !ScatterFolder(trace, min_bytes).is_empty();
 }
 
 }  // namespace fulgurite

@@ -12,7 +12,7 @@ namespace fulgurite {
 ///   t2 = matmul(t0, t1)                                              t2 = matmul(t0, t1)
 ///   t4 = prims.embedding_backward(t3, tokens, 50257, -1)      ->     t5 = prims.index_put(t2, [tokens], t3, True)
 ///   t5 = add(t2, t4)
-Trace scatter_into_sums(const Trace&, int64_t min_bytes);
+Trace fold_scatter_add(const Trace&, int64_t min_bytes);
 /// Whether that changes anything.
 bool has_scattered_sums(const Trace&, int64_t min_bytes);
 

@@ -17,9 +17,9 @@ namespace {
 
 constexpr int64_t max_unordered_elements = 16;  // of what is made earlier with an update: a count of steps, a rate
 
-class EarlyUpdates {
+class UpdateScheduler {
  public:
-  explicit EarlyUpdates(const Trace& trace)
+  explicit UpdateScheduler(const Trace& trace)
       : trace_(trace), graph_(trace, false), uses_(trace), roots_(view_roots(trace.bound_symbols.read(), trace.next_id)), after_(trace.bound_symbols.size()) {
     const std::span<const BoundSymbol> ops = trace.bound_symbols.read();
     last_reader_.resize(static_cast<size_t>(trace.next_id), -1);
@@ -142,7 +142,7 @@ class EarlyUpdates {
 
 }  // namespace
 
-Trace update_early(const Trace& trace) { return EarlyUpdates(trace).run(); }
+Trace schedule_updates_early(const Trace& trace) { return UpdateScheduler(trace).run(); }
 bool has_updates(const Trace& trace) {
   return std::ranges::any_of(trace.bound_symbols.read(), [](const BoundSymbol& bound) { return bound.symbol == &prims_copy__symbol; });
 }

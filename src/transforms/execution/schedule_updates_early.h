@@ -11,7 +11,7 @@ namespace fulgurite {
 ///   t2 = …                                    ->     t1 = matmul(dy, v)
 ///   t3 = adamw(w, t0, …)                             t2 = …
 ///   copy_(t3, w)                                     copy_(t3, w)
-Trace update_early(const Trace&);
+Trace schedule_updates_early(const Trace&);
 /// Whether it writes to inputs at all.
 bool has_updates(const Trace&);
 
