@@ -23,15 +23,15 @@ namespace {
 TensorType type_of_value(const Tensor& tensor) { return {tensor.shape(), tensor.dtype(), tensor.device()}; }
 
 /// One of the hooks on the gradients of a node's outputs.
-struct HookPlace {
+struct HookPosition {
   int call;
   size_t output, hook;
-  friend bool operator==(const HookPlace&, const HookPlace&) = default;
+  friend bool operator==(const HookPosition&, const HookPosition&) = default;
 };
 
 /// A traceable hook cannot be recorded.
 struct UntraceableHook {
-  HookPlace place;
+  HookPosition place;
   std::string why;
 };
 
@@ -40,7 +40,7 @@ class Recorder {
  public:
   /// `called` are the traceable hooks that are called all the same.
   Recorder(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs, const BackwardSizes& sizes,
-           const SizePattern& pattern, const std::vector<HookPlace>& called)
+           const SizePattern& pattern, const std::vector<HookPosition>& called)
       : called_(called),
         call_(call),
         graph_(graph),
@@ -186,11 +186,11 @@ class Recorder {
     for (size_t output = 0; output < gradients.size(); ++output) {
       RecordedGradient& gradient = gradients[output];
       if (!gradient.defined()) continue;
-      const std::vector<Effect::Place> places = {{true, gradient.sources}};
+      const std::vector<Effect::GradientRef> places = {{true, gradient.sources}};
       const TensorType type = type_of_value(gradient.value);
       const std::vector<Hook> hooks = hooks_of_output(node, output);
       for (size_t hook = 0; hook < hooks.size(); ++hook) {
-        if (hooks[hook].recorded_as() && std::ranges::find(called_, HookPlace{place, output, hook}) == called_.end()) {
+        if (hooks[hook].recorded_as() && std::ranges::find(called_, HookPosition{place, output, hook}) == called_.end()) {
           record_hook({place, output, hook}, hooks[hook], gradient.value);
           continue;
         }
@@ -204,7 +204,7 @@ class Recorder {
   }
 
   // The hook's operators become lines, with the hook's own places in the source.
-  void record_hook(HookPlace place, const Hook& hook, Tensor& gradient) {
+  void record_hook(HookPosition place, const Hook& hook, Tensor& gradient) {
     const size_t first_line = tracer_.recorded().size();
     try {
       // It may write its argument, which is a value of its own.
@@ -327,7 +327,7 @@ class Recorder {
     return of_inputs;
   }
 
-  const std::vector<HookPlace>& called_;
+  const std::vector<HookPosition>& called_;
   const BackwardCall& call_;
   const BackwardGraph& graph_;
   const std::vector<Tensor>& inputs_;
@@ -352,7 +352,7 @@ class Recorder {
 
 CapturedBackward capture(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs, const BackwardSizes& sizes,
                          const SizePattern& pattern, bool fullgraph) {
-  std::vector<HookPlace> called;
+  std::vector<HookPosition> called;
   std::vector<std::string> reasons;
   for (;;) {
     try {

@@ -58,7 +58,7 @@ std::shared_ptr<const Capture> record(const BackwardRequest& request, const Back
   auto capture = std::make_shared<Capture>(Capture{std::move(pattern), {}, {}, {}, std::make_shared<FusionNames>()});
   capture->captured = fulgurite::capture(request.call, request.graph, request.inputs, sizes, capture->pattern, request.options.fullgraph);
   Trace ordered = capture->captured.trace;
-  bring_into_canonical_order(ordered, reads_before_hooks(capture->captured));
+  bring_into_canonical_order(ordered, order_reads_before_hooks(capture->captured));
   capture->stages.push_back(std::move(ordered));
   if (!request.call.create_graph) {
     PassRunner runner(capture->stages, false);

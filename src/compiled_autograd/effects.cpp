@@ -76,7 +76,7 @@ constinit const Symbol accumulate_grad_symbol{
 };
 
 // What a step of a program gives is its own.
-Tensor owned(Tensor tensor) { return is_ours_alone(tensor) ? tensor : clone(tensor.detach()).contiguous(); }
+Tensor owned(Tensor tensor) { return is_uniquely_owned(tensor) ? tensor : clone(tensor.detach()).contiguous(); }
 
 void append_tensors(const Argument& argument, std::vector<Tensor>& tensors) {
   if (argument.kind() == Argument::Kind::tensors) tensors.insert(tensors.end(), argument.tensors().begin(), argument.tensors().end());
@@ -102,7 +102,7 @@ class Spread {
  public:
   Spread(const CompiledRun& run, std::vector<Tensor> tensors) : run_(run), tensors_(std::move(tensors)) {}
   Tensor next() { return std::move(tensors_[taken_++]); }
-  std::vector<Tensor> next(const std::vector<Effect::Place>& places) {
+  std::vector<Tensor> next(const std::vector<Effect::GradientRef>& places) {
     std::vector<Tensor> out(places.size());
     for (size_t i = 0; i < out.size(); ++i) {
       if (!places[i].is_given) continue;

@@ -27,11 +27,11 @@ struct Effect {
   size_t output = 0;   // of the node, where it is about one
   size_t hook = 0;     // of the output's hooks, or the leaf's
   /// A gradient among the line's arguments, if it is one.
-  struct Place {
+  struct GradientRef {
     bool is_given = false;
     Sources sources = {};
   };
-  std::vector<Place> of_outputs = {}, of_inputs = {};  // gradients of the node's outputs, of its inputs
+  std::vector<GradientRef> of_outputs = {}, of_inputs = {};  // gradients of the node's outputs, of its inputs
   int first_source = 0;                                // of what a custom function gives
   // What it gives, of the gradients that the node's turn ends or begins with.
   struct Result {

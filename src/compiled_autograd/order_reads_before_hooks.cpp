@@ -36,7 +36,7 @@ bool makes_operand(const BoundSymbol& op, const BoundSymbol& of) {
 
 }  // namespace
 
-std::vector<OpPair> reads_before_hooks(const CapturedBackward& captured) {
+std::vector<OpPair> order_reads_before_hooks(const CapturedBackward& captured) {
   const auto calls_one = [](const Effect& effect) { return calls_user(effect.kind); };
   if (std::ranges::none_of(captured.effects, calls_one)) return {};
   const Trace& trace = captured.trace;

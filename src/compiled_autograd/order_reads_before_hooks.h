@@ -13,6 +13,6 @@ namespace fulgurite {
 ///   t1 = matmul(gradient_0, saved_1)               t1 before the accumulation: saved_1 may be leaf_0
 ///   accumulate_grad_(0, leaf_0, t0)        ->
 ///   call_hook(1, leaf_0, …)
-std::vector<OpPair> reads_before_hooks(const CapturedBackward&);
+std::vector<OpPair> order_reads_before_hooks(const CapturedBackward&);
 
 }  // namespace fulgurite

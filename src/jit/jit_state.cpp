@@ -351,7 +351,7 @@ void JitState::connect(CacheEntry& entry, const Recording& recording, bool diffe
   }
   entry.result_count = recording.result_count;
   append_captures_key(entry.captures, entry.capture_key);
-  for (const auto& [input, strides] : recording.asked_strides) {
+  for (const auto& [input, strides] : recording.observed_strides) {
     std::string name;
     for (const Value& arg : recording.trace.args)
       if (arg.proxy_id() == input.id) name = arg.tensor().name;

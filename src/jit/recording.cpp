@@ -192,14 +192,14 @@ int position_of(const Recording& recording, int id) {
 
 // What the function found out about its arguments, and about captured tensors, beside their types.
 void note_facts(const Tracer& tracer, const RecordRequest& request, Recording& recording) {
-  for (const int id : tracer.asked_strides()) {
+  for (const int id : tracer.observed_strides()) {
     for (const RecordedInput& input : recording.inputs)
       if (input.id == id && input.leaf != RecordedInput::captured)
-        recording.asked_strides.push_back({input, request.flat.tensors()[static_cast<size_t>(input.leaf)]->impl()->strides});
+        recording.observed_strides.push_back({input, request.flat.tensors()[static_cast<size_t>(input.leaf)]->impl()->strides});
     for (const Tracer::Capture& capture : tracer.captures()) {
-      const bool is_argument = !recording.asked_strides.empty() && recording.asked_strides.back().input.id == id;
+      const bool is_argument = !recording.observed_strides.empty() && recording.observed_strides.back().input.id == id;
       if (capture.proxy->id == id && !is_argument && !is_proxy(capture.concrete))
-        recording.asked_strides.push_back({{id, RecordedInput::captured, capture.concrete}, capture.concrete.impl()->strides});
+        recording.observed_strides.push_back({{id, RecordedInput::captured, capture.concrete}, capture.concrete.impl()->strides});
     }
   }
   size_t leaf = 0;

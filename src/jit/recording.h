@@ -51,7 +51,7 @@ struct RecordedInput {
   int shares_with = -1; // of what was captured: the first tensor leaf that shares memory with it; -1: none
 };
 /// An input whose strides the function asked for.
-struct AskedStrides {
+struct ObservedStrides {
   RecordedInput input;
   Sizes strides;
 };
@@ -71,7 +71,7 @@ struct Recording {
   /// Inputs that are given a value with a gradient, as positions among the inputs, and which of the program's results that is.
   std::vector<std::pair<int, int>> written;
 
-  std::vector<AskedStrides> asked_strides;
+  std::vector<ObservedStrides> observed_strides;
   /// Tensor leaves of the arguments that the function also reached as captured tensors.
   std::vector<std::pair<int, Tensor>> reached;
 

@@ -117,7 +117,7 @@ void Tracer::begin_subgraph() {
   inputs_.clear();
   views_.clear();
   values_of_history_.clear();
-  asked_strides_.clear();
+  observed_strides_.clear();
   serial_ = next_tracer_serial();
 }
 

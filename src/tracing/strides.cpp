@@ -53,25 +53,25 @@ bool Tracer::is_contiguous(const Tensor& handle) const {
 
 Sizes Tracer::strides_of(const Tensor& tensor) {
   Tensor handle = current(tensor, {});
-  asks_strides_ = true;
+  strides_observed_ = true;
   ViewGeometry found;
   bool is_known = false;
   try {
     is_known = geometry(*handle.impl(), found);
   } catch (...) {
-    asks_strides_ = false;
+    strides_observed_ = false;
     throw;
   }
-  asks_strides_ = false;
+  strides_observed_ = false;
   if (is_known) return found.strides;
   throw UserError(text::cat("strides() of ", handle.impl()->proxy->name, ", ", type_text(handle),
                             ": whether it is a view or a copy is not known inside a traced function; use view() or clone() where it is made"),
                   handle.impl()->born);
 }
 
-void Tracer::ask_strides(size_t input, ViewGeometry& out) {
+void Tracer::observe_strides(size_t input, ViewGeometry& out) {
   const WrittenInput& asked = inputs_[input];
-  if (std::ranges::find(asked_strides_, asked.original->id) == asked_strides_.end()) asked_strides_.push_back(asked.original->id);
+  if (std::ranges::find(observed_strides_, asked.original->id) == observed_strides_.end()) observed_strides_.push_back(asked.original->id);
   const Tensor& concrete = asked.concrete;
   Tracer* const outside = is_proxy(concrete) ? active_tracer(concrete.impl()->tracer) : nullptr;
   out.strides = outside ? outside->strides_of(concrete) : concrete.impl()->strides;

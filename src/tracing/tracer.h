@@ -119,7 +119,7 @@ class Tracer final : public Interpreter {
   /// Whether the function got hold of a tensor that is an argument by itself, without being given it.
   bool was_reached(const Tensor& concrete) const { return reached_.contains(concrete.impl().get()); }
   /// The ids of arguments whose strides the function asked for.
-  const std::vector<int>& asked_strides() const { return asked_strides_; }
+  const std::vector<int>& observed_strides() const { return observed_strides_; }
 
   // Recording in pieces: symbols recorded between begin_scope and end_scope are given back instead of appended.
   void begin_scope();
@@ -234,7 +234,7 @@ class Tracer final : public Interpreter {
   static void find_geometry(MemoryPlace&);
   /// Sizes and strides, those of what is no view taken as contiguous; false where they are not known.
   bool geometry(const TensorImpl&, ViewGeometry&);
-  void ask_strides(size_t input, ViewGeometry&);
+  void observe_strides(size_t input, ViewGeometry&);
   /// Brings a view up to date with writes into what it shares memory with.
   void refresh(TensorImpl&);
   /// The view's value recorded again from what is visible in the scopes that are open.
@@ -281,8 +281,8 @@ class Tracer final : public Interpreter {
   std::unordered_map<const TensorImpl*, ReplayedView> replayed_views_;
   int breaks_ = 0;
   bool knows_strides_ = false;  // a piece is about to be run: the inputs' strides decide
-  bool asks_strides_ = false;   // the function does: those of inputs are noted
-  std::vector<int> asked_strides_;
+  bool strides_observed_ = false;   // the function does: those of inputs are noted
+  std::vector<int> observed_strides_;
   std::unordered_set<const TensorImpl*> reached_;
   ForwardOrigins origin() const;
   ForwardOrigins origin_;  // shared by all lines that a rule records

@@ -75,7 +75,7 @@ void Tracer::leave_scope(TensorImpl& result, const Symbol& symbol, Arguments arg
 
 bool Tracer::geometry(const TensorImpl& handle, ViewGeometry& out) {
   const TensorProxy& proxy = *handle.proxy;
-  if (proxy.shape.is_symbolic() && !asks_strides_) return false;
+  if (proxy.shape.is_symbolic() && !strides_observed_) return false;
   ViewGeometry viewed;
   if (handle.base) {
     if (!geometry(*handle.base, viewed)) return false;
@@ -86,10 +86,10 @@ bool Tracer::geometry(const TensorImpl& handle, ViewGeometry& out) {
   } else {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       if (inputs_[i].handle.impl().get() != &handle) continue;
-      if (!inputs_[i].concrete.defined() || !(knows_strides_ || asks_strides_)) return false;
+      if (!inputs_[i].concrete.defined() || !(knows_strides_ || strides_observed_)) return false;
       // Strides are a matter of sizes: those that are symbols are fixed.
       for (const Int size : proxy.shape) out.sizes.push_back(static_cast<int64_t>(size));
-      if (asks_strides_) ask_strides(i, out);
+      if (strides_observed_) observe_strides(i, out);
       else out.strides = inputs_[i].concrete.impl()->strides;
       return true;
     }

@@ -123,7 +123,7 @@ void CheckpointedCall::recompute() {
   const std::vector<Tensor> inputs = inputs_again();
   // A backward inside the function itself, in its first run: what is saved after it is not known yet.
   const size_t limit = places_.size();
-  for (Place& place : places_) place.again = SavedTensor();
+  for (SavedSlot& place : places_) place.again = SavedTensor();
   replayed_.states = draws_.states;
   replayed_.replays = true;
   saved_again_ = 0;
@@ -139,7 +139,7 @@ void CheckpointedCall::recompute() {
   }
   at_end_of_backward([call = weak_from_this()] {
     if (const auto alive = call.lock())
-      for (Place& place : alive->places_) place.again = SavedTensor();
+      for (SavedSlot& place : alive->places_) place.again = SavedTensor();
   });
   check_recomputation(limit);
 }

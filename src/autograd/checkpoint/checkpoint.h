@@ -56,7 +56,7 @@ class CheckpointedCall : public std::enable_shared_from_this<CheckpointedCall> {
   std::vector<Tensor> inputs_again() const;
   std::string type_text(size_t place) const;
 
-  struct Place {
+  struct SavedSlot {
     Sizes sizes;
     Dtype dtype = Dtype::f32;
     SavedTensor again;  // from the second run, until it is taken
@@ -68,7 +68,7 @@ class CheckpointedCall : public std::enable_shared_from_this<CheckpointedCall> {
   const std::optional<Dtype> autocast_ = autocast_dtype();  // of the first run
   Draws draws_, replayed_;
   OutsideWrites writes_;
-  std::vector<Place> places_;
+  std::vector<SavedSlot> places_;
   bool is_complete_ = false;  // the first run has ended
   bool is_recomputing_ = false;
   size_t saved_again_ = 0;  // in the second run, so far

@@ -69,7 +69,7 @@ EagerFunction::EagerFunction(const Symbol& symbol, Arguments arguments, SourceLo
     : symbol_(&symbol),
       node_name_(node_name_of(symbol.name())),
       structure_hash_(call_structure_hash(symbol, arguments)),
-      gives_last_first_(&symbol == &linear_symbol),
+      reverses_edges_(&symbol == &linear_symbol),
       structure_(call_structure(symbol, arguments)) {
   options_.executors = default_executors();
   if (options_.executors.empty()) options_.executors = {"eager"};
@@ -85,7 +85,7 @@ EagerFunction::EagerFunction(const Symbol& symbol, Arguments arguments, SourceLo
     if (!tensor->defined()) continue;
     inputs.back() = tracer.add_argument({tensor->shape(), tensor->dtype(), tensor->device()},
                                         tensor->impl()->requires_grad, {}, at);
-    input_places_.push_back(inputs.size() - 1);
+    input_positions_.push_back(inputs.size() - 1);
     if (tensor->impl()->requires_grad && inputs.size() <= 64) differentiable_ |= uint64_t{1} << (inputs.size() - 1);
   }
   const ReplacedArguments replaced(arguments, inputs.data());
@@ -110,7 +110,7 @@ void EagerFunction::choose_saved(bool is_rule_an_executors) {
   }
   // Which results will have a cotangent is not known yet, so everything is saved; the results are mostly views or
   // small.
-  for (const size_t place : input_places_) saves_.push_back({SavedTensor::Origin::input, place});
+  for (const size_t place : input_positions_) saves_.push_back({SavedTensor::Origin::input, place});
   for (size_t i = 0; i < outputs_.size(); ++i) saves_.push_back({SavedTensor::Origin::output, i});
 }
 
@@ -130,7 +130,7 @@ std::unique_ptr<EagerFunction::Backward> EagerFunction::make_backward(uint64_t o
   auto out = std::make_unique<Backward>();
   PipelineOptions options = options_;
   if (needed != differentiable_)
-    options.transforms.push_back([&](const Trace& joint) { return only_needed_gradients(joint, needed, input_places_); });
+    options.transforms.push_back([&](const Trace& joint) { return only_needed_gradients(joint, needed, input_positions_); });
   out->compiled = compile(trace, true, options);
   if (is_for_pattern_) {
     try {
@@ -149,7 +149,7 @@ std::unique_ptr<EagerFunction::Backward> EagerFunction::make_backward(uint64_t o
     SavedTensor::Origin origin = SavedTensor::Origin::input;
     int place = place_of(inputs, value);
     if (place >= 0) {
-      place = static_cast<int>(input_places_[place]);
+      place = static_cast<int>(input_positions_[place]);
     } else {
       origin = SavedTensor::Origin::output;
       place = place_of(outputs, value);

@@ -43,7 +43,7 @@ class EagerFunction {
   const TensorProxy& output(size_t i) const { return outputs_[i].tensor(); }
   const std::vector<Source>& saves() const { return saves_; }
   /// For each argument of the recorded trace, its place among the call's tensors (which may be undefined).
-  const std::vector<size_t>& input_places() const { return input_places_; }
+  const std::vector<size_t>& input_positions() const { return input_positions_; }
   /// Not null where the forward program must run in the place of the kernel.
   const Backward* forward_program() const { return forward_program_; }
 
@@ -54,7 +54,7 @@ class EagerFunction {
   /// What Node::structure_hash() has of the call.
   uint64_t structure_hash() const { return structure_hash_; }
   /// Whether the node hands on its last gradient first.
-  bool gives_last_first() const { return gives_last_first_; }
+  bool gives_last_first() const { return reverses_edges_; }
   /// What calls of other sizes that are differentiated alike have in common, and the sizes.
   const CallStructure& structure() const { return structure_; }
   /// The same call recorded with symbols for sizes: `sizes` stand for structure().sizes, one symbol for all that are one there. Null where
@@ -81,12 +81,12 @@ class EagerFunction {
   PipelineOptions options_;  // the executors that were the default ones
   std::string node_name_;
   Trace recorded_;
-  std::vector<size_t> input_places_;
+  std::vector<size_t> input_positions_;
   std::vector<Value> outputs_;
   std::vector<Source> saves_;
   uint64_t differentiable_ = 0;  // the tensors of the call that have a gradient, as bits by their places
   uint64_t structure_hash_ = 0;
-  bool gives_last_first_ = false;
+  bool reverses_edges_ = false;
   const Backward* forward_program_ = nullptr;
   CallStructure structure_;
   bool is_for_pattern_ = false;

@@ -71,7 +71,7 @@ const EagerFunction::Backward& EagerNode::choose_backward(std::vector<Tensor>& g
 std::vector<Tensor> EagerNode::by_edge(std::vector<Tensor> results) const {
   if (results.size() == next_edges().size()) return results;
   std::vector<Tensor> spread(next_edges().size());
-  for (size_t i = 0; i < results.size(); ++i) spread[function_->input_places()[i]] = std::move(results[i]);
+  for (size_t i = 0; i < results.size(); ++i) spread[function_->input_positions()[i]] = std::move(results[i]);
   return spread;
 }
 
@@ -103,7 +103,7 @@ std::optional<std::vector<Tensor>> EagerNode::record_with_symbols(std::span<cons
   for (const Tensor& gradient : gradients)
     if (gradient.defined()) arguments.push_back(backward.reads[cotangent++] ? gradient : Tensor());
   std::vector<Tensor> results = evaluate(backward.trace(), arguments, EagerFunction::symbols_of(sizes));
-  results.resize(function_->input_places().size());  // numbers have no gradient
+  results.resize(function_->input_positions().size());  // numbers have no gradient
   return by_edge(std::move(results));
 }
 
@@ -128,7 +128,7 @@ std::optional<std::vector<Tensor>> EagerNode::run_formula(const std::vector<Tens
   for (const int place : backward.saved) arguments.push_back(saved_[static_cast<size_t>(place)].elements(function_->node_name()));
   arguments.push_back(backward.reads[0] ? gradients[0] : Tensor());
   if (!backward.formula->run(arguments, {values_.data(), values_.size()}, results)) return std::nullopt;
-  results.resize(function_->input_places().size());  // numbers have no gradient
+  results.resize(function_->input_positions().size());  // numbers have no gradient
   return by_edge(std::move(results));
 }
 

@@ -19,7 +19,7 @@ Tensor own_copy(const Tensor& gradient) {
 
 }  // namespace
 
-bool is_ours_alone(const Tensor& gradient) {
+bool is_uniquely_owned(const Tensor& gradient) {
   const TensorImpl& impl = *gradient.impl();
   return impl.owners.load(std::memory_order_acquire) == 1 &&
          impl.storage->owners.load(std::memory_order_acquire) == 1 && impl.is_contiguous && !impl.requires_grad;
@@ -33,7 +33,7 @@ AccumulateGrad::AccumulateGrad(Tensor variable) : variable_(std::move(variable))
 void accumulate_gradient(const Tensor& variable, Tensor gradient, bool create_graph) {
   const Tensor present = gradient_of(variable);
   if (!present.defined()) {
-    if (!create_graph) gradient = is_ours_alone(gradient) ? std::move(gradient) : own_copy(gradient);
+    if (!create_graph) gradient = is_uniquely_owned(gradient) ? std::move(gradient) : own_copy(gradient);
     set_gradient(variable, std::move(gradient));
     return;
   }

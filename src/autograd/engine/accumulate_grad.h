@@ -17,7 +17,7 @@ class AccumulateGrad final : public Node {
 };
 
 /// Whether nobody else can see the tensor's elements: then it may become a leaf's gradient as it is, or be written over with a sum.
-bool is_ours_alone(const Tensor& gradient);
+bool is_uniquely_owned(const Tensor& gradient);
 /// Adds a gradient to a tensor's grad(), as backward() does at a leaf.
 void accumulate_gradient(const Tensor& variable, Tensor gradient, bool create_graph);
 /// The same, one thread at a time; nothing where the gradient is undefined.

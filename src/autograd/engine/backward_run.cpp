@@ -107,7 +107,7 @@ void BackwardRun::deliver(const Edge& edge, Tensor gradient) {
   if (!gradient.defined()) return;
   Tensor& slot = tasks_[static_cast<size_t>(find(*edge.node))].gradients[static_cast<size_t>(edge.output)];
   if (!slot.defined()) slot = std::move(gradient);
-  else if (!call_.create_graph && is_ours_alone(slot) && same_sizes(slot, gradient) && slot.dtype() == gradient.dtype())
+  else if (!call_.create_graph && is_uniquely_owned(slot) && same_sizes(slot, gradient) && slot.dtype() == gradient.dtype())
     slot.add_(gradient);
   else slot = add(slot, gradient);
 }

@@ -120,7 +120,7 @@ EagerFunction::EagerFunction(const EagerFunction& concrete, std::span<const Int>
     : symbol_(concrete.symbol_),
       options_(concrete.options_),
       node_name_(concrete.node_name_),
-      input_places_(concrete.input_places_),
+      input_positions_(concrete.input_positions_),
       differentiable_(concrete.differentiable_),
       structure_(concrete.structure_) {
   const GradModeScope grad_mode(true);
@@ -166,9 +166,9 @@ EagerFunction::EagerFunction(const EagerFunction& concrete, const CallPattern& p
     : symbol_(concrete.symbol_),
       options_(concrete.options_),
       node_name_(concrete.node_name_),
-      input_places_(concrete.input_places_),
+      input_positions_(concrete.input_positions_),
       differentiable_(concrete.differentiable_),
-      gives_last_first_(concrete.gives_last_first_),
+      reverses_edges_(concrete.reverses_edges_),
       structure_(concrete.structure_),
       is_for_pattern_(true) {
   const GradModeScope grad_mode(true);

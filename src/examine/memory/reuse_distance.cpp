@@ -45,7 +45,7 @@ ProgramMemory::ProgramMemory(const Program& program) {
     const Slot& root = plan.slots[static_cast<size_t>(std::max(plan.slots[i].root, 0))];
     MemoryPlace& place = places_.emplace_back();
     place.bytes = bytes_of(layouts[i]);
-    if (plan.slots[i].root >= 0 && root.place == Place::arena) {
+    if (plan.slots[i].root >= 0 && root.place == StorageClass::arena) {
       place.memory = arena;
       place.begin = root.arena_offset;
       place.end = place.begin + bytes_of(layouts[static_cast<size_t>(plan.slots[i].root)]);

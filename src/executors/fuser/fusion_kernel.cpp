@@ -63,7 +63,7 @@ class FusionKernel::Call {
     if (kernel_.has_column_sums_) return run_with_column_sums();
     if (rows_ == 0) return;
     // Rows that are reduced stay whole, and those that have a number of their own, which is to be written once.
-    const auto is_of_rows = [](const Place& place) { return place.extent == Extent::row; };
+    const auto is_of_rows = [](const OperandLayout& place) { return place.extent == Extent::row; };
     const bool is_divisible = !kernel_.has_row_sums_ && std::ranges::none_of(kernel_.outputs_, is_of_rows);
     const bool divides_rows = is_divisible && rows_ < min_rows && launch_.columns >= 2 * block_columns;
     const int64_t in_row = divides_rows ? (launch_.columns + block_columns - 1) / block_columns : 1;
@@ -80,7 +80,7 @@ class FusionKernel::Call {
  private:
   using Strides = int64_t[most_row_dimensions];
 
-  void add(const Place& place, const Tensor& tensor) {
+  void add(const OperandLayout& place, const Tensor& tensor) {
     for (size_t d = 0; d < place.dimensions.size(); ++d)
       if (const int bits = place.dimensions[d]; bits != 0 && (bits & (bits - 1)) == 0)
         sizes_[std::countr_zero(static_cast<unsigned>(bits))] = tensor.impl()->sizes[d];
@@ -278,7 +278,7 @@ class FusionKernel::Call {
   int64_t columns_ = 1, rows_ = 1;
   int64_t sizes_[most_row_dimensions] = {};
   Strides strides_[max_operands];
-  const Place* places_[max_operands];
+  const OperandLayout* places_[max_operands];
   const Tensor* tensors_[max_operands];
   Tensor copies_[max_operands];
   Operand operands_[max_operands];
@@ -295,7 +295,7 @@ FusionKernel::FusionKernel(const codegen::Kernel& kernel, int kept_rows, std::st
       text_(std::move(text)),
       function_(function) {
   const auto place = [](const codegen::KernelOperand& operand) {
-    return Place{operand.dtype, operand.extent, operand.is_column_sum, operand.is_place, operand.dimensions, size_of(dtype_of_lanes(operand.dtype)), operand.row_loop};
+    return OperandLayout{operand.dtype, operand.extent, operand.is_column_sum, operand.is_place, operand.dimensions, size_of(dtype_of_lanes(operand.dtype)), operand.row_loop};
   };
   for (const codegen::KernelOperand& operand : kernel.inputs) inputs_.push_back(place(operand));
   for (const codegen::KernelOperand& operand : kernel.outputs) outputs_.push_back(place(operand));
@@ -308,15 +308,15 @@ codegen::Kernel FusionKernel::loop() const {
   kernel.first_column_dimension = first_column_dimension_;
   kernel.has_row_sums = has_row_sums_;
   kernel.has_column_sums = has_column_sums_;
-  const auto operand = [](const Place& place) { return codegen::KernelOperand{-1, place.dtype, place.extent, place.is_column_sum, place.dimensions, place.is_place}; };
-  for (const Place& place : inputs_) kernel.inputs.push_back(operand(place));
-  for (const Place& place : outputs_) kernel.outputs.push_back(operand(place));
+  const auto operand = [](const OperandLayout& place) { return codegen::KernelOperand{-1, place.dtype, place.extent, place.is_column_sum, place.dimensions, place.is_place}; };
+  for (const OperandLayout& place : inputs_) kernel.inputs.push_back(operand(place));
+  for (const OperandLayout& place : outputs_) kernel.outputs.push_back(operand(place));
   return kernel;
 }
 
 // A sweep reads a row's elements at one place, then writes there.
 bool FusionKernel::may_overwrite(size_t result, size_t argument) const {
-  const Place &to = outputs_.at(result), &from = inputs_.at(argument);
+  const OperandLayout &to = outputs_.at(result), &from = inputs_.at(argument);
   if (to.extent != Extent::full || from.extent != Extent::full || to.is_column_sum || from.is_place) return false;
   return from.row_loop >= 0 && from.row_loop <= to.row_loop;
 }

@@ -21,7 +21,7 @@ class FusionKernel final : public FusedKernel {
   int kept_rows() const { return cached_rows_; }
 
  private:
-  struct Place {
+  struct OperandLayout {
     Dtype dtype;
     codegen::Extent extent;
     bool is_column_sum, is_place;
@@ -31,7 +31,7 @@ class FusionKernel final : public FusedKernel {
   };
   class Call;
 
-  std::vector<Place> inputs_, outputs_;
+  std::vector<OperandLayout> inputs_, outputs_;
   std::vector<double> numbers_;
   int dimensions_, first_column_dimension_, cached_rows_;
   bool has_row_sums_, has_column_sums_;

@@ -10,13 +10,13 @@ namespace fulgurite {
 namespace {
 
 /// Which diagonal of which two dimensions.
-struct Place {
+struct DiagonalView {
   int64_t first, second;
   Int offset;
 };
-Place place_of(const Argument& offset, const Argument& dim1, const Argument& dim2, int64_t ndim) {
+DiagonalView place_of(const Argument& offset, const Argument& dim1, const Argument& dim2, int64_t ndim) {
   require(ndim >= 2, "needs at least 2 dimensions, got ", ndim);
-  const Place place{normalize_dim(dim1.integer(), ndim), normalize_dim(dim2.integer(), ndim), offset.integer()};
+  const DiagonalView place{normalize_dim(dim1.integer(), ndim), normalize_dim(dim2.integer(), ndim), offset.integer()};
   require(place.first != place.second, "dim1 and dim2 are the same dimension, ", place.first);
   return place;
 }
@@ -28,7 +28,7 @@ Int diagonal_length(Int rows, Int columns, Int offset) {
   return length < 0 ? Int(0) : length;
 }
 
-Shape diagonal_shape(const Tensor& x, const Place& place) {
+Shape diagonal_shape(const Tensor& x, const DiagonalView& place) {
   Shape shape;
   for (int64_t d = 0; d < x.ndim(); ++d)
     if (d != place.first && d != place.second) shape.push_back(x.size(static_cast<int>(d)));
@@ -66,14 +66,14 @@ constinit const Symbol diagonal_symbol{
     },
     .gradient = [](Gradient& g) {
       const Tensor x = g.tensor(0);
-      const Place place = place_of(g.argument(1), g.argument(2), g.argument(3), x.ndim());
+      const DiagonalView place = place_of(g.argument(1), g.argument(2), g.argument(3), x.ndim());
       const Tensor matrices = embedded(g.cotangent(), x.size(static_cast<int>(place.first)), x.size(static_cast<int>(place.second)),
                                        place.offset, SourceLocation());
       g.set(0, movedim(matrices, {-2, -1}, {place.first, place.second}));
     },
     .view = [](Arguments a, ViewGeometry& g) {
       const TensorImpl& x = *a[0].tensor().impl();
-      const Place place = place_of(a[1], a[2], a[3], static_cast<int64_t>(x.sizes.size()));
+      const DiagonalView place = place_of(a[1], a[2], a[3], static_cast<int64_t>(x.sizes.size()));
       const int64_t offset = static_cast<int64_t>(place.offset);
       for (int64_t d = 0; d < static_cast<int64_t>(x.sizes.size()); ++d) {
         if (d == place.first || d == place.second) continue;
@@ -89,7 +89,7 @@ constinit const Symbol diagonal_symbol{
     },
     .write = [](Arguments a, const Tensor& value, SourceLocation at) {
       const Tensor& x = a[0].tensor();
-      const Place place = place_of(a[1], a[2], a[3], x.ndim());
+      const DiagonalView place = place_of(a[1], a[2], a[3], x.ndim());
       const Int rows = x.size(static_cast<int>(place.first)), columns = x.size(static_cast<int>(place.second));
       const Tensor written = embedded(value, rows, columns, place.offset, at);
       const Tensor marks = full(value.shape(), true, {.dtype = Dtype::boolean, .device = x.device()}, at);
@@ -107,7 +107,7 @@ constinit const Symbol diag_embed_symbol{
     .infer = [](Arguments a, InferredTypes& out) {
       const Tensor& x = a[0].tensor();
       require(x.ndim() > 0, "needs at least 1 dimension");
-      const Place place = place_of(a[1], a[2], a[3], x.ndim() + 1);
+      const DiagonalView place = place_of(a[1], a[2], a[3], x.ndim() + 1);
       const Int size = x.size(-1) + (place.offset < 0 ? -place.offset : place.offset);
       Shape shape;
       for (int64_t d = 0, given = 0; d <= x.ndim(); ++d)
@@ -117,7 +117,7 @@ constinit const Symbol diag_embed_symbol{
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       const Tensor& x = a[0].tensor();
       require(x.ndim() > 0, "needs at least 1 dimension");
-      const Place place = place_of(a[1], a[2], a[3], x.ndim() + 1);
+      const DiagonalView place = place_of(a[1], a[2], a[3], x.ndim() + 1);
       const Int size = x.size(-1) + (place.offset < 0 ? -place.offset : place.offset);
       const Tensor matrices = embedded(x, size, size, place.offset, at);
       out.push_back(movedim(matrices, {-2, -1}, {place.first, place.second}, at));

@@ -57,7 +57,7 @@ class ElideConcatCopies {
 
   bool join(const Step& cat) {
     const Slot& whole = plan_.slots[cat.result];
-    if (whole.place != Place::arena || cat.operands.size() < 2) return false;
+    if (whole.place != StorageClass::arena || cat.operands.size() < 2) return false;
     const auto ndim = static_cast<int64_t>(whole.sizes().size());
     int64_t dim = cat.bound->args.at(1).integer().hint(), inner = 1;
     if (dim < 0) dim += ndim;
@@ -78,7 +78,7 @@ class ElideConcatCopies {
     const Slot& part = plan_.slots[operand];
     const Slot& root = plan_.slots[part.root];
     const int maker = maker_[part.root];
-    if (root.place != Place::arena || maker < 0 || readers_[part.root] != 1 || part.dtype != dtype || place.run == 0) return false;
+    if (root.place != StorageClass::arena || maker < 0 || readers_[part.root] != 1 || part.dtype != dtype || place.run == 0) return false;
     const Implementation& implementation = *plan_.steps[maker].bound->implementation;
     if (!implementation.takes_result_strides) return false;
     // All of what was made, in the order in which it lies.

@@ -39,7 +39,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
 
   ExecutionPlan build() {
     for (const Value& input : input_values(plan_.trace)) {
-      plan_.inputs.push_back(input.is_tensor() ? add_slot(input.tensor(), Place::input) : -1);
+      plan_.inputs.push_back(input.is_tensor() ? add_slot(input.tensor(), StorageClass::input) : -1);
       if (input.is_tensor()) slot_of_[id_of(input)] = plan_.inputs.back();
     }
     const std::span<const BoundSymbol> symbols = plan_.trace.bound_symbols.read();
@@ -82,7 +82,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     return &plan_.geometries.back();
   }
 
-  int add_slot(Dtype dtype, const Geometry* geometry, Place place) {
+  int add_slot(Dtype dtype, const Geometry* geometry, StorageClass place) {
     const int index = static_cast<int>(plan_.slots.size());
     Slot& slot = plan_.slots.emplace_back();
     slot.place = place;
@@ -92,10 +92,10 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     slot.first = slot.last = step_index();
     return index;
   }
-  int add_slot(Dtype dtype, const Sizes& sizes, Place place) {
+  int add_slot(Dtype dtype, const Sizes& sizes, StorageClass place) {
     return add_slot(dtype, add_geometry(sizes, contiguous_strides(sizes)), place);
   }
-  int add_slot(const TensorProxy& proxy, Place place) { return add_slot(proxy.dtype, concrete_sizes(proxy), place); }
+  int add_slot(const TensorProxy& proxy, StorageClass place) { return add_slot(proxy.dtype, concrete_sizes(proxy), place); }
 
   void add_step(Step step) {
     for (const int operand : step.operands) {
@@ -143,7 +143,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     step.result = static_cast<int>(plan_.slots.size());
     for_each_output(bound, [&](const Value& output) {
       if (!output.is_tensor()) throw InternalError(text::cat(bound.symbol->qualified_name(), " gives something else than tensors"));
-      slot_of_[id_of(output)] = add_slot(output.tensor(), is_call ? Place::fresh : Place::arena);
+      slot_of_[id_of(output)] = add_slot(output.tensor(), is_call ? StorageClass::fresh : StorageClass::arena);
       ++step.result_count;
     });
     add_step(std::move(step));
@@ -154,7 +154,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     step.kind = Step::Kind::clone;
     step.source = source;
     step.operands = {source};
-    step.result = add_slot(plan_.slots[source].dtype, plan_.slots[source].sizes(), Place::arena);
+    step.result = add_slot(plan_.slots[source].dtype, plan_.slots[source].sizes(), StorageClass::arena);
     step.result_count = 1;
     const int result = step.result;
     add_step(std::move(step));
@@ -165,10 +165,10 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     Operands viewed = operands(bound);
     if (viewed.empty()) throw InternalError(text::cat(bound.symbol->qualified_name(), " is a view of no tensor"));
     int base = viewed[0];
-    const Place place = plan_.slots[base].place;
-    if (place == Place::input || place == Place::input_view) {
+    const StorageClass place = plan_.slots[base].place;
+    if (place == StorageClass::input || place == StorageClass::input_view) {
       add_view_step(bound, Step::Kind::input_view, viewed, concrete_sizes(bound.outputs.at(0).tensor()));
-      plan_.slots.back().place = Place::input_view;
+      plan_.slots.back().place = StorageClass::input_view;
       return;
     }
     ViewGeometry geometry;
@@ -196,7 +196,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     step.bound = &bound;
     step.source = base;
     step.operands = viewed;
-    step.result = add_slot(plan_.slots[base].dtype, sizes, Place::arena);
+    step.result = add_slot(plan_.slots[base].dtype, sizes, StorageClass::arena);
     step.result_count = 1;
     plan_.slots.back().root = plan_.slots[base].root;
     slot_of_[id_of(bound.outputs.at(0))] = step.result;
@@ -245,7 +245,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
       if (result < 0) continue;
       plan_.slots[result].escapes = true;
       Slot& root = plan_.slots[plan_.slots[result].root];
-      if (root.place == Place::arena) root.place = Place::fresh;
+      if (root.place == StorageClass::arena) root.place = StorageClass::fresh;
     }
   }
 
@@ -266,7 +266,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
       if (write.kind != Step::Kind::write) continue;
       Slot& source = plan_.slots[write.source];
       const Slot& destination = plan_.slots[write.result];
-      if (source.place != Place::arena || source.root != write.source || destination.place != Place::input) continue;
+      if (source.place != StorageClass::arena || source.root != write.source || destination.place != StorageClass::input) continue;
       if (writes[write.result] != 1) continue;
       const int made = producer[write.source];
       const Step& maker = plan_.steps[made];
@@ -278,7 +278,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
         return plan_.slots[operand].root == write.result && operand != write.result;
       });
       if (is_read_later || is_read_through_view) continue;
-      source.place = Place::input_memory;
+      source.place = StorageClass::input_memory;
       source.destination = write.result;
     }
   }
@@ -299,7 +299,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
       Slot& view = plan_.slots[step.result];
       const Slot& root = plan_.slots[view.root];
       view.place = root.place;
-      is_dropped[i] = root.place == Place::arena;
+      is_dropped[i] = root.place == StorageClass::arena;
     }
     size_t kept = 0;
     for (size_t i = 0; i < plan_.steps.size(); ++i)
@@ -316,7 +316,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     std::vector<int> roots;
     for (size_t i = 0; i < plan_.slots.size(); ++i) {
       const Slot& slot = plan_.slots[i];
-      if (slot.place != Place::arena || slot.root != static_cast<int>(i)) continue;
+      if (slot.place != StorageClass::arena || slot.root != static_cast<int>(i)) continue;
       buffers.push_back({size_of(slot.dtype) * slot.element_count(), slot.first, slot.last});
       roots.push_back(static_cast<int>(i));
     }

@@ -12,7 +12,7 @@
 namespace fulgurite {
 
 /// Where the memory of a value comes from.
-enum class Place : uint8_t {
+enum class StorageClass : uint8_t {
   input,         // given by the caller; its strides are known when the program runs
   arena,         // at a fixed place of the memory plan
   fresh,         // allocated in each run: it outlives the run
@@ -26,7 +26,7 @@ struct Geometry {
 
 /// A value of the trace. Of several names for one memory (views, and results that are written over an operand) one slot is the root.
 struct Slot {
-  Place place = Place::arena;
+  StorageClass place = StorageClass::arena;
   Dtype dtype = Dtype::f32;
   const Geometry* geometry = nullptr;  // the plan's; shared by slots
   // Of a view of memory that the program makes itself: all is known beforehand, relative to the root's first element.
