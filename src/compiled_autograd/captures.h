@@ -19,7 +19,7 @@ struct Capture {
   SizePattern pattern;
   CapturedBackward captured;
   std::vector<Trace> stages;  // as captured first
-  NumberGuards guards;
+  Guards guards;
   std::shared_ptr<FusionNames> fusion_names;
 };
 

@@ -24,7 +24,7 @@ PipelineOptions pipeline_options(const compiled_autograd::Options& options) {
 }
 
 // What is done for its sizes, and the zeros that stand for gradients which do not come.
-std::vector<Effect> with_values(std::vector<Effect> effects, NumberValues& numbers) {
+std::vector<Effect> with_values(std::vector<Effect> effects, SymbolValues& numbers) {
   for (Effect& effect : effects)
     for (Effect::Result& result : effect.results)
       for (Int& size : result.type.shape) size = numbers.value(size);
@@ -33,7 +33,7 @@ std::vector<Effect> with_values(std::vector<Effect> effects, NumberValues& numbe
 
 std::shared_ptr<CompiledBackward> make_program(const std::shared_ptr<const Capture>& capture, const std::vector<uint64_t>& given,
                                                const BackwardRequest& request) {
-  NumberValues numbers(given);
+  SymbolValues numbers(given);
   auto compiled = std::make_shared<CompiledBackward>();
   compiled->capture = capture;
   compiled->sizes = given;
@@ -45,7 +45,7 @@ std::shared_ptr<CompiledBackward> make_program(const std::shared_ptr<const Captu
   }
   Trace trace = capture->stages.back();
   if (has_numbers(trace)) {
-    trace = without_numbers(trace, numbers);
+    trace = specialize_symbols(trace, numbers);
     check_trace(trace);
   }
   PipelineOptions road = pipeline_options(request.options);
@@ -94,7 +94,7 @@ std::shared_ptr<CompiledBackward> find_for_sizes(const StructureOfBackward& stru
   for (size_t i = structure.captures.size(); i-- > 0;) {
     const auto given = structure.captures[i]->pattern.values(sizes.values);
     if (!given) continue;
-    NumberValues numbers(*given);
+    SymbolValues numbers(*given);
     if (failed_guard(structure.captures[i]->guards, numbers)) continue;
     try {
       return make_program(structure.captures[i], *given, request);

@@ -133,7 +133,7 @@ std::string explain_new_sizes(const StructureOfBackward& one, const Capture& new
   }
   if (!out.empty()) return out;
   if (const auto given = pattern.values(sizes.values)) {
-    NumberValues numbers(*given);
+    SymbolValues numbers(*given);
     if (const NumberProxy* guard = failed_guard(newest.guards, numbers))
       return text::cat("Cache miss due to changed shapes: ", guard_text(*guard), " no longer holds");
   }

@@ -133,8 +133,8 @@ class OpByOp final : public OpRunner {
 Trace lines_of(const Capture& capture, const std::vector<uint64_t>& sizes) {
   Trace ops = capture.captured.trace;
   if (has_numbers(ops)) {
-    NumberValues numbers(sizes);
-    ops = without_numbers(ops, numbers);
+    SymbolValues numbers(sizes);
+    ops = specialize_symbols(ops, numbers);
   }
   return delete_last_used(ops);
 }

@@ -199,7 +199,7 @@ std::vector<Change> JitState::changes(const Leaves& flat, const std::vector<std:
   if (!newest || options_.cache == Cache::no_caching) return {};
   if (newest->symbolic && uses_symbols(flat) && same_words(newest->symbolic->key, flat.key_without_symbols())) {
     const std::vector<uint64_t> given = flat.symbol_values();
-    NumberValues values(given);
+    SymbolValues values(given);
     if (const NumberProxy* guard = failed_guard(newest->symbolic->guards, values))
       return {{"answers about sizes and numbers", text::cat(guard_text(*guard), " no longer holds"), Change::Kind::guard}};
   }
@@ -289,7 +289,7 @@ std::shared_ptr<const CacheEntry> JitState::compile_constant(std::shared_ptr<Cac
 
   compile_recording(*entry, recording, grad_enabled() && recording.requires_grad);
   entry->result_slots = std::move(recording.result_slots);
-  NumberValues no_numbers;
+  SymbolValues no_numbers;
   entry->shared = ready(recording.shared, no_numbers);
   entry->rest = std::move(recording.rest);
   auto stages = std::make_shared<Stages>(*entry->stages);

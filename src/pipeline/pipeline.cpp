@@ -136,8 +136,8 @@ Programs specialise(const std::shared_ptr<const CompiledFunction>& function, std
                     const PipelineOptions& options) {
   const auto last_trace = [function, given = std::vector(values.begin(), values.end()), options](
                               const Trace& symbolic, const std::vector<const Executor*>& executors, const std::vector<char>& left_out) {
-    NumberValues numbers(given);
-    std::vector<Trace> stages{without_numbers(symbolic, numbers, left_out)};
+    SymbolValues numbers(given);
+    std::vector<Trace> stages{specialize_symbols(symbolic, numbers, left_out)};
     check_trace(stages.back());
     const Trace first = stages.back();
     prepare(stages, executors, *function->fusion_names, options, true);

@@ -18,7 +18,7 @@ namespace {
 // its order and its tags.
 class Evaluation final : public ArgumentPack::Resolver {
  public:
-  explicit Evaluation(const Trace& trace, NumberReplay* numbers = nullptr, OpRunner* runner = nullptr)
+  explicit Evaluation(const Trace& trace, SymbolicReplay* numbers = nullptr, OpRunner* runner = nullptr)
       : tensors_(trace.next_id), numbers_(numbers), runner_(runner), recorder_(dynamic_cast<Tracer*>(innermost_interpreter())) {
     if (!recorder_) return;
     outer_tags_ = recorder_->tags();
@@ -125,7 +125,7 @@ class Evaluation final : public ArgumentPack::Resolver {
 
   const AutocastScope as_recorded_{std::nullopt};
   std::vector<Tensor> tensors_;
-  NumberReplay* numbers_;
+  SymbolicReplay* numbers_;
   OpRunner* runner_;
   Tracer* recorder_;
   Tags outer_tags_;
@@ -159,7 +159,7 @@ std::vector<Tensor> evaluate(const Trace& trace, std::span<const Tensor> inputs,
 }
 
 std::vector<Tensor> evaluate(const Trace& trace, std::span<const Tensor> inputs, std::span<const Int> given) {
-  NumberReplay numbers(given);
+  SymbolicReplay numbers(given);
   if (trace.numbers)
     for (const auto& number : *trace.numbers)
       if (number->constraint == NumberProxy::Constraint::fixed) numbers.fix(*number);

@@ -25,13 +25,13 @@ Bool compared(NumberOperation operation, T a, T b) {
 
 }  // namespace
 
-const NumberReplay::Number& NumberReplay::find(const NumberProxy& number) {
+const SymbolicReplay::Number& SymbolicReplay::find(const NumberProxy& number) {
   if (const auto known = known_.find(&number); known != known_.end()) return known->second;
   const Number made = make(number);
   return known_.emplace(&number, made).first->second;
 }
 
-NumberReplay::Number NumberReplay::make(const NumberProxy& number) {
+SymbolicReplay::Number SymbolicReplay::make(const NumberProxy& number) {
   Number out;
   if (number.kind == Kind::integer) out.integer = make_integer(number);
   else if (number.kind == Kind::floating) out.floating = make_floating(number);
@@ -39,7 +39,7 @@ NumberReplay::Number NumberReplay::make(const NumberProxy& number) {
   return out;
 }
 
-Int NumberReplay::make_integer(const NumberProxy& number) {
+Int SymbolicReplay::make_integer(const NumberProxy& number) {
   if (is_constant(number)) return number.integer;
   if (number.input >= 0) return given_[static_cast<size_t>(number.input)];
   const Int a = integer(*number.operands[0]), b = number.operands[1] ? integer(*number.operands[1]) : a;
@@ -48,7 +48,7 @@ Int NumberReplay::make_integer(const NumberProxy& number) {
 }
 
 // What a call gives is a size.
-Float NumberReplay::make_floating(const NumberProxy& number) {
+Float SymbolicReplay::make_floating(const NumberProxy& number) {
   if (number.input >= 0 || is_constant(number)) return number.floating;
   const Float a = as_float(*number.operands[0]);
   if (number.operation == NumberOperation::to_float) return a;
@@ -57,7 +57,7 @@ Float NumberReplay::make_floating(const NumberProxy& number) {
   return compute(number.operation, a.hint(), b.hint());
 }
 
-Bool NumberReplay::make_boolean(const NumberProxy& number) {
+Bool SymbolicReplay::make_boolean(const NumberProxy& number) {
   if (!number.operands[0]) return number.integer != 0;
   const NumberProxy& first = *number.operands[0];
   if (first.kind == Kind::boolean) return number.integer != 0;
@@ -66,9 +66,9 @@ Bool NumberReplay::make_boolean(const NumberProxy& number) {
   return compared(number.operation, integer(first), integer(second));
 }
 
-Float NumberReplay::as_float(const NumberProxy& number) { return number.kind == Kind::floating ? floating(number) : Float(integer(number)); }
+Float SymbolicReplay::as_float(const NumberProxy& number) { return number.kind == Kind::floating ? floating(number) : Float(integer(number)); }
 
-void NumberReplay::fix(const NumberProxy& number) {
+void SymbolicReplay::fix(const NumberProxy& number) {
   switch (number.kind) {
     case Kind::integer: static_cast<void>(static_cast<int64_t>(integer(number))); break;
     case Kind::floating: static_cast<void>(static_cast<double>(floating(number))); break;

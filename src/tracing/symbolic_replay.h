@@ -8,9 +8,9 @@ namespace fulgurite {
 
 /// The numbers of a trace as another recording has them: what a call gives becomes `given`, by NumberProxy::input, and what is made of it is
 /// made again, by the innermost interpreter.
-class NumberReplay {
+class SymbolicReplay {
  public:
-  explicit NumberReplay(std::span<const Int> given) : given_(given) {}
+  explicit SymbolicReplay(std::span<const Int> given) : given_(given) {}
 
   Int integer(const NumberProxy& number) { return find(number).integer; }
   Float floating(const NumberProxy& number) { return find(number).floating; }

@@ -152,7 +152,7 @@ class CompiledNode final : public TracedNode {
     if (!symbolic_ || run.create_graph) throw UserError(text::cat(name_, " is recorded for constant sizes"));
     std::vector<Value> expected = input_values(*symbolic_->trace);
     std::erase_if(expected, [](const Value& value) { return value.is_proxy() && !value.is_tensor(); });
-    NumberReplay numbers(sizes);
+    SymbolicReplay numbers(sizes);
     std::vector<Tensor> arguments(saved.begin(), saved.end());
     for (const Tensor& gradient : gradients) {
       const Value& input = expected.at(arguments.size());

@@ -34,7 +34,7 @@ std::vector<int> pattern_of(std::span<const Int> sizes) {
 /// The arguments of the recorded line, with other tensors in their places.
 class Handles final : public ArgumentPack::Resolver {
  public:
-  explicit Handles(NumberValues* numbers = nullptr) : numbers_(numbers) {}
+  explicit Handles(SymbolValues* numbers = nullptr) : numbers_(numbers) {}
   void give(const Value& proxy, const Tensor& handle) { handles_.emplace_back(proxy.proxy_id(), handle); }
   Tensor tensor(const detail::Ref<TensorProxy>& proxy) override {
     for (const auto& [id, handle] : handles_)
@@ -46,7 +46,7 @@ class Handles final : public ArgumentPack::Resolver {
   Bool boolean(Bool symbol) override { return numbers_ ? numbers_->value(symbol) : symbol; }
 
  private:
-  NumberValues* numbers_;  // null: symbols stay
+  SymbolValues* numbers_;  // null: symbols stay
   std::vector<std::pair<int, Tensor>> handles_;
 };
 
@@ -215,7 +215,7 @@ bool EagerFunction::holds(std::span<const uint64_t> values) const {
 }
 
 std::shared_ptr<EagerFunction> EagerFunction::exact(std::span<const uint64_t> values) const {
-  NumberValues numbers(values);
+  SymbolValues numbers(values);
   Handles handles(&numbers);
   for (const Value& input : recorded_.args) {
     if (!input.is_tensor()) continue;

@@ -241,8 +241,8 @@ class Walk {
 // Symbols have the values of the call that was recorded.
 Trace with_recorded_numbers(const Trace& trace) {
   if (!has_numbers(trace)) return trace;
-  NumberValues recorded;
-  return without_numbers(trace, recorded);
+  SymbolValues recorded;
+  return specialize_symbols(trace, recorded);
 }
 
 }  // namespace

@@ -69,8 +69,8 @@ std::string guard_text(const NumberProxy& number) {
   return is_in_parentheses ? text.substr(1, text.size() - 2) : text;
 }
 
-NumberGuards find_guards(const Trace& trace) {
-  NumberGuards guards;
+Guards find_guards(const Trace& trace) {
+  Guards guards;
   if (!trace.numbers) return guards;
   std::set<Question> asked;
   for (const auto& number : *trace.numbers)
@@ -78,7 +78,7 @@ NumberGuards find_guards(const Trace& trace) {
   return guards;
 }
 
-const NumberProxy* failed_guard(const NumberGuards& guards, NumberValues& values) {
+const NumberProxy* failed_guard(const Guards& guards, SymbolValues& values) {
   for (const auto& guard : guards) {
     try {
       if (!values.is_as_recorded(*guard)) return guard.get();

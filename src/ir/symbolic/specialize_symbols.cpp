@@ -12,7 +12,7 @@ bool is_number_symbol(const Value& value) { return value.is_proxy() && !value.is
 
 class Replacement {
  public:
-  Replacement(const Trace& trace, NumberValues& values) : values_(values), tensors_(trace.next_id) {}
+  Replacement(const Trace& trace, SymbolValues& values) : values_(values), tensors_(trace.next_id) {}
 
   Value replace(const Value& value) {
     switch (value.kind()) {
@@ -108,7 +108,7 @@ class Replacement {
     return replaced;
   }
 
-  NumberValues& values_;
+  SymbolValues& values_;
   std::vector<Value> tensors_;  // by proxy id
 };
 
@@ -116,7 +116,7 @@ class Replacement {
 
 bool has_numbers(const Trace& trace) { return trace.numbers && !trace.numbers->empty(); }
 
-Trace without_numbers(const Trace& trace, NumberValues& values, const std::vector<char>& left_out) {
+Trace specialize_symbols(const Trace& trace, SymbolValues& values, const std::vector<char>& left_out) {
   Replacement replacement(trace, values);
   Trace out = without_symbols(trace);
   out.numbers = nullptr;

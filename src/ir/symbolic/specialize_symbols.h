@@ -15,7 +15,7 @@ namespace fulgurite {
 ///
 /// Ids and names stay. Numbers among the args, and among what is kept for a backward, are left out; so are the results in `left_out`,
 /// by position, where there are as many.
-Trace without_numbers(const Trace&, NumberValues&, const std::vector<char>& left_out = {});
+Trace specialize_symbols(const Trace&, SymbolValues&, const std::vector<char>& left_out = {});
 
 /// Whether sizes or numbers of the trace are symbols.
 bool has_numbers(const Trace&);

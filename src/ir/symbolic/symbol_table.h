@@ -9,7 +9,7 @@
 
 namespace fulgurite {
 
-/// Numbers of a trace in the order in which they are computed, for traces that run with other sizes and numbers each time: NumberValues without its
+/// Numbers of a trace in the order in which they are computed, for traces that run with other sizes and numbers each time: SymbolValues without its
 /// look-ups.
 class NumberTable {
  public:

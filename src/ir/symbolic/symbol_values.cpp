@@ -56,13 +56,13 @@ bool compare_as(NumberOperation operation, T a, T b) {
 bool compare(NumberOperation operation, int64_t a, int64_t b) { return compare_as(operation, a, b); }
 bool compare(NumberOperation operation, double a, double b) { return compare_as(operation, a, b); }
 
-const NumberValues::Number& NumberValues::find(const NumberProxy& number) {
+const SymbolValues::Number& SymbolValues::find(const NumberProxy& number) {
   if (const auto known = known_.find(&number); known != known_.end()) return known->second;
   const Number value = evaluate(number);
   return known_.emplace(&number, value).first->second;
 }
 
-NumberValues::Number NumberValues::evaluate(const NumberProxy& number) {
+SymbolValues::Number SymbolValues::evaluate(const NumberProxy& number) {
   const auto of_integer = [](int64_t n) { return Number{n, static_cast<double>(n)}; };
   const bool is_constant = number.input < 0 && !number.operands[0];
   if (are_hints_ || is_constant) {
@@ -84,10 +84,10 @@ NumberValues::Number NumberValues::evaluate(const NumberProxy& number) {
   return of_integer(are_floats ? compare(number.operation, a.floating, b.floating) : compare(number.operation, a.integer, b.integer));
 }
 
-int64_t NumberValues::integer(const NumberProxy& number) { return find(number).integer; }
-double NumberValues::floating(const NumberProxy& number) { return find(number).floating; }
+int64_t SymbolValues::integer(const NumberProxy& number) { return find(number).integer; }
+double SymbolValues::floating(const NumberProxy& number) { return find(number).floating; }
 
-bool NumberValues::is_as_recorded(const NumberProxy& number) {
+bool SymbolValues::is_as_recorded(const NumberProxy& number) {
   if (number.kind != Kind::floating) return integer(number) == number.integer;
   return std::bit_cast<uint64_t>(floating(number)) == std::bit_cast<uint64_t>(number.floating);
 }

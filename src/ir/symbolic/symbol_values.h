@@ -13,11 +13,11 @@ bool compare(detail::NumberOperation, int64_t a, int64_t b);
 bool compare(detail::NumberOperation, double a, double b);
 
 /// The numbers of a trace for one set of what a call gives: sizes, and bits of numbers, by NumberProxy::input.
-class NumberValues {
+class SymbolValues {
  public:
-  explicit NumberValues(std::span<const uint64_t> given) : given_(given) {}
+  explicit SymbolValues(std::span<const uint64_t> given) : given_(given) {}
   /// Those of the call that was recorded.
-  NumberValues() : are_hints_(true) {}
+  SymbolValues() : are_hints_(true) {}
 
   int64_t integer(const NumberProxy&);
   double floating(const NumberProxy&);

@@ -167,14 +167,14 @@ class Planner {
 
 class Constants final : public ArgumentPack::Resolver {
  public:
-  explicit Constants(NumberValues& numbers) : numbers_(numbers) {}
+  explicit Constants(SymbolValues& numbers) : numbers_(numbers) {}
   Tensor tensor(const Ref<TensorProxy>&) override { return {}; }
   Int integer(Int symbol) override { return numbers_.value(symbol); }
   Float floating(Float symbol) override { return numbers_.value(symbol); }
   Bool boolean(Bool symbol) override { return numbers_.value(symbol); }
 
  private:
-  NumberValues& numbers_;
+  SymbolValues& numbers_;
 };
 
 }  // namespace
@@ -184,7 +184,7 @@ ResultPlan plan_results(Tracer& tracer, const std::vector<Tensor>& results,
   return Planner(tracer, flat, values).run(results);
 }
 
-ReadyViews::ReadyViews(const std::vector<Tracer::RecordedView>& views, NumberValues& numbers) {
+ReadyViews::ReadyViews(const std::vector<Tracer::RecordedView>& views, SymbolValues& numbers) {
   Constants constants(numbers);
   for (const Tracer::RecordedView& view : views) {
     BoundSymbol bound;
@@ -194,7 +194,7 @@ ReadyViews::ReadyViews(const std::vector<Tracer::RecordedView>& views, NumberVal
   }
 }
 
-std::vector<ReadySharedResult> ready(const std::vector<SharedResult>& results, NumberValues& numbers) {
+std::vector<ReadySharedResult> ready(const std::vector<SharedResult>& results, SymbolValues& numbers) {
   std::vector<ReadySharedResult> out;
   for (const SharedResult& result : results)
     out.push_back({result.of, result.index, result.captured, ReadyViews(result.views, numbers)});

@@ -40,7 +40,7 @@ ResultPlan plan_results(Tracer&, const std::vector<Tensor>& results,
 class ReadyViews {
  public:
   /// `numbers` has the values of symbols among the arguments.
-  ReadyViews(const std::vector<Tracer::RecordedView>&, NumberValues& numbers);
+  ReadyViews(const std::vector<Tracer::RecordedView>&, SymbolValues& numbers);
   Tensor of(const Tensor& root) const;
 
  private:
@@ -59,6 +59,6 @@ struct ReadySharedResult {
   Tensor captured;
   ReadyViews views;
 };
-std::vector<ReadySharedResult> ready(const std::vector<SharedResult>&, NumberValues&);
+std::vector<ReadySharedResult> ready(const std::vector<SharedResult>&, SymbolValues&);
 
 }  // namespace fulgurite::detail

@@ -22,7 +22,7 @@ struct Stages {
 /// shares. Never changed once made, but for what CompilationCache keeps of it.
 struct SymbolicEntry {
   SmallVector<uint64_t, 64> key;  // of the arguments, without what symbols stand for
-  NumberGuards guards;
+  Guards guards;
   Recording recording;
   bool is_differentiated = false;
   CompiledFunction compiled;  // without its stages

@@ -19,7 +19,7 @@ std::shared_ptr<const CacheEntry> JitState::find_with_symbols(const Leaves& flat
   if (candidates.empty()) return nullptr;
   const std::vector<uint64_t> given = flat.symbol_values();
   for (const auto& candidate : candidates) {
-    NumberValues values(given);
+    SymbolValues values(given);
     if (failed_guard(candidate->guards, values)) continue;
     try {
       std::shared_ptr<const CacheEntry> entry = specialise(candidate, flat);
@@ -71,7 +71,7 @@ std::shared_ptr<const SymbolicBackward> symbolic_backward(const std::shared_ptr<
 
 std::shared_ptr<CacheEntry> JitState::specialise(const std::shared_ptr<const SymbolicEntry>& symbolic, const Leaves& flat) const {
   const std::vector<uint64_t> given = flat.symbol_values();
-  NumberValues values(given);
+  SymbolValues values(given);
   auto entry = std::make_shared<CacheEntry>();
   entry->key = flat.key();
   entry->leaf_names = symbolic->leaf_names;

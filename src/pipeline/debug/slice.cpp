@@ -73,8 +73,8 @@ class SelectedOps {
     if (value.is_tensor() && !made_.has(value.tensor().id) && given_.add(value.tensor().id)) out_.args.push_back(value);
   }
   static Trace with_hints(const Trace& trace) {
-    NumberValues hints;
-    return without_numbers(trace, hints);
+    SymbolValues hints;
+    return specialize_symbols(trace, hints);
   }
 
   Trace out_;
