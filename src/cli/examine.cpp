@@ -32,7 +32,7 @@ void check_fusion(const Jitted& f, const std::string& model, const std::string& 
                                 : "; there are " + list));
 }
 
-constexpr const char* dtype_help = "what products are computed in (f32); parameters stay f32";
+constexpr const char* dtype_help = "dtype of matmuls (f32); parameters stay f32";
 
 // Everything that can be fused is: example models are too small to pay for kernels.
 JitOptions with_executors(const std::string& list, const std::string& dtype) {
@@ -131,14 +131,14 @@ int examine(const std::vector<std::string>& arguments) {
   flags.text("library", "FILE", subject.library, library_help);
   flags.choice("dtype", dtype, {"f32", "bf16"}, dtype_help);
   flags.text("fusion", "NAME", fusion, "this fusion alone, with its kernel");
-  flags.toggle("memory", memory, "what is alive after each line, forward and backward");
-  flags.toggle("profile", profile, "time, bytes and share of the machine's limit beside each line; tables; what is alive at the peak");
-  flags.toggle("supported", supported, "its operators with who runs them, and everything that is not supported");
+  flags.toggle("memory", memory, "bytes alive after each op, forward and backward");
+  flags.toggle("profile", profile, "time, bytes and share of the machine's limit beside each op; tables; what is alive at the peak");
+  flags.toggle("supported", supported, "its operators with the executors that run them, and everything that is not supported");
   flags.text("html", "FILE", page, "writes a page to look around in: every stage, cost, kernels, your code; it loads nothing");
   flags.text("chrome", "FILE", chrome, "writes a profile that Perfetto and chrome://tracing open");
   flags.number("seconds", seconds, 0, 3600, "how long to measure for a profile, about");
   flags.integer("threads", threads, 0, 1024, "threads; 0: the CPUs there are");
-  flags.text("executors", "LIST", executors, "who runs it, separated by commas; the default list otherwise, with everything fused that can be");
+  flags.text("executors", "LIST", executors, "executors, separated by commas; the default list otherwise, with everything fused that can be");
   flags.toggle("json", as_json, "one JSON object: fusions, or with --profile the tables, times in microseconds");
   if (!flags.parse(arguments)) return 0;
   if (subject.name.empty()) throw WrongUse("a model is missing; see --help");
@@ -195,7 +195,7 @@ int repro(const std::vector<std::string>& arguments) {
   flags.toggle("python", python, "a Python program for PyTorch, not C++");
   flags.integer("seed", seed, 0, 0x7fffffff, "of the inputs");
   flags.text("out", "FILE", out, "the file to write; printed otherwise");
-  flags.text("executors", "LIST", executors, "who runs the model, separated by commas; the default list otherwise");
+  flags.text("executors", "LIST", executors, "executors, separated by commas; the default list otherwise");
   if (!flags.parse(arguments)) return 0;
   if (subject.name.empty()) throw WrongUse("a model is missing; see --help");
   if (fusion.empty() != flags.was_given("last")) throw WrongUse("give one of --fusion, and --first with --last");

@@ -55,7 +55,7 @@ void print_json(const Symbol& symbol) {
 void print(const Symbol& symbol) {
   const std::vector<std::string> executors = executors_of(symbol);
   const std::string kernels =
-      executors.empty() ? "runs by its parts" : "kernels: " + text::join(executors, [](const std::string& name) { return name; });
+      executors.empty() ? "runs by its decomposition" : "kernels: " + text::join(executors, [](const std::string& name) { return name; });
   std::printf("%s\n  %s\n  %s\n  gradient: %s\n  %s\n", std::string(symbol.signature.text).c_str(),
               std::string(symbol.documentation).c_str(), traits_text(symbol).c_str(), gradient_text(symbol), kernels.c_str());
 }

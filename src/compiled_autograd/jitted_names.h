@@ -13,7 +13,7 @@ namespace fulgurite {
 class JittedNames {
  public:
   explicit JittedNames(const BackwardGraph&);
-  /// Names what a node has recorded, `lines`, after the values of the backward that it is of; nothing where that is no jitted function's.
+  /// Names what a node has recorded, `lines`, after the values of the backward that it is of; nothing where that is not a jitted function's.
   void name(const TracedNode&, std::span<BoundSymbol> ops);
 
  private:

@@ -135,7 +135,7 @@ Signature read_signature(std::string_view text, SourceLocation at) {
         if (i > 0 && !parameters[i].keyword_only && !parameters[i - 1].default_text.empty())
           refuse(text::cat(parameters[i].name, " has no default, and ", parameters[i - 1].name, " before it has one"));
       } else if (!is_default_of(parameters[i])) {
-        refuse(text::cat(parameters[i].default_text, " is no default of a parameter of type ",
+        refuse(text::cat(parameters[i].default_text, " is not a default of a parameter of type ",
                          type_name(parameters[i].type)));
       }
     }

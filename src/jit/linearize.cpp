@@ -243,7 +243,7 @@ RecomputeScope::RecomputeScope() {
 }
 
 void RecomputeScope::leave(std::span<const Tensor> results) const {
-  // Inside another checkpoint they are made again with the rest of it. The proxies are still this recording's own.
+  // Inside another checkpoint they are recomputed with the rest of it. The proxies are still this recording's own.
   if (!is_outermost_) return;
   for (const Tensor& result : results)
     if (result.defined() && result.impl()->proxy) result.impl()->proxy->tags.add(Tag::checkpoint_result);

@@ -8,7 +8,7 @@
 
 namespace fulgurite {
 
-/// Is told of each line of a trace that runs line by line. The tensors are those among its arguments, or its results. May throw.
+/// Is told of each line of a trace that runs op by op. The tensors are those among its arguments, or its results. May throw.
 class ExecutionObserver {
  public:
   virtual ~ExecutionObserver() = default;

@@ -24,7 +24,7 @@ struct PipelineOptions {
   bool fuses = true;                                      // false: executors that fuse are left out
   bool fuses_all = true;                           // false: only what is worth a run of the compiler
   bool allow_excess_precision = false;                    // 16-bit values that are used only inside a fusion need not be rounded
-  std::shared_ptr<const ExecutionObserver> watch = {};            // programs run line by line and tell it of each
+  std::shared_ptr<const ExecutionObserver> watch = {};            // programs run op by op and tell it of each
 };
 
 struct CompiledFunction {

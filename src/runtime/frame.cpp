@@ -260,7 +260,7 @@ void Frame::run_input_view(const Step& step, FrameStep& frame_step) {
       SmallVector<Argument, 10> with_copy(arguments.begin(), arguments.end());
       with_copy[0] = Argument(copy);
       if (!step.bound->symbol->view({with_copy.data(), with_copy.size()}, known.geometry))
-        throw InternalError(text::cat(step.bound->symbol->qualified_name(), " is no view of a contiguous tensor"));
+        throw InternalError(text::cat(step.bound->symbol->qualified_name(), " is not a view of a contiguous tensor"));
     }
     known.base_strides = impl.strides;
     known.base_offset = impl.offset;

@@ -54,7 +54,7 @@ struct Executable {
 /// A trace made runnable: a flat list of steps with resolved kernels and one memory plan. Any number of threads may run it.
 class Program {
  public:
-  /// Throws InternalError where the trace is no execution trace.
+  /// Throws InternalError where the trace is not an execution trace.
   explicit Program(Executable executable);
   /// Of the trace that `make` gives when the program is first run or its trace asked for; `make` may throw, and is asked again then.
   explicit Program(std::function<Executable()> make);

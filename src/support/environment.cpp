@@ -20,13 +20,13 @@ constexpr EnvironmentVariable variables[] = {
      "Bytes, about, that each of these may take: what a jitted function keeps, where its options do not say; the backwards of eager operators; "
      "captured backwards.",
      "134217728"},
-    {"FULGURITE_CACHE_VERSIONS", "How many compiled versions a jitted function keeps, where its options do not say.", "4096"},
+    {"FULGURITE_CACHE_VERSIONS", "Maximum number of cache entries of a jitted function, unless its options set it.", "4096"},
     {"FULGURITE_COMPILE_SECONDS", "How long the compiler of generated kernels may take.", "60"},
     {"FULGURITE_CXX", "The compiler of generated kernels: g++ or clang++, as a name or a path.", "g++, else clang++"},
     {"FULGURITE_EXECUTORS", "The executors that functions are compiled for by default, separated by commas; `eager` generates no kernels.",
-     "`products,onednn,fuser`"},
+     "`gemm,onednn,fuser`"},
     {"FULGURITE_KERNEL_CACHE", "The folder that keeps compiled kernels.", "`fulgurite` in `XDG_CACHE_HOME` or `~/.cache`"},
-    {"FULGURITE_LOGS", "What is told on stderr, separated by commas; `help` lists what there is.", "nothing"},
+    {"FULGURITE_LOGS", "Log channels printed to stderr, separated by commas; `help` lists them.", "nothing"},
     {"FULGURITE_NUM_THREADS", "How many threads operators may use.", "the CPUs the process may use"},
 };
 

@@ -16,7 +16,7 @@ struct Channel {
 };
 // In the order of LogChannel.
 constexpr Channel channels[] = {
-    {"fusions", "what the fuser put together, and why not more"},
+    {"fusions", "the fusions formed, and missed-fusion remarks"},
     {"recompiles", "each compile of a jitted function: why, which guard failed, and how long it took"},
     {"traces", "the traces of each compile, pass by pass"},
     {"compiled_autograd", "each backward that compiled autograd captures, as a trace"},

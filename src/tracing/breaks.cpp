@@ -66,7 +66,7 @@ void give_memory(TensorImpl& handle, const Tensor& tensor) {
 
 }  // namespace
 
-// What is held and is a value of its own; views of it are made again afterwards.
+// What is held and is a value of its own; views of it are recreated afterwards.
 std::vector<Tensor> Tracer::find_kept(const std::vector<Tensor>& held) {
   knows_strides_ = true;
   std::vector<Tensor> kept;
@@ -128,7 +128,7 @@ constexpr std::string_view instead_of_elements = "return the tensor and ask outs
 void Tracer::break_here(const std::string& what, SourceLocation at) { break_for(what, false, instead_of_elements, at); }
 
 void Tracer::break_for_backward(const std::string& what, const Tensor& tensor, SourceLocation at) {
-  break_for(text::cat(what, " asks for the value of ", type_text(tensor)), true, instead_of_elements, at);
+  break_for(text::cat(what, " needs the value of ", type_text(tensor)), true, instead_of_elements, at);
 }
 
 void Tracer::act(const char* what, SourceLocation at) { break_for(what, false, "call it outside of the function", at); }
@@ -149,7 +149,7 @@ void Tracer::break_for(const std::string& what, bool is_backward, std::string_vi
 }
 
 void Tracer::demand_value(const Tensor& tensor, const char* what, SourceLocation at) {
-  break_here(text::cat(what, " asks for the value of ", type_text(tensor)), at);
+  break_here(text::cat(what, " needs the value of ", type_text(tensor)), at);
 }
 
 void Tracer::end_subgraph() {

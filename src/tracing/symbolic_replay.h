@@ -7,7 +7,7 @@
 namespace fulgurite {
 
 /// The numbers of a trace as another recording has them: what a call gives becomes `given`, by NumberProxy::input, and what is made of it is
-/// made again, by the innermost interpreter.
+/// recreated, by the innermost interpreter.
 class SymbolicReplay {
  public:
   explicit SymbolicReplay(std::span<const Int> given) : given_(given) {}

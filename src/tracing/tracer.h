@@ -85,7 +85,7 @@ class Tracer final : public Interpreter {
   const Tensor* concrete_of_input(const Tensor& handle) const;
   /// The tensor that a handle made for an argument stands for; others as they are.
   Tensor concrete_of(const Tensor&) const;
-  /// A view that was recorded, to be made again of another tensor.
+  /// A view that was recorded, to be recreated of another tensor.
   struct RecordedView {
     const Symbol* symbol = nullptr;
     SharedVector<Value> args;
@@ -232,7 +232,7 @@ class Tracer final : public Interpreter {
   /// From a view to what it is a view of; false where there is nothing.
   bool step_to_viewed(MemoryPlace&);
   static void find_geometry(MemoryPlace&);
-  /// Sizes and strides, those of what is no view taken as contiguous; false where they are not known.
+  /// Sizes and strides, those of what is not a view taken as contiguous; false where they are not known.
   bool geometry(const TensorImpl&, ViewGeometry&);
   void observe_strides(size_t input, ViewGeometry&);
   /// Brings a view up to date with writes into what it shares memory with.

@@ -123,7 +123,7 @@ bool Tracer::step_to_viewed(MemoryPlace& place) {
     return false;
   }
   const View& view = views_[impl.view];
-  // A view that reads another tensor cannot be made again of the viewed one alone.
+  // A view that reads another tensor cannot be recreated of the viewed one alone.
   for (size_t i = 1; i < view.args.size(); ++i)
     if (view.args[i].is_tensor()) return false;
   place.views.insert(place.views.begin(), {view.symbol, view.args, view.has_gradients, shares == Sharing::unknown, place.root});

@@ -49,7 +49,7 @@ TEST("nothing is recorded under NoGrad, and everything again under EnableGrad") 
   expect(!y.detach().requires_grad());
 }
 
-TEST("backward of a tensor that is no scalar needs a gradient") {
+TEST("backward of a tensor that is not a scalar needs a gradient") {
   const Tensor x = leaf({1, 2});
   expect_error([&] { (x * 2).backward(); }, "only for a scalar");
   (x * 2).backward(tensor(std::vector<float>{1, 10}));

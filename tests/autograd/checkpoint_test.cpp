@@ -103,7 +103,7 @@ TEST("arguments that nobody else holds are all that is kept") {
   expect(kept_nested < size * 4 + 8192, "nested: " + std::to_string(kept_nested) + " bytes");
 }
 
-TEST("what is made again is let go of as nodes end") {
+TEST("what is recomputed is let go of as nodes end") {
   const int64_t size = 64 * 1024;
   const Tensor x = leaf({size});
   sum(checkpoint(deep)(x)).backward();

@@ -1,7 +1,7 @@
 // What the engine refuses, and what it says. Each error of PyTorch's engine, and where its counterpart here is tested ("here": below):
 //
 //   backward() and grad()
-//     grad can be implicitly created only for scalar outputs            backward_test, "backward of a tensor that is no scalar"
+//     grad can be implicitly created only for scalar outputs            backward_test, "backward of a tensor that is not a scalar"
 //     Mismatch in shape: grad_output[0] …                               the same; its dtype: here
 //     element 0 of tensors does not require grad …                      the same; an integer one: here
 //     got 2 tensors and 1 gradients                                     here

@@ -52,7 +52,7 @@ TEST("a custom function has its own backward, of any order") {
   expect(!autograd::apply<Cube>(x).requires_grad());
 }
 
-TEST("arguments that are no tensors and several results") {
+TEST("arguments that are not tensors and several results") {
   const Tensor x = leaf({2, 3}), constant = tensor({5.0, 7.0});
   sum(autograd::apply<Scale>(x, 4.0)).backward();
   expect_near(values(x.grad()), {4, 4});
@@ -242,7 +242,7 @@ TEST("the gradients of a custom function are checked") {
   const Tensor x = leaf({1, 2, 3}), other = leaf({1});
   expect_error([&] { sum(autograd::apply<Wrong<1>>(x, 1.0, other)).backward(); }, "gave 1 gradients for 3 arguments");
   expect_error([&] { sum(autograd::apply<Wrong<4>>(x, 1.0, other)).backward(); }, "gave 4 gradients for 3 arguments");
-  expect_error([&] { sum(autograd::apply<Wrong<3>>(x, 1.0, other)).backward(); }, "gave a gradient for argument 1, which is no tensor");
+  expect_error([&] { sum(autograd::apply<Wrong<3>>(x, 1.0, other)).backward(); }, "gave a gradient for argument 1, which is not a tensor");
   sum(autograd::apply<Sized<4>>(x)).backward();  // summed down to the argument's sizes, and in its dtype
   expect_near(values(x.grad()), {4, 4, 4});
   expect_error([&] { sum(autograd::apply<Shorter>(x)).backward(); },

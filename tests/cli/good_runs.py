@@ -55,7 +55,7 @@ def test_logs(cli):
     expect(all(line.startswith("[recompiles] ") for line in lines), lines)
     lines = reported("traces", *bench).splitlines()
     expect("[traces] // Constructed by Delete Last Used" in "\n".join(lines), lines)
-    known = "  fusions: what the fuser put together, and why not more\n" \
+    known = "  fusions: the fusions formed, and missed-fusion remarks\n" \
             "  recompiles: each compile of a jitted function: why, which guard failed, and how long it took\n" \
             "  traces: the traces of each compile, pass by pass\n" \
             "  compiled_autograd: each backward that compiled autograd captures, as a trace\n" \

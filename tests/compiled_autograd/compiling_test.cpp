@@ -77,7 +77,7 @@ TEST("an option that changes what is compiled compiles again") {
   expect_equal(run({.fullgraph = true, .executors = {"eager"}}), int64_t{3});
 }
 
-TEST("custom functions that are made again need one capture") {
+TEST("custom functions that are recomputed need one capture") {
   compiled_autograd::reset();
   const auto scope = compiled_autograd::enable();
   for (int i = 0; i < 5; ++i) {

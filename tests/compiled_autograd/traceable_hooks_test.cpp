@@ -154,7 +154,7 @@ TEST("a traceable hook that cannot be recorded is called, with a warning, or is 
   const Tensor kept = zeros({2});
   const std::vector<std::pair<Hook, std::string>> hooks = {
       {autograd::traceable([](Tensor gradient) { return sum(gradient).item<float>() > 0 ? gradient * 2 : gradient; }),
-       "item() asks for the value of cpu f32[] inside a traced function: a graph break, which cannot be made in a hook that is recorded; return "
+       "item() needs the value of cpu f32[] inside a traced function: a graph break, which cannot be made in a hook that is recorded; return "
        "the tensor and ask outside, or use where() instead of a branch"},
       {autograd::traceable([kept](Tensor gradient) { kept.copy_(gradient); }), "it writes into cpu f32[2], which is not its argument"},
       {autograd::traceable([](Tensor gradient) { return gradient + randn({2}); }), "it draws random numbers, randn()"},

@@ -213,7 +213,7 @@ TEST("a fusion's line that is right where it is the last, and wrong with the one
   expect(has(error, "= neg(t_0); in fusion0 of computation: "), error);
 }
 
-TEST("what is written in place is written line by line too") {
+TEST("what is written in place is written op by op too") {
   const auto update = [](Tensor x, Tensor y) {
     const Tensor old = x * 2.0;
     x.add_(y);

@@ -43,7 +43,7 @@ std::vector<std::string> statements(const json::Node& data, const json::Node& st
 
 }  // namespace
 
-TEST("the page has every stage of forward and backward, line by line") {
+TEST("the page has every stage of forward and backward, op by op") {
   const auto f = jit(chain, {.executors = {"fuser"}});
   const Tensor x = randn({4, 6}).requires_grad_();
   sum(f(x, randn({4, 6}))).backward();
@@ -129,7 +129,7 @@ TEST("pieces of a function with graph breaks have groups of their own; with symb
   f(randn({3}));
   f(randn({3}));
   const json::Node data = data_of(examine::html(f));
-  expect(group(data, "forward, piece 1").find("stages") != nullptr && group(data, "forward, piece 2").find("stages") != nullptr);
+  expect(group(data, "forward, subgraph 1").find("stages") != nullptr && group(data, "forward, subgraph 2").find("stages") != nullptr);
 
   const auto g = jit(chain, {.cache = Cache::symbolic_values});
   g(randn({3, 4}), randn({3, 4}));

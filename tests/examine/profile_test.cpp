@@ -178,7 +178,7 @@ TEST("functions that are not timed as they are say so") {
   const Arguments a;
   const auto f = jit(two_layers, {.debug = {.check_nan = true}});
   expect_error([&] { examine::profile(f, a.x, a.w, a.v); },
-                           "profile: the function runs line by line (debug.check_nan, debug.verify_against_eager or callbacks); profile it without");
+                           "profile: the function runs op by op (debug.check_nan, debug.verify_against_eager or callbacks); profile it without");
   const auto g = jit(two_layers);
   g(a.x, a.w, a.v);
   expect_error([&] { examine::profile_step(g, [] {}, quick); },

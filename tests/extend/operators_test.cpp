@@ -215,7 +215,7 @@ TEST("a misspelled signature says where") {
   refused("spelling::f(Tensor x) -> Tensor, Tensor", "text is left over after the results");
   refused("spelling::f(Tensor x) -> ()", "an operator gives at least one tensor");
   refused("spelling::f(Tensor x, Tensor x) -> Tensor", "two parameters are named x");
-  refused("spelling::f(Tensor x, float s=big) -> Tensor", "big is no default of a parameter of type float");
+  refused("spelling::f(Tensor x, float s=big) -> Tensor", "big is not a default of a parameter of type float");
   refused("spelling::f(Tensor x, float s=1.0, int n) -> Tensor", "n has no default, and s before it has one");
   expect(find_symbol("spelling::f") == nullptr);
 }

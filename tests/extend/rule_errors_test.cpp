@@ -33,7 +33,7 @@ TEST("without any rule the error names the symbol, prints the line and the user'
   const std::string source = write_source("user.cpp", "return f(t, 2.0);\n");
   const SourceLocation line{source.c_str(), 1};
   const auto g = jit([f, line](Tensor t) { return f(t, 2.0, line); });
-  expect_error([&] { g(x); }, "norule::f has no gradient rule: none of the executors products, onednn, fuser, eager has a grad transform, or an "
+  expect_error([&] { g(x); }, "norule::f has no gradient rule: none of the executors gemm, onednn, fuser, eager has a grad transform, or an "
                               "augmented forward and a backward, for this call, and the operator has neither a rule of its own nor "
                               "a decomposition:\n  auto t0 = norule::f(t_0, 2.0);");
   expect_error([&] { g(x); }, "\n  user.cpp:1: return f(t, 2.0);\n  at user.cpp:1");

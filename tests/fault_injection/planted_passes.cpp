@@ -1,4 +1,4 @@
-// User passes that spoil a line, found by examine::find_broken_pass, and by DebugOptions::check_traces where what they give is no trace.
+// User passes that spoil a line, found by examine::find_broken_pass, and by DebugOptions::check_traces where what they give is not a trace.
 #include <algorithm>
 #include <random>
 

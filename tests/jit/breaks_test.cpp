@@ -36,8 +36,8 @@ TEST("item() breaks a function in two, and its body runs at every call") {
   expect_equal(cache_hits(f), int64_t{1});
   expect_equal(count_subgraphs(f), size_t{2});
   expect_text(explain(f).substr(explain(f).find("  graph breaks")), R"(
-  in pieces: it has graph breaks, so its body runs at every call
-    item() asks for the value of cpu f32[] at breaks_test.cpp:29
+  graph breaks: the body runs at every call and calls compiled subgraphs
+    item() needs the value of cpu f32[] at breaks_test.cpp:29
 )");
 }
 
@@ -249,7 +249,7 @@ TEST("where a function is differentiated or recorded alone there can be no break
   const auto asks = [](Tensor x) { return x * sum(x).item<double>(); };
   const auto total = [asks](Tensor x) { return sum(asks(x)); };
   const Tensor x = tensor({1.0, 2.0});
-  const std::string inside = "item() asks for the value of cpu f32[] inside a traced function: a graph break, which cannot be made inside ";
+  const std::string inside = "item() needs the value of cpu f32[] inside a traced function: a graph break, which cannot be made inside ";
   expect_error([&] { grad(total)(x); }, inside + "grad(), value_and_grad(), vjp() and trace()");
   expect_error([&] { jit(grad(total))(x); }, inside + "grad()");
   expect_error([&] { vjp(asks, x); }, inside + "grad()");

@@ -86,7 +86,7 @@ TEST("what a traced custom function may not do is an error that names it") {
   const auto wrong = [&](const auto& function, const char* message) { expect_error([&] { jit(function)(x, other); }, message); };
   wrong([](Tensor t, Tensor u) { return autograd::apply<Wrong<1>>(t, 1.0, u); }, "gave 1 gradients for 3 arguments");
   wrong([](Tensor t, Tensor u) { return autograd::apply<Wrong<4>>(t, 1.0, u); }, "gave 4 gradients for 3 arguments");
-  wrong([](Tensor t, Tensor u) { return autograd::apply<Wrong<3>>(t, 1.0, u); }, "gave a gradient for argument 1, which is no tensor");
+  wrong([](Tensor t, Tensor u) { return autograd::apply<Wrong<3>>(t, 1.0, u); }, "gave a gradient for argument 1, which is not a tensor");
   wrong([](Tensor t, Tensor) { return autograd::apply<Shorter>(t); },
         "ShorterBackward gave cpu f32[2] for the gradient of argument 0, whose sizes are [3]\n  at custom_function_limits_test.cpp:");
 }

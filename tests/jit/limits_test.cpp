@@ -68,7 +68,7 @@ TEST("a version that is called again and again is used, though others are compil
   expect_equal(cache_misses(f), 7);
 }
 
-TEST("4096 versions are kept where nothing else is said") {
+TEST("4096 entries are kept where nothing else is said") {
   const NoGrad no_grad;
   const auto f = jit([](Tensor, int64_t n) { return n; }, {.limits = {.warn_after = 0}});
   const Tensor x = ones({1});
@@ -179,7 +179,7 @@ TEST("explain says how many versions went, and numbers the others as they were c
   const auto f = jit([](Tensor x) { return x + 1; }, {.limits = {.versions = 1}});
   for (int64_t size = 1; size < 4; ++size) f(ones({size}));
   const std::string text = explain(f);
-  expect(text.find("1 version is kept, 2 evicted\ncompile 3 at ") != std::string::npos, text);
+  expect(text.find("1 entry is kept, 2 evicted\ncompile 3 at ") != std::string::npos, text);
 }
 
 TEST("a function that is compiled often says once what changes") {
@@ -188,14 +188,14 @@ TEST("a function that is compiled often says once what changes") {
     for (int64_t size = 1; size < 9; ++size) f(ones({size}), size == 3 ? 7 : 1);
   });
   expect_text(without_ops(sizes), R"(
-[fulgurite] the function jitted at limits_test.cpp:N has been compiled 4 times, last for the call at limits_test.cpp:N; what changed: t_0 (3 times, last t_0: cpu f32[4] instead of cpu f32[3]), n_0 (2 times, last n_0: 1 instead of 7); Cache::symbolic_values, or mark_dynamic() of what varies, lets one version serve many sizes; explain() lists every compile
+[fulgurite] the function jitted at limits_test.cpp:N has been compiled 4 times, last for the call at limits_test.cpp:N; what changed: t_0 (3 times, last t_0: cpu f32[4] instead of cpu f32[3]), n_0 (2 times, last n_0: 1 instead of 7); Cache::symbolic_values, or mark_dynamic() of what varies, lets one cache entry serve many sizes; explain() lists every compile
 )");
   const auto g = jit([](Tensor x, double s) { return x * s; }, {.limits = {.warn_after = 3}});
   const std::string numbers = stderr_text([&] {
     for (int i = 0; i < 5; ++i) g(ones({1}), i);
   });
   expect_text(without_ops(numbers), R"(
-[fulgurite] the function jitted at limits_test.cpp:N has been compiled 3 times, last for the call at limits_test.cpp:N; what changed: n_0 (2 times, last n_0: 2.0 instead of 1.0); Cache::symbolic_values with a parameter of type Int or Float, or a tensor in its place, lets one version serve many numbers; explain() lists every compile
+[fulgurite] the function jitted at limits_test.cpp:N has been compiled 3 times, last for the call at limits_test.cpp:N; what changed: n_0 (2 times, last n_0: 2.0 instead of 1.0); Cache::symbolic_values with a parameter of type Int or Float, or a tensor in its place, lets one cache entry serve many numbers; explain() lists every compile
 )");
   const JitOptions options{.cache = Cache::symbolic_values, .limits = {.warn_after = 3}};
   const auto h = jit([](Tensor x) { return x * static_cast<int64_t>(x.size(0)); }, options);
@@ -203,7 +203,7 @@ TEST("a function that is compiled often says once what changes") {
     for (int64_t size = 1; size < 9; ++size) h(ones({size}));
   });
   expect_text(without_ops(guards), R"(
-[fulgurite] the function jitted at limits_test.cpp:N has been compiled 3 times, last for the call at limits_test.cpp:N; what changed: answers about sizes and numbers (2 times, last i0 == 2 no longer holds); what the function asks of a size or number (an if, a conversion to a C++ number) fixes it; explain() lists every compile
+[fulgurite] the function jitted at limits_test.cpp:N has been compiled 3 times, last for the call at limits_test.cpp:N; what changed: answers about sizes and numbers (2 times, last i0 == 2 no longer holds); a condition on a size or number (an if, a conversion to a C++ number) fixes it; explain() lists every compile
 )");
   const auto quiet = jit([](Tensor x) { return x + 1; }, {.limits = {.warn_after = 0}});
   const std::string nothing = stderr_text([&] {
@@ -218,7 +218,7 @@ TEST("a piece that is compiled often says so too") {
     for (int i = 0; i < 5; ++i) f(full({1}, i));
   });
   expect_text(without_ops(subgraphs), R"(
-[fulgurite] the piece of the function jitted at limits_test.cpp:N that begins at limits_test.cpp:N has been compiled 3 times, last for the call at limits_test.cpp:N: what it does differs from call to call: a number taken out of a tensor with item() is a constant of the piece behind it, so keep such numbers tensors
+[fulgurite] the subgraph of the function jitted at limits_test.cpp:N that begins at limits_test.cpp:N has been compiled 3 times, last for the call at limits_test.cpp:N: what it does differs from call to call: a number taken out of a tensor with item() is a constant of the subgraph after it, so keep such numbers tensors
 )");
 }
 
@@ -229,7 +229,7 @@ TEST("a function may be refused further compiles") {
   f(ones({1}));
   const std::string whole = refusal([&] { f(ones({3})); });
   expect_text(whole, R"(
-jit: the function jitted at limits_test.cpp:N has been compiled 2 times, as often as CacheLimits::refuse_after allows, and no version holds for this call: t_0: cpu f32[3] instead of cpu f32[2]; Cache::symbolic_values, or mark_dynamic() of what varies, lets one version serve many sizes
+jit: the function jitted at limits_test.cpp:N has been compiled 2 times, as often as CacheLimits::refuse_after allows, and no cache entry holds for this call: t_0: cpu f32[3] instead of cpu f32[2]; Cache::symbolic_values, or mark_dynamic() of what varies, lets one cache entry serve many sizes
 )");
   expect_near(f(ones({2})).to_vector<float>(), {2, 2});
   const auto g = jit([](Tensor x) { return x * sum(x).item<double>(); }, {.limits = {.refuse_after = 2}});
@@ -237,7 +237,7 @@ jit: the function jitted at limits_test.cpp:N has been compiled 2 times, as ofte
     for (int i = 0; i < 5; ++i) g(full({1}, i));
   });
   expect_text(subgraph, R"(
-jit: the piece of the function jitted at limits_test.cpp:N that begins at limits_test.cpp:N has been compiled 2 times, as often as CacheLimits::refuse_after allows, and does something else in this call; what it does differs from call to call: a number taken out of a tensor with item() is a constant of the piece behind it, so keep such numbers tensors
+jit: the subgraph of the function jitted at limits_test.cpp:N that begins at limits_test.cpp:N has been compiled 2 times, as often as CacheLimits::refuse_after allows, and does something else in this call; what it does differs from call to call: a number taken out of a tensor with item() is a constant of the subgraph after it, so keep such numbers tensors
 )");
 }
 

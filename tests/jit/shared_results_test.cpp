@@ -116,7 +116,7 @@ TEST("results that share memory with one another are views of one tensor") {
   expect_as_eager(
       [=](Tensors x) {
         const Tensor whole = packed(x);
-        return Tensors{whole.view({-1}), whole.t(), whole(1)};  // of a tensor that is no result
+        return Tensors{whole.view({-1}), whole.t(), whole(1)};  // of a tensor that is not a result
       },
       use);
   expect_as_eager(

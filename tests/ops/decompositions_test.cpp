@@ -11,7 +11,7 @@ namespace {
 
 void check(const char* name, std::initializer_list<Argument> given) {
   const Symbol* symbol = find_symbol(name);
-  if (!expect(symbol && symbol->decompose, std::string(name) + " is no composite")) return;
+  if (!expect(symbol && symbol->decompose, std::string(name) + " is not a composite")) return;
   const Arguments arguments(given.begin(), given.size());
   if (!expect_equal(arguments.size(), static_cast<size_t>(symbol->signature.parameter_count))) return;
   Results whole, parts;

@@ -62,5 +62,5 @@ TEST("operators are found by short and full names") {
   expect(find_symbol("linalg.vector_norm") != nullptr);
   expect(find_symbol("vector_norm") == find_symbol("linalg.vector_norm"));
   expect(find_symbol("no_such_operator") == nullptr);
-  expect(find_symbol("prims.std") == nullptr, "std is no primitive");
+  expect(find_symbol("prims.std") == nullptr, "std is not a primitive");
 }

@@ -111,7 +111,7 @@ TEST("methods of an undefined tensor are errors that name the method") {
   expect_error([&] { ones({1}).set_data(none); }, "set_data() with the memory of an undefined tensor");
 }
 
-TEST("an undefined tensor is no index, in a list of tensors it is an error, and jit, layers and files name it") {
+TEST("an undefined tensor is not an index, in a list of tensors it is an error, and jit, layers and files name it") {
   const Tensor none, five = full({1}, 5.0);
   expect_error([&] { five(none); }, "x(…): an index is an undefined tensor; None makes a new dimension");
   expect_error(

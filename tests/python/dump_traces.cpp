@@ -175,7 +175,7 @@ const std::map<std::string_view, std::string_view> different_in_pytorch = {
     {"torch.nn.functional.bilinear", "refuses sizes of 0"},
     {"torch.polygamma", "of infinity is 0, which it does not say for orders above 1"},
     {"torch.nn.functional.gaussian_nll_loss", "refuses negative variances"},
-    {"torch.nn.functional.binary_cross_entropy", "refuses what is no probability"},
+    {"torch.nn.functional.binary_cross_entropy", "refuses what is not a probability"},
     {"torch.nn.functional.batch_norm", "refuses no channels; infinities by another sum"},
     {"torch.nn.functional.instance_norm", "refuses no channels; infinities by another sum"},
     {"torch.nn.functional.group_norm", "refuses no channels; infinities by another sum"},

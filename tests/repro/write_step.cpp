@@ -83,7 +83,7 @@ class LineTimes {
 
   std::vector<std::shared_ptr<const Program>> programs_;
   std::vector<std::shared_ptr<StepClock>> clocks_;
-  // What the backward makes again has the name that it has in the forward.
+  // What the backward recomputes has the name that it has in the forward.
   using Key = std::pair<std::string, std::string>;
   static Key key_of(const Trace& trace, const BoundSymbol& bound) { return {trace.name, bound.outputs.read()[0].tensor().name}; }
   std::map<Key, std::vector<double>> times_;  // microseconds, by the trace and the value that a line makes first

@@ -138,7 +138,7 @@ TEST("lines that no rule wrote say what they are") {
                                         "add: x return accumulation"});
 }
 
-TEST("a value made again says that it is") {
+TEST("a value recomputed says that it is") {
   const auto inner = [](Tensor x) { return sin(cos(x)); };
   const auto f = called([=](Tensor x) { return sum(checkpoint(inner)(x)); }, randn({3}).requires_grad_());
   expect_python(last_backward_traces(f).back(), R"(

@@ -1,4 +1,4 @@
-// What a backward keeps of its forward, and what it makes again.
+// What a backward keeps of its forward, and what it recomputes.
 #include <set>
 
 #include <fulgurite/fulgurite.h>
@@ -64,7 +64,7 @@ TEST("the minimum cut nearest the sink") {
   expect(uncut.run(0, 1) >= MaxFlow::unlimited, "what cannot be cut says so");
 }
 
-TEST("large pointwise results are made again from what a product gave") {
+TEST("large pointwise results are recomputed from what a product gave") {
   const Trace trace = record({f32({256, 64}), parameter({64, 64}), parameter({64, 64})}, [](const std::vector<Tensor>& a) {
     const Tensor hidden = matmul(a[0], a[1]);
     const Tensor active = tanh(sin(hidden));
@@ -138,11 +138,11 @@ TEST("a budget is kept, for as little work as it takes, or refused") {
   expect_equal(bytes_saved(exact.forward), matrix);
   expect_error([&] { split_with(trace, {.memory_budget = matrix - 1}); },
                "memory_budget: the backward needs at least 65536 bytes of the forward, more than the 65535 allowed; put "
-               "checkpoint() around parts of the function, so that matrix products are recomputed too");
+               "checkpoint() around parts of the function, so that matmuls are recomputed too");
   expect_error([&] { jit([](Tensor x) { return x; }, {.memory_budget = -1}); }, "memory_budget is a number of bytes, not -1");
 }
 
-TEST("what leaves a checkpoint is saved; what is inside is made again") {
+TEST("what leaves a checkpoint is saved; what is inside is recomputed") {
   const auto block = [](Tensor x, Tensor w) { return sin(matmul(cos(x), w)); };
   const Trace trace = record({parameter({8, 8}, "x"), parameter({8, 8}, "w")}, [&](const std::vector<Tensor>& a) {
     const auto kept = checkpoint(block);
@@ -166,7 +166,7 @@ TEST("a checkpoint inside a checkpoint belongs to the outer one") {
   for (const std::string& name : saved_names(traces.forward)) expect(name == "x" || name == "t4", name + " is saved");
 }
 
-TEST("one result of several leaves a checkpoint, another is made again") {
+TEST("one result of several leaves a checkpoint, another is recomputed") {
   const auto part = checkpoint([](Tensor x) {
     const auto [variance, mean] = var_mean(exp(x), 0);
     return std::pair(variance * mean, mean);
@@ -202,7 +202,7 @@ TEST("what is compared with an extremum of it is saved, and where a checkpoint m
   expect_equal(count_ops(inside.backward, "amax"), 1);
 }
 
-TEST("inside a compiled step a checkpointed part is still made again, and backward lines keep their order") {
+TEST("inside a compiled step a checkpointed part is still recomputed, and backward lines keep their order") {
   const auto block = [](Tensor x) { return tanh(sin(exp(x))); };
   const auto loss = [=](Tensor x) { return sum(checkpoint(block)(x)); };
   const auto step = jit(grad(loss));

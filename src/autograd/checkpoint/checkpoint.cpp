@@ -17,7 +17,7 @@ struct Active {
 };
 thread_local Active active_call;
 
-/// Stands for what made an input: in the second run an input is no leaf, as little as it may have been one.
+/// Stands for what made an input: in the second run an input is not a leaf, as little as it may have been one.
 class InputNode final : public Node {
  public:
   std::string name() const override { return "CheckpointInput"; }

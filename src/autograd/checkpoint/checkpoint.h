@@ -18,7 +18,7 @@ namespace fulgurite {
 /// the backward ends; a second backward runs the function once more.
 ///
 /// Saved leaves are kept as they are: the graph holds them anyway, and their versions can be checked. The inputs are
-/// saved like a node's, so that in a checkpointed function inside another they are made again by the outer one.
+/// saved like a node's, so that in a checkpointed function inside another they are recomputed by the outer one.
 class CheckpointedCall : public std::enable_shared_from_this<CheckpointedCall> {
  public:
   using Run = std::function<void(const std::vector<Tensor>&)>;

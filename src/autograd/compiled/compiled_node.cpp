@@ -73,7 +73,7 @@ class CompiledNode final : public TracedNode {
       saved_.push_back(origins.saved(tensor));
       saves_inside = saves_inside || saved_.back().is_floating_inside();
     }
-    // Values made inside are made again from the inputs when they are differentiated a second time.
+    // Values made inside are recomputed from the inputs when they are differentiated a second time.
     if (saves_inside && forward_)
       for (size_t i = 0; i < inputs.size(); ++i) inputs_.emplace_back(inputs[i], SavedTensor::Origin::input, i);
   }

@@ -27,7 +27,7 @@ struct CallStructure {
 };
 CallStructure call_structure(const Symbol&, Arguments);
 /// A call's key without what may vary while its backward stays the same formula, and that: sizes other than zero and one, then such sizes and the numbers
-/// among its arguments. Numbers that are no operands (dimensions, flags) stay in the key.
+/// among its arguments. Numbers that are not operands (dimensions, flags) stay in the key.
 struct CallPattern {
   CallKey key;
   SmallVector<uint64_t, 24> values;

@@ -8,7 +8,7 @@
 
 namespace fulgurite {
 
-/// A backward with symbols for sizes and numbers, which runs for any values of them without a program for each: line by line, with the kernels that
+/// A backward with symbols for sizes and numbers, which runs for any values of them without a program for each: op by op, with the kernels that
 /// were chosen when it was recorded.
 class EagerFormula {
  public:

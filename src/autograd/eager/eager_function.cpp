@@ -94,7 +94,7 @@ EagerFunction::EagerFunction(const Symbol& symbol, Arguments arguments, SourceLo
   for (const Tensor& result : results) outputs_.push_back(tracer.value_of(result));
   recorded_ = tracer.finish(Value(outputs_));
   if (!tracer.captures().empty())
-    throw InternalError(text::cat(symbol.qualified_name(), ": its decomposition uses a tensor that is no argument"));
+    throw InternalError(text::cat(symbol.qualified_name(), ": its decomposition uses a tensor that is not an argument"));
 
   choose_saved(ExecutorRules(resolve_executors(options_.executors)).find(symbol, arguments) != nullptr);
 }

@@ -85,7 +85,7 @@ void view_of_copy(const Symbol& symbol, Arguments arguments, SourceLocation at, 
   SmallVector<Argument, 10> given(arguments.begin(), arguments.end());
   given[0] = Argument(copy);
   if (!make_view_result(symbol, {given.data(), given.size()}, results))
-    throw InternalError(text::cat(symbol.qualified_name(), " is no view of a contiguous tensor"));
+    throw InternalError(text::cat(symbol.qualified_name(), " is not a view of a contiguous tensor"));
 }
 
 }  // namespace

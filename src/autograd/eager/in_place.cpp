@@ -108,7 +108,7 @@ class CopyNode final : public TracedNode {
   }
 };
 
-/// A view made again after a write: the gradient belongs in its region of the base.
+/// A view recreated after a write: the gradient belongs in its region of the base.
 class SliceNode final : public TracedNode {
  public:
   SliceNode(Edge base, BaseSlice slice) : slice_(std::move(slice)) {

@@ -20,7 +20,7 @@ Tensor given(const Tensor& handle) {
   return handle;
 }
 
-// What the engine keeps of a tensor is no value of a recording: the piece ends, and the tensor has memory. A function that is in pieces
+// What the engine keeps of a tensor is not a value of a recording: the piece ends, and the tensor has memory. A function that is in pieces
 // already runs at each call, so that a tensor with memory needs no further break.
 void leave_recording(const Tensor& tensor, const char* what, SourceLocation at) {
   const auto* const tracer = dynamic_cast<const Tracer*>(innermost_interpreter());

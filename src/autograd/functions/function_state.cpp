@@ -47,7 +47,7 @@ void FunctionState::check_results(const std::vector<Tensor>& given, const std::v
     if (!result.defined()) throw UserError(text::cat(function.name, ": forward() returned an undefined tensor"), at);
   for (const Tensor& tensor : dirty) {
     if (!contains(given, tensor))
-      throw UserError(text::cat(function.name, ": mark_dirty() of ", type_text(tensor), ", which is no argument"), at);
+      throw UserError(text::cat(function.name, ": mark_dirty() of ", type_text(tensor), ", which is not an argument"), at);
     if (!contains(results, tensor))
       throw UserError(text::cat(function.name, ": an argument that forward() wrote, ", type_text(tensor), ", must be among what it returns"),
                       at);
@@ -57,7 +57,7 @@ void FunctionState::check_results(const std::vector<Tensor>& given, const std::v
 Tensor FunctionState::checked(Tensor gradient, size_t argument) const {
   if (!gradient.defined()) return gradient;
   if (!is_tensor[argument])
-    throw UserError(text::cat(node_name, " gave a gradient for argument ", argument, ", which is no tensor"), at);
+    throw UserError(text::cat(node_name, " gave a gradient for argument ", argument, ", which is not a tensor"), at);
   const TensorType& expected = inputs[argument];
   const Shape shape = gradient.shape();
   if (!same_shape(shape, expected.shape)) {

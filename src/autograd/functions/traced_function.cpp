@@ -126,7 +126,7 @@ class Recorded final : public FunctionState {
     }
   }
 
-  // Draws happen once, where the function is called; what is made of them may be made again.
+  // Draws happen once, where the function is called; what is made of them may be recomputed.
   void hoist_draws() {
     std::vector<BoundSymbol> kept;
     const auto take = [&](const auto& self, BoundSymbol& op) -> void {

@@ -42,7 +42,7 @@ bool parse(TrainFlags& f, const std::vector<std::string>& arguments) {
   flags.number("clip", c.clip, 0, 1e9, "largest gradient norm; 0 for no limit");
   flags.number("dropout", c.dropout, 0, 0.99, "share of elements dropped while training");
   flags.toggle("bias", c.bias, "biases in linear and norm layers");
-  flags.choice("dtype", c.dtype, {"f32", "bf16"}, "what products are computed in (f32); parameters stay f32");
+  flags.choice("dtype", c.dtype, {"f32", "bf16"}, "dtype of matmuls (f32); parameters stay f32");
   flags.integer("seed", c.seed, 0, 1LL << 62, "seed of weights, batches and dropout");
   flags.integer("threads", f.threads, 0, 1024, "threads; 0: as many as there are CPUs");
   flags.integer("eval-every", f.eval_every, 0, 1 << 30, "steps between validations; 0: only at the end");

@@ -86,10 +86,10 @@ class EpilogueLowering {
   // Why the lines are not computed element by element of the product's result.
   std::string missed_reason() const {
     if (kernel_.has_row_sums || kernel_.has_column_sums) return "it reduces";
-    if (!kernel_.numbers.empty()) return "it has numbers that may be sizes";
+    if (!kernel_.numbers.empty()) return "it has scalars that may be sizes";
     if (kernel_.inputs.size() + kernel_.outputs.size() + 2 > max_gemm_matrices) return "it has too many inputs and results";
     for (const KernelValue& value : kernel_.values) {
-      if (value.kind != Kind::input && value.kind != Kind::computed) return "it takes elements from other places";
+      if (value.kind != Kind::input && value.kind != Kind::computed) return "it gathers elements";
       if (value.lanes == Lanes::doubles || value.lanes == Lanes::longs) return "it computes with wider numbers";
     }
     for (const auto* operands : {&kernel_.inputs, &kernel_.outputs})

@@ -134,7 +134,7 @@ class Kernels {
     }
     if (compiler.path.empty()) {
       const auto wanted = environment_value("FULGURITE_CXX");
-      return fail(units[0].digest, wanted ? text::cat("FULGURITE_CXX=", *wanted, " is no program") : "there is no g++ and no clang++; set FULGURITE_CXX");
+      return fail(units[0].digest, wanted ? text::cat("FULGURITE_CXX=", *wanted, " is not an executable") : "there is no g++ and no clang++; set FULGURITE_CXX");
     }
     if (compiler.identity == unusable_) return false;
     const LibraryCache cache(default_cache_folder());
@@ -173,7 +173,7 @@ class Kernels {
     for (std::thread& helper : helpers) helper.join();
   }
 
-  // A file that cannot be trusted is made again in its place.
+  // A file that cannot be trusted is rebuilt in its place.
   void warn_of_cache(std::string_view problem) {
     if (has_warned_of_cache_) return;
     has_warned_of_cache_ = true;

@@ -12,7 +12,7 @@
 
 namespace fulgurite::codegen {
 
-/// Why a region is no kernel.
+/// Why a region is not a kernel.
 struct UnsupportedOp {
   std::string reason;
 };
@@ -55,7 +55,7 @@ std::optional<Dimensions> grouped(const Sizes& sizes, const Dimensions& given, c
 /// Sizes as joined neighbours among the region's dimensions, of which some may be left out; none where that can be done in several ways.
 std::optional<Dimensions> only_grouping(const Sizes& sizes, const Sizes& loop_sizes);
 
-/// Makes a kernel of a region, line by line. Throws a Refusal.
+/// Makes a kernel of a region, op by op. Throws a Refusal.
 class GroupLowering {
  public:
   GroupLowering(const LoopNest& loop_nest, OpExpressions& expressions) : loop_nest_(loop_nest), expressions_(*expressions.known_) {}

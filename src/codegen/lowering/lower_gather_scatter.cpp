@@ -38,7 +38,7 @@ void GroupLowering::lower_constant(const BoundSymbol& bound) {
 
 void GroupLowering::require_one_of_each_row(const Value& value, Dimensions dimensions, size_t dim) {
   dimensions[dim] = 0;
-  if (node(value).dimensions != dimensions) throw UnsupportedOp{"dimensions are arranged in two ways"};
+  if (node(value).dimensions != dimensions) throw UnsupportedOp{"conflicting layouts"};
 }
 
 // The place of each row, which is read from memory: only such places can be checked.
@@ -47,11 +47,11 @@ int GroupLowering::index_of_rows(const Value& index, const Dimensions& dimension
   Sizes one_of_each = sizes;
   one_of_each[at] = 1;
   if (hinted_sizes(index.tensor()) != one_of_each || dimensions[at] != 1 << (kernel_.dimensions - 1) || sizes[at] > (int64_t{1} << 30))
-    throw UnsupportedOp{"places are not one of each row"};
+    throw UnsupportedOp{"the index does not have one element per row"};
   require_rows(kernel_.dimensions - 1);
   const int place = value_of(index);
   require_one_of_each_row(index, dimensions, at);
-  if (kernel_.values[place].input < 0) throw UnsupportedOp{"places are computed in it"};
+  if (kernel_.values[place].input < 0) throw UnsupportedOp{"the index is computed inside the fusion"};
   kernel_.inputs[static_cast<size_t>(kernel_.values[place].input)].is_place = true;
   kernel_.has_row_sums = true;  // a row is not divided: its columns are counted
   return place;
@@ -67,7 +67,7 @@ int GroupLowering::column_of(int place) {
 void GroupLowering::lower_scatter(const BoundSymbol& bound) {
   const Value &input = bound.args.at(0), &index = bound.args.at(2), &source = bound.args.at(3);
   const TensorProxy& result = bound.outputs.at(0).tensor();
-  if (!source.is_tensor() || hinted_sizes(source.tensor()) != hinted_sizes(index.tensor())) throw UnsupportedOp{"other elements than one of each row are put at places"};
+  if (!source.is_tensor() || hinted_sizes(source.tensor()) != hinted_sizes(index.tensor())) throw UnsupportedOp{"unsupported scatter: more than one index per row"};
   const int into = value_of(input);
   const Dimensions dimensions = node(input).dimensions;
   const int64_t dim = dimension_of(bound);
@@ -119,13 +119,13 @@ std::optional<int> GroupLowering::gathered_at(int value, int place, int columns)
 void GroupLowering::lower_gather(const BoundSymbol& bound) {
   const Value &input = bound.args.at(0), &index = bound.args.at(2);
   const TensorProxy& result = bound.outputs.at(0).tensor();
-  if (!is_floating(result.dtype)) throw UnsupportedOp{"integers are taken at places"};
+  if (!is_floating(result.dtype)) throw UnsupportedOp{"gathers of integers are not supported"};
   const int from = value_of(input);
   Dimensions dimensions = node(input).dimensions;
   const int64_t dim = dimension_of(bound);
   const int place = index_of_rows(index, dimensions, dim, hinted_sizes(input.tensor()));
   const int columns = dimensions[static_cast<size_t>(dim)];
-  if (kernel_.values[from].dimensions != every_dimension()) throw UnsupportedOp{"what elements are taken from does not vary along all of a row"};
+  if (kernel_.values[from].dimensions != every_dimension()) throw UnsupportedOp{"the gather's source does not vary along the whole row"};
   dimensions[static_cast<size_t>(dim)] = 0;
   if (const auto there = gathered_at(from, place, columns)) return set_result(bound, *there, dimensions);
   const int chosen = compute(text::cat("select(c.places() == {0}, {1}, ", lanes_text(result.dtype), "(0))"), {column_of(place), from}, result.dtype, result.name + "_chosen");

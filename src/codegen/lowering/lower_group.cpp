@@ -128,7 +128,7 @@ void GroupLowering::find_sizes() {
     full_dimensions_.push_back(size == 1 ? 0 : 1 << kernel_.dimensions++);
     if (size != 1) loop_sizes_.push_back(size);
   }
-  if (kernel_.dimensions == 0) throw UnsupportedOp{"it has one element"};
+  if (kernel_.dimensions == 0) throw UnsupportedOp{"scalar result"};
   if (kernel_.dimensions > max_dimensions) throw UnsupportedOp{"it has too many dimensions"};
 }
 
@@ -236,7 +236,7 @@ int GroupLowering::value_of(const Value& value) {
   return n.value = add(std::move(input), value.tensor().name);
 }
 
-// What is computed a second time, because a backward makes again what its forward had, is the first one's value.
+// What is computed a second time, because a backward recomputes what its forward had, is the first one's value.
 int GroupLowering::add(KernelValue value, const std::string& name) {
   if (value.kind != KernelValue::Kind::input && value.kind != KernelValue::Kind::column_sum) {
     size_t hash = std::hash<std::string_view>()(value.expression) ^ static_cast<size_t>(value.kind) << 8 ^ static_cast<size_t>(value.dtype);
@@ -272,7 +272,7 @@ Dimensions GroupLowering::broadcast_dimensions(const BoundSymbol& bound) {
     for (size_t d = 0; d < own.size(); ++d) {
       int& of_result = dimensions[sizes.size() - own.size() + d];
       if (own[d] == 0) continue;
-      if (of_result != unknown && of_result != own[d]) throw UnsupportedOp{"dimensions are arranged in two ways"};
+      if (of_result != unknown && of_result != own[d]) throw UnsupportedOp{"conflicting layouts"};
       of_result = own[d];
     }
   });
@@ -288,7 +288,7 @@ Dimensions GroupLowering::broadcast_dimensions(const BoundSymbol& bound) {
   int before = 0;
   for (const int bits : dimensions) {
     if (bits == 0) continue;
-    if (bits <= before || (bits & before) != 0) throw UnsupportedOp{"dimensions are arranged in two ways"};
+    if (bits <= before || (bits & before) != 0) throw UnsupportedOp{"conflicting layouts"};
     before |= bits;
   }
   for_each_argument(bound, [&](const Value& operand) {

@@ -44,7 +44,7 @@ void GroupLowering::lower_reduction(const BoundSymbol& bound) {
     if (!is_reduced[d]) to.push_back(from[d]);
     else if (keeps) to.push_back(0);
   }
-  if (all != every_dimension()) throw UnsupportedOp{"a part of the dimensions is reduced"};
+  if (all != every_dimension()) throw UnsupportedOp{"unsupported reduction: only some of the leading or trailing dimensions"};
   if (reduced == 0) throw UnsupportedOp{"dimensions of size 1 are reduced"};
   const int kept = all & ~reduced;
   const bool is_of_rows = (kept & (kept + 1)) == 0, is_of_columns = (reduced & (reduced + 1)) == 0;
@@ -59,7 +59,7 @@ void GroupLowering::lower_reduction(const BoundSymbol& bound) {
     else if (depth_ == 0 || rounds()) value = rounded(value);
     return set_result(bound, value, std::move(to));
   }
-  if (&symbol != &sum_symbol || !is_of_columns) throw UnsupportedOp{"neither the last dimensions nor all rows are reduced"};
+  if (&symbol != &sum_symbol || !is_of_columns) throw UnsupportedOp{"unsupported reduction: only trailing dimensions or all leading dimensions"};
   require_rows(std::popcount(static_cast<unsigned>(reduced)));
   column_reduction(bound, operand, kept, std::move(to));
 }
@@ -161,7 +161,7 @@ void GroupLowering::choose_rows() {
   };
   int first = required_ >= 0 ? required_ : 0;
   while (required_ < 0 && !suits(first)) ++first;
-  if (!suits(first)) throw UnsupportedOp{"a value varies along a part of the reduced dimensions"};
+  if (!suits(first)) throw UnsupportedOp{"a value varies along only some of the reduced dimensions"};
   kernel_.first_column_dimension = first;
   const int columns = every_dimension() & ~((1 << first) - 1), rows = every_dimension() & ~columns;
   const auto extent_of = [&](int dimensions) {
@@ -223,7 +223,7 @@ void GroupLowering::check_sizes_show() const {
     for (const KernelOperand& operand : *operands)
       for (const int bits : operand.dimensions)
         if ((bits & (bits - 1)) == 0) shown |= bits;
-  if (shown != every_dimension()) throw UnsupportedOp{"a size shows in no operand"};
+  if (shown != every_dimension()) throw UnsupportedOp{"a result dimension is not covered by any operand"};
 }
 
 // Elements that are compared with their row's extremum are kept: the kernel has them anyway.

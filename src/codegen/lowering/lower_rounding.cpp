@@ -14,7 +14,7 @@ Argument number_of(const Value& value) {
     case Value::Kind::integer: return Int(value.integer().hint());
     case Value::Kind::floating: return Float(value.floating().hint());
     case Value::Kind::boolean: return Bool(value.boolean().hint());
-    default: throw UnsupportedOp{"an argument is no number"};
+    default: throw UnsupportedOp{"an argument is not a number"};
   }
 }
 
@@ -72,7 +72,7 @@ void GroupLowering::lower_conversion(const BoundSymbol& bound) {
       KernelValue sum = kernel_.values[known.value];
       if (is_half(sum.dtype) && sum.dtype != dtype && rounds()) throw UnsupportedOp{"a sum over all rows is rounded to 16 bits before it is converted"};
       const Lanes lanes = sum.lanes;
-      if (lanes_of(dtype) != lanes) throw UnsupportedOp{"a sum over all rows is stored in a dtype that is not added up as it is"};
+      if (lanes_of(dtype) != lanes) throw UnsupportedOp{"a column reduction would need a narrower accumulator"};
       sum.dtype = dtype;
       const int value = add(std::move(sum), bound.outputs.at(0).tensor().name);
       kernel_.values[value].lanes = lanes;

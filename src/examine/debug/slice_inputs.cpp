@@ -43,7 +43,7 @@ std::vector<Tensor> chosen(const Trace& trace, const Trace& slice, const std::ve
   std::vector<Tensor> out;
   for (const Value& arg : slice.args) {
     const auto found = std::ranges::find_if(by_id, [&](const auto& pair) { return pair.first == arg.tensor().id; });
-    if (found == by_id.end()) throw InternalError(text::cat("the slice needs ", proxy_name(arg), ", which is no input of ", trace.name));
+    if (found == by_id.end()) throw InternalError(text::cat("the slice needs ", proxy_name(arg), ", which is not an input of ", trace.name));
     out.push_back(found->second);
   }
   return out;

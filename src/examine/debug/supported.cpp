@@ -48,10 +48,10 @@ class Watch final : public Interpreter, public UnknownCalls {
   }
   void demand_value(const Tensor&, const char* what, SourceLocation at) override {
     found_.push_back({Supported::Kind::graph_break, text::cat(what, " of a tensor"),
-                      "where() and other operators keep the function in one piece", at});
+                      "where() and other operators keep the function in one graph", at});
   }
   void act(const char* what, SourceLocation at) override {
-    found_.push_back({Supported::Kind::graph_break, what, "calling it outside keeps the function in one piece", at});
+    found_.push_back({Supported::Kind::graph_break, what, "calling it outside keeps the function in one graph", at});
   }
   Tensor current(const Tensor& tensor, SourceLocation) override { return tensor; }
 
@@ -94,7 +94,7 @@ class Watch final : public Interpreter, public UnknownCalls {
       }
     }
     if (as_user_operator(symbol)) return "its own";
-    return symbol.decompose ? "decomposed" : "nobody";
+    return symbol.decompose ? "decomposed" : "none";
   }
 
   static bool runs_without_gradient(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {

@@ -90,7 +90,7 @@ FusionTensors tensors_of(const FoundFusion& found) {
   const ExecutionPlan& plan = found.program->plan();
   const std::vector<SlotLayout> layouts = slot_layouts(plan, found.program->last_inputs());
   const auto step = std::ranges::find_if(plan.steps, [&](const Step& s) { return s.bound == found.bound; });
-  if (step == plan.steps.end()) throw InternalError(text::cat(found.bound->symbol->qualified_name(), " is no step of its program"));
+  if (step == plan.steps.end()) throw InternalError(text::cat(found.bound->symbol->qualified_name(), " is not a step of its program"));
   FusionTensors out;
   std::vector<int> memory;
   size_t next = 0;

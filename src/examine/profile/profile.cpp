@@ -139,7 +139,7 @@ Report profile_step(const Jitted& f, const std::function<void()>& step, const Pr
   const Programs programs = programs_of_last_call(f, "profile");
   for (const auto& program : programs)
     if (program->runs_otherwise())
-      throw UserError("profile: the function runs line by line (debug.check_nan, debug.verify_against_eager or callbacks); profile it without");
+      throw UserError("profile: the function runs op by op (debug.check_nan, debug.verify_against_eager or callbacks); profile it without");
   Report report;
   report.limits = machine_limits();
 

@@ -15,7 +15,7 @@ namespace fulgurite::fuser {
 
 namespace {
 
-// A kernel is compiled in about 0.1 s, once for each machine. What moves less than this when it runs line by line takes a few microseconds
+// A kernel is compiled in about 0.1 s, once for each machine. What moves less than this when it runs op by op takes a few microseconds
 // either way, and mostly belongs to a test or to a number that is printed.
 constexpr int64_t min_bytes_moved = int64_t{64} << 10;  // bytes
 

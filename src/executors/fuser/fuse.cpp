@@ -166,7 +166,7 @@ class Fuser {
     for (const std::string& missed_reason : groups_.missed_fusions) text += text::cat(missed_reason, "\n");
     for (int op = 0; op < graph_.size(); ++op)
       if (trace_.bound_symbols[op].implementation == &candidate_ && groups_.group_of[op] < 0)
-        text += text::cat(trace_.bound_symbols[op].symbol->name(), " (", proxy_name(trace_.bound_symbols[op].outputs.read()[0]), ") stays alone\n");
+        text += text::cat(trace_.bound_symbols[op].symbol->name(), " (", proxy_name(trace_.bound_symbols[op].outputs.read()[0]), ") is not fused\n");
     if (!text.empty()) log(LogChannel::fusions, text);
   }
 

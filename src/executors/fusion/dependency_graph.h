@@ -7,7 +7,7 @@
 
 namespace fulgurite::fuser {
 
-/// Which lines of a trace wait for which. Where it is asked for, views that a kernel can look through are no lines of their own: who
+/// Which lines of a trace wait for which. Where it is asked for, views that a kernel can look through are not lines of their own: who
 /// reads such a view reads what it is a view of. Lines with effects stay in order, and behind what reads inputs that they may write.
 class DependencyGraph {
  public:

@@ -74,7 +74,7 @@ class Grouping {
     return std::max(members_[a].front(), members_[b].front()) - std::min(members_[a].back(), members_[b].back()) <= max_distance;
   }
 
-  // What the backward makes again was given up before on purpose: together with lines long before it, it would be kept all the same.
+  // What the backward recomputes was given up before on purpose: together with lines long before it, it would be kept all the same.
   bool would_undo_remat(int a, int b) const {
     const auto is_recomputed = [&](int op) { return trace_.bound_symbols[op].tags.has(Tag::recomputed); };
     const bool differ = std::ranges::any_of(members_[a], is_recomputed) != std::ranges::all_of(members_[b], is_recomputed) ||
@@ -84,8 +84,8 @@ class Grouping {
 
   void merge(int a, int b) {
     if (a == b || members_[a].size() + members_[b].size() > max_ops) return;
-    if (would_undo_remat(a, b)) return missed(a, b, "one is made again so that the other need not be kept");
-    if (has_path_between(a, b) || has_path_between(b, a)) return missed(a, b, "a line in between belongs to neither");
+    if (would_undo_remat(a, b)) return missed(a, b, "fusing would undo rematerialization");
+    if (has_path_between(a, b) || has_path_between(b, a)) return missed(a, b, "an op in between belongs to neither");
     std::vector<int> both(members_[a].size() + members_[b].size());
     std::merge(members_[a].begin(), members_[a].end(), members_[b].begin(), members_[b].end(), both.begin());
     const int into = std::min(a, b), from = std::max(a, b);
@@ -138,7 +138,7 @@ class Grouping {
       const BoundSymbol& bound = trace_.bound_symbols[members_[group].back()];
       return text::cat(bound.symbol->name(), " (", proxy_name(bound.outputs.read()[0]), ")");
     };
-    std::string missed_reason = text::cat(name(std::min(a, b)), " and ", name(std::max(a, b)), " stay apart: ", why);
+    std::string missed_reason = text::cat(name(std::min(a, b)), " and ", name(std::max(a, b)), " are not fused: ", why);
     if (std::ranges::find(out_.missed_fusions, missed_reason) == out_.missed_fusions.end()) out_.missed_fusions.push_back(std::move(missed_reason));
   }
 

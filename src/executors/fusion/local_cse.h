@@ -9,7 +9,7 @@ namespace fulgurite::fuser {
 /// be stored at the same time. None where there are no such lines; else regions are to be grown anew.
 ///
 ///     t1 = gelu(t0)                               t1 = gelu(t0)
-///     t2 = gelu(t0)             # made again  →   t3 = mul(t_g, t1)
+///     t2 = gelu(t0)             # recomputed  →   t3 = mul(t_g, t1)
 ///     t3 = mul(t_g, t2)
 std::optional<Trace> local_cse(const Trace&, const FusionGroups&);
 

@@ -71,7 +71,7 @@ bool EpilogueFusion::may_follow(int op) const {
   // What the product itself reads is made before it.
   const auto is_own = [&](int consumer) { return groups_.group_of[consumer] == group_; };
   if (std::ranges::any_of(uses_.consumers(bound.outputs.read()[0].tensor().id), is_own)) return false;
-  // What the backward makes again was given up before on purpose.
+  // What the backward recomputes was given up before on purpose.
   if (is_recomputed(bound) && !is_recomputed(trace_.bound_symbols[gemm_]) && std::abs(op - gemm_) > max_distance) return false;
   bool fits = true;
   for_each_operand(bound, [&](const Value& value) { fits = fits && is_operand(value); });

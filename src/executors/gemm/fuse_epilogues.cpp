@@ -174,7 +174,7 @@ class GemmFusions {
   void explain(const std::vector<std::string>& missed_fusions) const {
     std::string text;
     for (const fuser::GroupFusion& fusion : fusions_)
-      text += text::cat(fusion.name, " of ", trace_.name, ", a product:\n", fusion.implementation->fusion->text());
+      text += text::cat(fusion.name, " of ", trace_.name, ", a GEMM:\n", fusion.implementation->fusion->text());
     for (const std::string& missed_reason : missed_fusions) text += text::cat(missed_reason, "\n");
     if (!text.empty()) log(LogChannel::fusions, text);
   }

@@ -191,7 +191,7 @@ class PythonPrinter final : public OpPrinter {
     return text::join(texts, [](const std::string& s) { return s; });
   }
 
-  // x[1, 0:2, ...]; "" when the symbol is no indexing.
+  // x[1, 0:2, ...]; "" when the symbol is not an indexing.
   std::string indexing(const BoundSymbol& bound) const {
     const auto parameters = bound.symbol->signature.params();
     if (bound.symbol->name() != "__getitem__" || parameters.size() < 2 || bound.args.size() != 2) return {};

@@ -33,7 +33,7 @@ void compare(size_t number, const Tensor& compiled, const Tensor& eager, const s
   const auto fail = [&](const std::string& what) {
     throw UserError(
         text::cat("verify_against_eager: result ", number, ": ", what,
-                  "; the compiled version does not do what the C++ function does now (was a captured variable "
+                  "; the cache entry does not do what the C++ function does now (was a captured variable "
                   "assigned to, or does the function depend on something else that changed?)"),
         at);
   };

@@ -163,7 +163,7 @@ std::string explain(const Jitted& f) {
   std::string out = text::cat("jitted at ", detail::file_and_line(state.made_at()), ": ", counted(stats.calls, "call"), ", ",
                               counted(stats.hits, "hit"), ", ", counted(stats.misses, "compile"), "\n");
   if (const int64_t evicted = state.store().evicted())
-    out += text::cat(entries.size(), entries.size() == 1 ? " version is" : " versions are", " kept, ", evicted, " evicted\n");
+    out += text::cat(entries.size(), entries.size() == 1 ? " entry is" : " entries are", " kept, ", evicted, " evicted\n");
   for (const auto& entry : entries) {
     out += text::cat("compile ", entry->number, " at ", detail::date_and_time(entry->when), ", called at ",
                      detail::file_and_line(entry->called_at), "\n");
@@ -189,7 +189,7 @@ std::string explain(const Jitted& f) {
                        entry->captures[i].requires_grad() ? " requires_grad" : "");
     out += '\n';
     if (entry->has_graph_breaks) {
-      out += "  in pieces: it has graph breaks, so its body runs at every call\n";
+      out += "  graph breaks: the body runs at every call and calls compiled subgraphs\n";
       for (const std::string& one : entry->breaks) out += text::cat("    ", one, "\n");
     } else {
       out += entry->backward ? "  forward and backward\n" : "  forward only\n";

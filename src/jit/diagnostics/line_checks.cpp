@@ -70,7 +70,7 @@ class CheckNan final : public ExecutionObserver {
     throw UserError(text::cat("check_nan: ", place_text(named, bound, fusion_), " made ", made.value, " at element ",
                               fulgurite::place_text(results[made.result], made.index), " of ", proxy_name(outputs.at(made.result)),
                               given.has_infinity ? " from infinities" : " from finite arguments",
-                              bound.is_fusion() ? ", which its lines one by one do not" : ""),
+                              bound.is_fusion() ? ", which its ops run one by one do not" : ""),
                     bound.source);
   }
 

@@ -12,15 +12,15 @@ namespace fulgurite::detail {
 namespace {
 
 constexpr std::string_view subgraph_advice =
-    "what it does differs from call to call: a number taken out of a tensor with item() is a constant of the piece behind it, so keep such "
+    "what it does differs from call to call: a number taken out of a tensor with item() is a constant of the subgraph after it, so keep such "
     "numbers tensors";
 
 std::string_view advice(Change::Kind kind) {
   switch (kind) {
-    case Change::Kind::size: return "Cache::symbolic_values, or mark_dynamic() of what varies, lets one version serve many sizes";
+    case Change::Kind::size: return "Cache::symbolic_values, or mark_dynamic() of what varies, lets one cache entry serve many sizes";
     case Change::Kind::number:
-      return "Cache::symbolic_values with a parameter of type Int or Float, or a tensor in its place, lets one version serve many numbers";
-    case Change::Kind::guard: return "what the function asks of a size or number (an if, a conversion to a C++ number) fixes it";
+      return "Cache::symbolic_values with a parameter of type Int or Float, or a tensor in its place, lets one cache entry serve many numbers";
+    case Change::Kind::guard: return "a condition on a size or number (an if, a conversion to a C++ number) fixes it";
     case Change::Kind::other: break;
   }
   return "make functions of their own of what differs";
@@ -36,7 +36,7 @@ std::optional<std::string> RecompileWatch::count(const std::vector<Change>& chan
   const std::lock_guard lock(mutex_);
   if (limits_.refuse_after > 0 && compiles_ >= limits_.refuse_after)
     throw UserError(text::cat("jit: the function jitted at ", file_and_line(made_at_), " has been compiled ", compiles_,
-                              " times, as often as CacheLimits::refuse_after allows, and no version holds for this call: ", text_of(changes),
+                              " times, as often as CacheLimits::refuse_after allows, and no cache entry holds for this call: ", text_of(changes),
                               "; ", advice(changes.empty() ? Change::Kind::other : changes.front().kind)),
                     called_at);
   ++compiles_;
@@ -64,14 +64,14 @@ std::optional<std::string> RecompileWatch::count_subgraph(SourceLocation start, 
   int64_t& compiles = subgraphs_[{start.line > 0 ? start.file : "", start.line}];
   const std::string where = start.line > 0 ? text::cat("that begins at ", file_and_line(start)) : "with which it begins";
   if (limits_.refuse_after > 0 && compiles >= limits_.refuse_after)
-    throw UserError(text::cat("jit: the piece of the function jitted at ", file_and_line(made_at_), " ", where, " has been compiled ",
+    throw UserError(text::cat("jit: the subgraph of the function jitted at ", file_and_line(made_at_), " ", where, " has been compiled ",
                               compiles, " times, as often as CacheLimits::refuse_after allows, and does something else in this call; ",
                               subgraph_advice),
                     called_at);
   ++compiles;
   if (has_warned_ || limits_.warn_after <= 0 || compiles < limits_.warn_after) return std::nullopt;
   has_warned_ = true;
-  return text::cat("the piece of the function jitted at ", file_and_line(made_at_), " ", where, " has been compiled ", compiles,
+  return text::cat("the subgraph of the function jitted at ", file_and_line(made_at_), " ", where, " has been compiled ", compiles,
                    " times, last for the call at ", file_and_line(called_at), ": ", subgraph_advice);
 }
 

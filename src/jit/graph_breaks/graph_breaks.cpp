@@ -99,7 +99,7 @@ std::shared_ptr<const CacheEntry> JitState::subgraph(const Recording& recording,
   subgraph->called_at = at;
   compile_recording(*subgraph, recording, recording.requires_grad);
   subgraph->key = std::move(key);
-  subgraph->reason = "a piece that was not met before";
+  subgraph->reason = "first call of this subgraph";
   finish_times(*subgraph, now);
   log_compile(*this, *subgraph);
   add_times(*subgraph);

@@ -76,7 +76,7 @@ Operand Argument::operand(SourceLocation at) const {
     case Kind::integer: return {integer_, at};
     case Kind::floating: return {floating_, at};
     case Kind::boolean: return {boolean_, at};
-    default: throw InternalError("an argument that is no tensor and no number is used as an operand");
+    default: throw InternalError("an argument that is not a tensor and no number is used as an operand");
   }
 }
 

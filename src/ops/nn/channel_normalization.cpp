@@ -27,7 +27,7 @@ Tensor by_channel(const Tensor& parameter, const Tensor& x, const char* what, So
   return reshape(numbers, shape, at);
 }
 
-/// Running statistics are no parameters: nothing is differentiated by them.
+/// Running statistics are not parameters: nothing is differentiated by them.
 Tensor statistic(const Tensor& given, SourceLocation at) { return given.requires_grad() ? detach(given, at) : given; }
 
 /// (x - mean) / sqrt(variance + eps).

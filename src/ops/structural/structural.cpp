@@ -92,7 +92,7 @@ constinit const Symbol prims_unpack_trivial_symbol{
 
 constinit const Symbol prims_shape_symbol{
     .signature = "prims.shape(Tensor a) -> ()",
-    .documentation = "The sizes of a tensor; None for those that are no symbols.",
+    .documentation = "The sizes of a tensor; None for those that are not symbols.",
     .python = "{0}.shape",
     .traits = {.not_differentiable = true, .structural = true},
 };

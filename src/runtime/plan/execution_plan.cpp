@@ -180,7 +180,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
       SmallVector<Argument, 10> arguments(pack.arguments().begin(), pack.arguments().end());
       arguments[0] = Argument(clone);
       if (!bound.symbol->view({arguments.data(), arguments.size()}, geometry))
-        throw InternalError(text::cat(bound.symbol->qualified_name(), " is no view of a contiguous tensor"));
+        throw InternalError(text::cat(bound.symbol->qualified_name(), " is not a view of a contiguous tensor"));
     }
     viewed[0] = base;
     add_view_step(bound, Step::Kind::view, viewed, geometry.sizes);

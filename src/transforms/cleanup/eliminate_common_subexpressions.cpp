@@ -126,7 +126,7 @@ class Merging {
 
 }  // namespace
 
-/// Computes equal expressions once. Symbols that write or draw are never merged, nor is what is made again on purpose
+/// Computes equal expressions once. Symbols that write or draw are never merged, nor is what is recomputed on purpose
 /// with the first time; a symbol merged into another passes on which forward symbols it belongs to.
 ///
 ///   t0 = sin(t_0)                      t0 = sin(t_0)

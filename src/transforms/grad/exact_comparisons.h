@@ -17,7 +17,7 @@ struct ComparedElements {
 ///     t2 = eq(t0, t1)              →   {t0, the line of t1}
 std::vector<ComparedElements> find_compared_elements(const Trace& joint);
 
-/// Whether a symbol's elements are its first argument's, but for the sign or 0: made again they are the same, and so they are rounded before or after it.
+/// Whether a symbol's elements are its first argument's, but for the sign or 0: recomputed they are the same, and so they are rounded before or after it.
 bool is_exact(const Symbol&);
 
 }  // namespace fulgurite

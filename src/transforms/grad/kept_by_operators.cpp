@@ -54,7 +54,7 @@ std::vector<char> saved_by_operators(const Trace& recorded, const Trace& joint) 
     if (is_forward[i]) mark_tensors(all[i], is_of_forward);
 
   for (size_t i = 0; i + 1 < all.size(); ++i) {
-    // What is made again on request is made of what goes in.
+    // What is recomputed on request is made of what goes in.
     if (is_forward[i] && all[i].tags.has(Tag::recompute_in_backward)) mark_tensors(all[i], kept);
     if (is_forward[i] || all[i].symbol == &prims_get_grad_symbol) continue;
     bool reads = false;

@@ -124,7 +124,7 @@ class Split {
     }
   }
 
-  // A result that the backward has from elsewhere, because it is saved, is made again under a name that nobody uses.
+  // A result that the backward has from elsewhere, because it is saved, is recomputed under a name that nobody uses.
   void repeat(const BoundSymbol& bound) {
     for_each_argument(bound, [&](const Value& v) { use(v); });
     if (joint_.numbers) use_numbers_inside(bound);

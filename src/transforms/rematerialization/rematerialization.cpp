@@ -18,7 +18,7 @@ namespace fulgurite {
 namespace {
 
 // Repeated symbols in a row, views left out: everything between the last value saved and the one needed is alive at
-// once, so that a long chain made again as a whole would cost its time and save nothing at the peak.
+// once, so that a long chain recomputed as a whole would cost its time and save nothing at the peak.
 constexpr int max_repeated_in_a_row = 12;
 // How much a byte kept is worth in bytes moved, where no budget says otherwise.
 constexpr int64_t default_min_saving = 8;
@@ -84,7 +84,7 @@ class Recomputation {
         const int id = proxy_id(value);
         if (id < 0 || producer_[id] != i) return;
         const bool must_recompute = is_tagged(bound) && !is_checkpoint_result(value);
-        // What leaves a checkpoint is saved, never had by repeating.
+        // What leaves a checkpoint is saved, never rematerialized.
         const int from = is_tagged(bound) && is_checkpoint_result(value) ? source : node;
         graph.add_edge(from, value_node_[id], must_recompute ? MaxFlow::unlimited : price(id, min_saving));
       });
@@ -176,7 +176,7 @@ class Recomputation {
     if (values_[id]) is_used_[id] = true;
   }
 
-  // Another kernel may add up in another order what it makes again, and then no element is equal to the one selected.
+  // Another kernel may add up in another order what it recomputes, and then no element is equal to the one selected.
   void never_recompute(int id) {
     while (id >= 0 && producer_[id] >= 0) {
       const BoundSymbol& bound = joint_.bound_symbols[producer_[id]];
@@ -212,7 +212,7 @@ class Recomputation {
   int node_count_ = 2;                         // after the source and the sink
 };
 
-// Where a checkpoint's inside is made again, what was selected from it and is compared with it is made again too, even if it leaves the checkpoint.
+// Where a checkpoint's inside is recomputed, what was selected from it and is compared with it is recomputed too, even if it leaves the checkpoint.
 Trace with_extrema_recomputed(const Trace& joint, const std::vector<ComparedElements>& exact_comparisons) {
   Trace out = joint;
   for (const ComparedElements& compared : exact_comparisons) {
@@ -243,7 +243,7 @@ std::vector<char> solve_within(const Recomputation& problem, int64_t budget) {
   if (least > budget)
     throw UserError(text::cat(
         "memory_budget: the backward needs at least ", least, " bytes of the forward, more than the ", budget,
-        " allowed; put checkpoint() around parts of the function, so that matrix products are recomputed too"));
+        " allowed; put checkpoint() around regions of the function, so that matmuls are recomputed too"));
   return best;
 }
 

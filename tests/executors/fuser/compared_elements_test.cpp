@@ -58,7 +58,7 @@ TEST("what a gradient compares with an extremum, a median or a norm is what it w
   check("a checkpoint's inside", [](const Tensor& x) { return amin(checkpoint([](Tensor x) { return x * 0.3 + x * 0.7; })(x), {-1}); });
 }
 
-TEST("an extremum that leaves a checkpoint is made again with what it is compared with") {
+TEST("an extremum that leaves a checkpoint is recomputed with what it is compared with") {
   for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
     manual_seed(4);
     const Tensor x = randn({16, 9, 17}).to(dtype), w = randn({17}).to(dtype);

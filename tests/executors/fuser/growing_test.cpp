@@ -141,7 +141,7 @@ TEST("dimensions that a view joins or divides are looked through") {
   expect_near(doubled.sum().item<double>(), 2 * bent.sum().item<double>(), 1e-5);
 }
 
-TEST("what a backward makes again in the kernel that made it is stored once") {
+TEST("what a backward recomputes in the kernel that made it is stored once") {
   manual_seed(9);
   const Tensor x = randn({512, 256}), weight = randn({256, 256});
   const auto loss = [](Tensor a, Tensor b) { return sum(matmul(nn::gelu(a), b)); };

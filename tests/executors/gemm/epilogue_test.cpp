@@ -97,7 +97,7 @@ extern "C" void multiply_bf16_add_f32_gelu_to_bf16(const ProductLaunch& launch, 
 )");
 }
 
-TEST("an activation's gradient is computed in the product that makes its cotangent, and what is made again beside it") {
+TEST("an activation's gradient is computed in the product that makes its cotangent, and what is recomputed beside it") {
   if (!fused_gemm::is_profitable_on_this_cpu(Dtype::bf16)) return;
   manual_seed(6);
   const auto network = [](Tensor x, Tensor first, Tensor bias, Tensor second) {

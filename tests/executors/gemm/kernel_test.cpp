@@ -98,7 +98,7 @@ void expect_gemm(const PlainForm& form, int64_t rows, int64_t columns, int64_t d
     for (size_t i = 0; i < expected.size(); ++i) {
       const double rounding = form.result == Dtype::f32 ? 0 : std::fabs(expected[i]) / (form.result == Dtype::bf16 ? 256 : 2048);
       const double error = (std::fabs(actual[i] - expected[i]) - rounding) / (1e-6 * (1 + static_cast<double>(depth)));
-      worst = error <= worst ? worst : error;  // what is no number is an error, too
+      worst = error <= worst ? worst : error;  // what is not a number is an error, too
     }
     if (!expect(worst <= 1))
       std::printf("  of %ld x %ld x %ld, %s matrix unit: %g times what is allowed\n", rows, columns, depth, instructions.has_amx ? "a" : "no", worst);

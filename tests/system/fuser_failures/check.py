@@ -71,7 +71,7 @@ def main():
         expect((root / "hung").read_text() == "run\n", "a compiler that hung is not asked again")
         expect(not list((root / "b").glob("*")), f"nothing is left behind: {list((root / 'b').iterdir())}")
 
-        # A file that was damaged, cut short or written by somebody else is made again.
+        # A file that was damaged, cut short or written by somebody else is recreated.
         damages = {
             "damaged": lambda path: path.write_bytes(bytes([path.read_bytes()[0] ^ 1]) + path.read_bytes()[1:]),
             "cut short": lambda path: path.write_bytes(path.read_bytes()[:1000]),
@@ -84,7 +84,7 @@ def main():
             before = [path.read_bytes() for path in libraries(good)]
             damage(libraries(good)[0])
             expect_run(what, good, 4, "is damaged")
-            expect([path.read_bytes()[:4] for path in libraries(good)] == [b[:4] for b in before], f"{what}: it is made again")
+            expect([path.read_bytes()[:4] for path in libraries(good)] == [b[:4] for b in before], f"{what}: it is recreated")
             expect_run(what + ", then", good, 4, None)
         libraries(good)[0].chmod(0o666)
         expect_run("writable by others", good, 4, "only this user can write")

@@ -166,7 +166,7 @@ function overview(most = 12) {
       `${plural(profile.threads, 'thread')}; at best ${rateText(profile.f32, 'FLOP/s')} in f32, ${rateText(bandwidth, 'B/s')} from memory.`));
   }
   run.forEach(group => {
-    out.push(h('h2', {}, `Memory of the ${group.name} `, h('small', {}, 'bytes of tensors alive, line by line')), memoryPicture(group));
+    out.push(h('h2', {}, `Memory of the ${group.name} `, h('small', {}, 'bytes of tensors alive, op by op')), memoryPicture(group));
     out.push(h('h2', {}, 'Alive at the peak'), peakTable(group, 8));
   });
   return out;
