@@ -15,15 +15,15 @@ struct Operation {
 };
 
 fg::Fusion fuse(const fg::Region& region) {
-  std::map<std::string, size_t> place;  // of each value, by its name
-  for (const fg::Value& input : region.inputs) place.emplace(input.tensor().name, place.size());
+  std::map<std::string, size_t> position;  // of each value, by its name
+  for (const fg::Value& input : region.inputs) position.emplace(input.tensor().name, position.size());
   std::vector<Operation> program;
   for (const fg::BoundSymbol& line : region.bound_symbols) {
-    program.push_back({line.name() == "mul", place.at(line.args[0].tensor().name), place.at(line.args[1].tensor().name)});
-    place.emplace(line.outputs[0].tensor().name, place.size());
+    program.push_back({line.name() == "mul", position.at(line.args[0].tensor().name), position.at(line.args[1].tensor().name)});
+    position.emplace(line.outputs[0].tensor().name, position.size());
   }
   std::vector<size_t> results;
-  for (const fg::Value& output : region.outputs) results.push_back(place.at(output.tensor().name));
+  for (const fg::Value& output : region.outputs) results.push_back(position.at(output.tensor().name));
 
   const auto run = [program, results](const std::vector<fg::Tensor>& inputs) {
     std::vector<fg::Tensor> contiguous, outputs;

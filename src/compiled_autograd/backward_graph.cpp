@@ -21,9 +21,9 @@ class Walk {
     for (size_t at = 0; at < found_.size(); ++at) {
       found_[at].first_edge = edges_.size();
       for (const Edge& edge : found_[at].node->next_edges()) {
-        const int place = is_reached(edge) ? static_cast<int>(find_or_add(*edge.node)) : -1;
-        if (place >= 0) ++found_[static_cast<size_t>(place)].waits_for;
-        edges_.push_back(place);
+        const int position = is_reached(edge) ? static_cast<int>(find_or_add(*edge.node)) : -1;
+        if (position >= 0) ++found_[static_cast<size_t>(position)].waits_for;
+        edges_.push_back(position);
       }
     }
     put_in_order();
@@ -33,12 +33,12 @@ class Walk {
   Node& node(size_t turn) const { return *found_[order_[turn]].node; }
   /// Whose turn it is that an edge of a turn's node leads to; -1 where the backward does not reach it.
   int next(size_t turn, size_t edge) const {
-    const int place = edges_[found_[order_[turn]].first_edge + edge];
-    return place < 0 ? -1 : found_[static_cast<size_t>(place)].turn;
+    const int position = edges_[found_[order_[turn]].first_edge + edge];
+    return position < 0 ? -1 : found_[static_cast<size_t>(position)].turn;
   }
   int turn_of(const Node& node) const {
-    const int64_t place = places_.find(&node);
-    return place < 0 ? -1 : found_[static_cast<size_t>(place)].turn;
+    const int64_t position = positions_.find(&node);
+    return position < 0 ? -1 : found_[static_cast<size_t>(position)].turn;
   }
 
  private:
@@ -51,38 +51,38 @@ class Walk {
   };
   struct Ready {
     uint64_t sequence_nr;
-    size_t place;
+    size_t position;
     bool operator<(const Ready& other) const { return sequence_nr < other.sequence_nr; }
   };
 
   bool is_reached(const Edge& edge) const { return edge.node && edge.node->topological_nr() >= min_topological_nr_; }
 
   uint32_t find_or_add(Node& node) {
-    const auto [place, is_new] = places_.try_emplace(&node, static_cast<uint32_t>(found_.size()));
+    const auto [position, is_new] = positions_.try_emplace(&node, static_cast<uint32_t>(found_.size()));
     if (is_new) found_.push_back({.node = &node});
-    return place;
+    return position;
   }
 
-  void make_ready(size_t place) {
-    Found& one = found_[place];
+  void make_ready(size_t position) {
+    Found& one = found_[position];
     if (one.waits_for != 0 || one.is_queued) return;
     one.is_queued = true;
-    ready_.push_back({one.node->sequence_nr(), place});
+    ready_.push_back({one.node->sequence_nr(), position});
     std::push_heap(ready_.begin(), ready_.end());
   }
 
   void put_in_order() {
-    for (const Edge& root : call_.roots) make_ready(static_cast<size_t>(places_.find(root.node.get())));
+    for (const Edge& root : call_.roots) make_ready(static_cast<size_t>(positions_.find(root.node.get())));
     while (!ready_.empty()) {
       std::pop_heap(ready_.begin(), ready_.end());
-      const size_t place = ready_.back().place;
+      const size_t position = ready_.back().position;
       ready_.pop_back();
-      found_[place].turn = static_cast<int>(order_.size());
-      order_.push_back(place);
-      const size_t count = found_[place].node->next_edges().size();
-      const bool last_first = found_[place].node->gives_last_first();
+      found_[position].turn = static_cast<int>(order_.size());
+      order_.push_back(position);
+      const size_t count = found_[position].node->next_edges().size();
+      const bool last_first = found_[position].node->gives_last_first();
       for (size_t k = 0; k < count; ++k) {
-        const int next = edges_[found_[place].first_edge + (last_first ? count - 1 - k : k)];
+        const int next = edges_[found_[position].first_edge + (last_first ? count - 1 - k : k)];
         if (next < 0) continue;
         --found_[static_cast<size_t>(next)].waits_for;
         make_ready(static_cast<size_t>(next));
@@ -95,7 +95,7 @@ class Walk {
   // Of the usual sizes on the stack: a backward of few nodes takes little longer than an allocation.
   SmallVector<Found, 48> found_;
   SmallVector<int, 96> edges_;  // of all nodes, in the order found: where each leads; -1: nowhere that is reached
-  PointerMap places_;
+  PointerMap positions_;
   SmallVector<Ready, 16> ready_;   // a heap
   SmallVector<size_t, 48> order_;  // places by turn
 };

@@ -31,7 +31,7 @@ struct HookPosition {
 
 /// A traceable hook cannot be recorded.
 struct UntraceableHook {
-  HookPosition place;
+  HookPosition position;
   std::string why;
 };
 
@@ -77,38 +77,38 @@ class Recorder {
 
  private:
   // One of the gathered sizes.
-  Int size(size_t place) {
-    const int symbol = pattern_.symbol(place);
-    if (symbol < 0) return pattern_.size(place);
+  Int size(size_t position) {
+    const int symbol = pattern_.symbol(position);
+    if (symbol < 0) return pattern_.size(position);
     Int& known = symbols_[static_cast<size_t>(symbol)];
-    if (!known.is_symbolic()) known = tracer_.add_integer(pattern_.size(place), text::cat("size_", named_symbols_++), symbol);
+    if (!known.is_symbolic()) known = tracer_.add_integer(pattern_.size(position), text::cat("size_", named_symbols_++), symbol);
     return known;
   }
   TensorType with_sizes(TensorType type, size_t first) {
     for (Int& one : type.shape) one = size(first++);
     return type;
   }
-  std::vector<Int> own_sizes(int place) {
+  std::vector<Int> own_sizes(int position) {
     std::vector<Int> own;
     if (pattern_.has_symbols())
-      for (size_t at = sizes_.of_calls[static_cast<size_t>(place)]; at < sizes_.own_ends[static_cast<size_t>(place)]; ++at) own.push_back(size(at));
+      for (size_t at = sizes_.of_calls[static_cast<size_t>(position)]; at < sizes_.own_ends[static_cast<size_t>(position)]; ++at) own.push_back(size(at));
     return own;
   }
 
   // The proxy for the next gathered tensor; the same one for the same memory.
   Tensor next_input(const std::string& name) {
-    const size_t place = next_input_++;
-    const Tensor& concrete = inputs_[place];
+    const size_t position = next_input_++;
+    const Tensor& concrete = inputs_[position];
     if (!concrete.defined()) return {};
     for (size_t k = 0; k < out_.arguments.size(); ++k) {
       const CapturedBackward::Argument& known = out_.arguments[k];
-      if (!known.is_leaf && !known.captured.defined() && is_same_input(call_, inputs_[known.place], concrete)) return arguments_[k];
+      if (!known.is_leaf && !known.captured.defined() && is_same_input(call_, inputs_[known.position], concrete)) return arguments_[k];
     }
-    return add_argument({false, place}, concrete, sizes_.of_inputs[place], name);
+    return add_argument({false, position}, concrete, sizes_.of_inputs[position], name);
   }
 
   Tensor add_argument(CapturedBackward::Argument source, const Tensor& concrete, size_t first_size, const std::string& name) {
-    int& number = source.is_leaf ? leaves_ : source.place < call_.gradients.size() ? given_ : saved_;
+    int& number = source.is_leaf ? leaves_ : source.position < call_.gradients.size() ? given_ : saved_;
     out_.arguments.push_back(source);
     arguments_.push_back(tracer_.add_argument(with_sizes(type_of_value(concrete), first_size), false, text::cat(name, "_", number++)));
     return arguments_.back();
@@ -159,64 +159,64 @@ class Recorder {
     return Value(std::move(items));
   }
 
-  void run_call(int place) {
-    const NodeCall& call = graph_.calls[static_cast<size_t>(place)];
+  void run_call(int position) {
+    const NodeCall& call = graph_.calls[static_cast<size_t>(position)];
     Node& node = *call.node;
     tracer_.set_location(node.source());
     origin_ = {};
-    origin_.push_back({-1, text::cat(node.name(), " (NodeCall ", place + 1, ")"), "", ForwardOrigin::Part::node});
+    origin_.push_back({-1, text::cat(node.name(), " (NodeCall ", position + 1, ")"), "", ForwardOrigin::Part::node});
     tracer_.set_origin(origin_);
     out_.first_ids.push_back(tracer_.trace().next_id);
-    RecordedGradients of_outputs = std::move(gradients_[static_cast<size_t>(place)]);
+    RecordedGradients of_outputs = std::move(gradients_[static_cast<size_t>(position)]);
     out_.sources.push_back(any_of(of_outputs));
-    run_tensor_hooks(place, of_outputs);
+    run_tensor_hooks(position, of_outputs);
     for (const NodeCall::Asked& asked : call.asked) asked_[asked.input] = of_outputs[static_cast<size_t>(asked.output)];
     if (!call.is_needed) return;
     std::vector<Tensor> saved;
     for (size_t i = 0; i < call.saved; ++i) saved.push_back(next_input("saved"));
-    const RecordedGradients of_inputs = run_node(place, of_outputs, saved);
+    const RecordedGradients of_inputs = run_node(position, of_outputs, saved);
     for (size_t i = 0; i < of_inputs.size(); ++i) {
-      if (of_inputs[i].defined()) out_.gradients.push_back({place, i, id_of(of_inputs[i].value)});
+      if (of_inputs[i].defined()) out_.gradients.push_back({position, i, id_of(of_inputs[i].value)});
       deliver(call.targets[i], of_inputs[i]);
     }
   }
 
-  void run_tensor_hooks(int place, RecordedGradients& gradients) {
-    const Node& node = *graph_.calls[static_cast<size_t>(place)].node;
+  void run_tensor_hooks(int position, RecordedGradients& gradients) {
+    const Node& node = *graph_.calls[static_cast<size_t>(position)].node;
     for (size_t output = 0; output < gradients.size(); ++output) {
       RecordedGradient& gradient = gradients[output];
       if (!gradient.defined()) continue;
-      const std::vector<Effect::GradientRef> places = {{true, gradient.sources}};
+      const std::vector<Effect::GradientRef> positions = {{true, gradient.sources}};
       const TensorType type = type_of_value(gradient.value);
       const std::vector<Hook> hooks = hooks_of_output(node, output);
       for (size_t hook = 0; hook < hooks.size(); ++hook) {
-        if (hooks[hook].recorded_as() && std::ranges::find(called_, HookPosition{place, output, hook}) == called_.end()) {
-          record_hook({place, output, hook}, hooks[hook], gradient.value);
+        if (hooks[hook].recorded_as() && std::ranges::find(called_, HookPosition{position, output, hook}) == called_.end()) {
+          record_hook({position, output, hook}, hooks[hook], gradient.value);
           continue;
         }
-        Effect effect{.kind = Effect::Kind::tensor_hook, .call = place, .output = output, .hook = hook, .of_outputs = places};
+        Effect effect{.kind = Effect::Kind::tensor_hook, .call = position, .output = output, .hook = hook, .of_outputs = positions};
         effect.results.push_back({0, type});
         gradient.value = op(std::move(effect), {tracer_.value_of(gradient.value)}, {type}, {{"hook_type", Value("tensor_pre_hook")}})[0];
       }
       if (count_retaining(node, output) == 0) continue;
-      op({.kind = Effect::Kind::retain_grad, .call = place, .output = output, .of_outputs = places}, {tracer_.value_of(gradient.value)}, {});
+      op({.kind = Effect::Kind::retain_grad, .call = position, .output = output, .of_outputs = positions}, {tracer_.value_of(gradient.value)}, {});
     }
   }
 
   // The hook's operators become lines, with the hook's own places in the source.
-  void record_hook(HookPosition place, const Hook& hook, Tensor& gradient) {
+  void record_hook(HookPosition position, const Hook& hook, Tensor& gradient) {
     const size_t first_line = tracer_.recorded().size();
     try {
       // It may write its argument, which is a value of its own.
       const Tensor given = tracer_.adopt(tracer_.value_of(gradient).tensor_ref());
       tracer_.set_location(std::nullopt);
       const Tensor replaced = hook(given);
-      tracer_.set_location(graph_.calls[static_cast<size_t>(place.call)].node->source());
+      tracer_.set_location(graph_.calls[static_cast<size_t>(position.call)].node->source());
       const Value result = tracer_.value_of(replaced.defined() ? replaced : given);
       check_recorded(result, tracer_.value_of(gradient), first_line);
       gradient = tracer_.adopt(result.tensor_ref());
     } catch (const std::exception& error) {
-      throw UntraceableHook{place, error.what()};
+      throw UntraceableHook{position, error.what()};
     }
     for (; captured_ < tracer_.captures().size(); ++captured_) {
       const Tracer::Capture& capture = tracer_.captures()[captured_];
@@ -252,26 +252,26 @@ class Recorder {
       if (gradient.defined()) gradient.value = std::move(results[next++]);
   }
 
-  RecordedGradients run_node(int place, RecordedGradients& of_outputs, const std::vector<Tensor>& saved) {
-    Node& node = *graph_.calls[static_cast<size_t>(place)].node;
+  RecordedGradients run_node(int position, RecordedGradients& of_outputs, const std::vector<Tensor>& saved) {
+    Node& node = *graph_.calls[static_cast<size_t>(position)].node;
     Node::Hooks* const hooks = node.existing_hooks();
     if (hooks && !hooks->before.empty())
-      run_lists({.kind = Effect::Kind::before_node, .call = place, .of_outputs = places_of(of_outputs)},
+      run_lists({.kind = Effect::Kind::before_node, .call = position, .of_outputs = places_of(of_outputs)},
                 {list_of(of_outputs), Value(std::vector<Value>())}, of_outputs, "pre_hook");
-    RecordedGradients of_inputs = apply(place, of_outputs, saved);
+    RecordedGradients of_inputs = apply(position, of_outputs, saved);
     of_inputs.resize(node.next_edges().size());
     if (hooks && !hooks->after.empty())
-      run_lists({.kind = Effect::Kind::after_node, .call = place, .of_outputs = places_of(of_outputs), .of_inputs = places_of(of_inputs)},
+      run_lists({.kind = Effect::Kind::after_node, .call = position, .of_outputs = places_of(of_outputs), .of_inputs = places_of(of_inputs)},
                 {list_of(of_inputs), list_of(of_outputs)}, of_inputs, "post_hook");
     return of_inputs;
   }
 
-  RecordedGradients apply(int place, const RecordedGradients& gradients, const std::vector<Tensor>& saved) {
-    const NodeCall& call = graph_.calls[static_cast<size_t>(place)];
+  RecordedGradients apply(int position, const RecordedGradients& gradients, const std::vector<Tensor>& saved) {
+    const NodeCall& call = graph_.calls[static_cast<size_t>(position)];
     Node& node = *call.node;
     const bool is_given = std::ranges::any_of(gradients, [](const RecordedGradient& g) { return g.defined(); });
     if (node.accumulates_into()) {
-      accumulate(place, gradients);
+      accumulate(position, gradients);
       return {};
     }
     if (TracedNode* const traced = call.traced) {
@@ -280,7 +280,7 @@ class Recorder {
       for (const RecordedGradient& gradient : gradients) given.push_back(gradient.value);
       RecordedGradients of_inputs;
       const size_t first_line = tracer_.recorded().size();
-      const std::vector<Int> sizes = own_sizes(place);
+      const std::vector<Int> sizes = own_sizes(position);
       const NodeRun how{.create_graph = call_.create_graph, .needed = call.needed};
       for (Tensor& tensor : traced->record(saved, std::move(given), how, sizes)) of_inputs.push_back({std::move(tensor), any_of(gradients)});
       jitted_.name(*traced, tracer_.recorded().subspan(first_line));
@@ -290,29 +290,29 @@ class Recorder {
           if (call.targets[i].call < 0) of_inputs[i] = {};
       return of_inputs;
     }
-    return call_function(place, dynamic_cast<const FunctionNode&>(node), gradients);
+    return call_function(position, dynamic_cast<const FunctionNode&>(node), gradients);
   }
 
-  void accumulate(int place, const RecordedGradients& gradients) {
-    const Tensor& leaf = *graph_.calls[static_cast<size_t>(place)].node->accumulates_into();
+  void accumulate(int position, const RecordedGradients& gradients) {
+    const Tensor& leaf = *graph_.calls[static_cast<size_t>(position)].node->accumulates_into();
     const size_t hooks = post_accumulate_hooks(leaf).size();
     if (!gradients[0].defined() && hooks == 0) return;
-    const size_t first_size = sizes_.of_calls[static_cast<size_t>(place)];
-    const Value variable = tracer_.value_of(add_argument({true, static_cast<size_t>(place)}, leaf, first_size, "leaf"));
+    const size_t first_size = sizes_.of_calls[static_cast<size_t>(position)];
+    const Value variable = tracer_.value_of(add_argument({true, static_cast<size_t>(position)}, leaf, first_size, "leaf"));
     if (gradients[0].defined())
-      op({.kind = Effect::Kind::accumulate_grad, .call = place, .of_outputs = places_of(gradients)},
+      op({.kind = Effect::Kind::accumulate_grad, .call = position, .of_outputs = places_of(gradients)},
            {variable, tracer_.value_of(gradients[0].value)}, {});
     for (size_t hook = 0; hook < hooks; ++hook)
-      op({.kind = Effect::Kind::post_accumulate_hook, .call = place, .hook = hook}, {variable}, {}, {{"hook_type", Value("post_acc_grad_hook")}});
+      op({.kind = Effect::Kind::post_accumulate_hook, .call = position, .hook = hook}, {variable}, {}, {{"hook_type", Value("post_acc_grad_hook")}});
   }
 
-  RecordedGradients call_function(int place, const FunctionNode& function, const RecordedGradients& gradients) {
-    const NodeCall& call = graph_.calls[static_cast<size_t>(place)];
-    Effect effect{.kind = Effect::Kind::call_backward, .call = place, .of_outputs = places_of(gradients), .first_source = sources_};
+  RecordedGradients call_function(int position, const FunctionNode& function, const RecordedGradients& gradients) {
+    const NodeCall& call = graph_.calls[static_cast<size_t>(position)];
+    Effect effect{.kind = Effect::Kind::call_backward, .call = position, .of_outputs = places_of(gradients), .first_source = sources_};
     std::vector<TensorType> types;
     // Hooks after the node see all that it gives.
     const bool is_seen = function.existing_hooks() != nullptr && !function.existing_hooks()->after.empty();
-    size_t next_size = sizes_.of_calls[static_cast<size_t>(place)];
+    size_t next_size = sizes_.of_calls[static_cast<size_t>(position)];
     for (size_t i = 0; i < call.targets.size(); ++i) {
       const size_t first_size = next_size;
       next_size += function.inputs[i].shape.size();
@@ -320,10 +320,10 @@ class Recorder {
       types.push_back(with_sizes(function.inputs[i], first_size));
       effect.results.push_back({i, types.back()});
     }
-    const std::vector<Effect::Result> places = effect.results;
+    const std::vector<Effect::Result> positions = effect.results;
     std::vector<Tensor> results = op(std::move(effect), {list_of(gradients)}, types, {{"function", Value(function.node_name)}});
     RecordedGradients of_inputs(call.targets.size());
-    for (size_t k = 0; k < places.size(); ++k) of_inputs[places[k].place] = {std::move(results[k]), {sources_++}};
+    for (size_t k = 0; k < positions.size(); ++k) of_inputs[positions[k].position] = {std::move(results[k]), {sources_++}};
     return of_inputs;
   }
 
@@ -360,11 +360,11 @@ CapturedBackward capture(const BackwardCall& call, const BackwardGraph& graph, c
       captured.called_hooks = std::move(reasons);
       return captured;
     } catch (const UntraceableHook& hook) {
-      const Node& node = *graph.calls[static_cast<size_t>(hook.place.call)].node;
-      const std::string what = text::cat("a traceable hook on the gradient of ", node.name(), " (NodeCall ", hook.place.call + 1, ")");
+      const Node& node = *graph.calls[static_cast<size_t>(hook.position.call)].node;
+      const std::string what = text::cat("a traceable hook on the gradient of ", node.name(), " (NodeCall ", hook.position.call + 1, ")");
       if (fullgraph) throw UserError(text::cat(what, " cannot be recorded (fullgraph): ", hook.why));
       reasons.push_back(text::cat("compiled autograd: ", what, " cannot be recorded and is called instead: ", hook.why));
-      called.push_back(hook.place);
+      called.push_back(hook.position);
     }
   }
 }

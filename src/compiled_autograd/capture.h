@@ -25,7 +25,7 @@ struct CapturedBackward {
   /// Where an argument of the trace comes from.
   struct Argument {
     bool is_leaf = false;
-    size_t place = 0;      // of a leaf, its call; else among the gathered inputs
+    size_t position = 0;      // of a leaf, its call; else among the gathered inputs
     Tensor captured = {};  // by a hook that was recorded; it is none of these
   };
   std::vector<Argument> arguments;

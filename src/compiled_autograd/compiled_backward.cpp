@@ -96,8 +96,8 @@ class Interceptor final : public BackwardInterceptor {
     arguments.reserve(captured.arguments.size());
     for (const CapturedBackward::Argument& argument : captured.arguments)
       arguments.push_back(argument.captured.defined() ? argument.captured
-                          : argument.is_leaf          ? *graph.calls[argument.place].leaf
-                                                      : inputs[argument.place]);
+                          : argument.is_leaf          ? *graph.calls[argument.position].leaf
+                                                      : inputs[argument.position]);
     CompiledRun effects(call, graph, inputs, compiled.effects);
     autograd_modes().compiled_run = &effects;
     std::vector<Tensor> results;

@@ -102,12 +102,12 @@ class Spread {
  public:
   Spread(const CompiledRun& run, std::vector<Tensor> tensors) : run_(run), tensors_(std::move(tensors)) {}
   Tensor next() { return std::move(tensors_[taken_++]); }
-  std::vector<Tensor> next(const std::vector<Effect::GradientRef>& places) {
-    std::vector<Tensor> out(places.size());
+  std::vector<Tensor> next(const std::vector<Effect::GradientRef>& positions) {
+    std::vector<Tensor> out(positions.size());
     for (size_t i = 0; i < out.size(); ++i) {
-      if (!places[i].is_given) continue;
+      if (!positions[i].is_given) continue;
       Tensor tensor = next();
-      if (run_.is_there(places[i].sources)) out[i] = std::move(tensor);
+      if (run_.is_there(positions[i].sources)) out[i] = std::move(tensor);
     }
     return out;
   }
@@ -212,9 +212,9 @@ void CompiledRun::accumulate(size_t effect, const Tensor& gradient) {
 // Of what came out, what the line has: zeros where nothing came.
 std::vector<Tensor> CompiledRun::chosen(std::vector<Tensor> found, const Effect& effect) {
   std::vector<Tensor> out;
-  for (const auto& [place, type] : effect.results) {
-    if (effect.kind == Effect::Kind::call_backward) came_[static_cast<size_t>(effect.first_source) + out.size()] = found[place].defined();
-    out.push_back(found[place].defined() ? std::move(found[place]) : make_zeros(type));
+  for (const auto& [position, type] : effect.results) {
+    if (effect.kind == Effect::Kind::call_backward) came_[static_cast<size_t>(effect.first_source) + out.size()] = found[position].defined();
+    out.push_back(found[position].defined() ? std::move(found[position]) : make_zeros(type));
   }
   return out;
 }

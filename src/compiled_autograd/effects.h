@@ -35,7 +35,7 @@ struct Effect {
   int first_source = 0;                                // of what a custom function gives
   // What it gives, of the gradients that the node's turn ends or begins with.
   struct Result {
-    size_t place;
+    size_t position;
     TensorType type;
   };
   std::vector<Result> results = {};

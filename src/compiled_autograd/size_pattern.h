@@ -20,7 +20,7 @@ class SizePattern {
   size_t symbols() const { return symbols_; }
   /// The symbol that a size is; -1 for a constant.
   int symbol(size_t size) const { return of_sizes_[size]; }
-  int64_t size(size_t place) const { return sizes_[place]; }
+  int64_t size(size_t position) const { return sizes_[position]; }
 
   /// The values of the symbols for these sizes; nothing where it does not serve them.
   std::optional<std::vector<uint64_t>> values(const std::vector<int64_t>& sizes) const;

@@ -299,9 +299,9 @@ class Prologue {
     if (tensors_.size() < 2) return;
     std::vector<Value> groups, tensors;
     std::vector<std::vector<Value>> members(tensors_.size());
-    std::vector<int> place;  // of each tensor leaf among the defined ones
+    std::vector<int> position;  // of each tensor leaf among the defined ones
     for (const Value& tensor : tensors_) {
-      place.push_back(static_cast<int>(tensors.size()));
+      position.push_back(static_cast<int>(tensors.size()));
       if (tensor.is_tensor()) tensors.push_back(tensor);
     }
     size_t leaf = 0;
@@ -309,8 +309,8 @@ class Prologue {
       if (item.kind != KeyItem::Kind::tensor && item.kind != KeyItem::Kind::no_tensor) continue;
       if (item.shares_with >= 0) {
         std::vector<Value>& group = members[item.shares_with];
-        if (group.empty()) group.emplace_back(place[item.shares_with]);
-        group.emplace_back(place[leaf]);
+        if (group.empty()) group.emplace_back(position[item.shares_with]);
+        group.emplace_back(position[leaf]);
       }
       ++leaf;
     }

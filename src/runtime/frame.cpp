@@ -57,14 +57,14 @@ Frame::Frame(const ExecutionPlan& plan)
   slots_.reserve(plan.slots.size());
   for (size_t i = 0; i < plan.slots.size(); ++i) {
     const Slot& slot = plan.slots[i];
-    if (slot.place == StorageClass::arena) {
+    if (slot.storage_class == StorageClass::arena) {
       const int64_t start = plan.slots[slot.root].arena_offset / size_of(slot.dtype);
       slots_.push_back(make_view(arena_, slot.sizes(), slot.strides(), start + slot.offset, slot.dtype));
       continue;
     }
     // Defined from the start, because arguments remember whether there is a tensor.
     slots_.push_back(geometry_only(slot));
-    const bool is_view = slot.place == StorageClass::input_view || slot.root != static_cast<int>(i);
+    const bool is_view = slot.storage_class == StorageClass::input_view || slot.root != static_cast<int>(i);
     (is_view && !slot.escapes ? borrowing_ : transient_).push_back(static_cast<int>(i));
   }
   steps_.reserve(plan.steps.size());
@@ -208,8 +208,8 @@ void Frame::run_call(const Step& step, FrameStep& frame_step) {
 
 void Frame::prepare_result(int index) {
   const Slot& slot = plan_.slots[index];
-  if (slot.place == StorageClass::arena) return;
-  if (slot.place == StorageClass::input_memory) {
+  if (slot.storage_class == StorageClass::arena) return;
+  if (slot.storage_class == StorageClass::input_memory) {
     const TensorImpl& destination = *slots_[slot.destination].impl();
     if (destination.is_contiguous) {
       slots_[index] = make_view(destination.storage, slot.sizes(), slot.strides(), destination.offset, slot.dtype);
@@ -275,7 +275,7 @@ void Frame::run_input_view(const Step& step, FrameStep& frame_step) {
 void Frame::run_write(const Step& step) {
   const Tensor &source = slots_[step.source], &destination = slots_[step.result];
   const StorageRef& memory = destination.impl()->storage;
-  const bool is_there = plan_.slots[step.source].place == StorageClass::input_memory && source.impl()->storage == memory;
+  const bool is_there = plan_.slots[step.source].storage_class == StorageClass::input_memory && source.impl()->storage == memory;
   if (!is_there) copy_elements(source, destination);
   count_write(*memory);
 }

@@ -45,7 +45,7 @@ class Layouts {
   // What was written straight into an input.
   void take_input_memory(int index) {
     const Slot& root = plan_.slots[plan_.slots[index].root];
-    if (root.place != StorageClass::input_memory) return;
+    if (root.storage_class != StorageClass::input_memory) return;
     const SlotLayout& destination = out_[root.destination];
     if (!has_contiguous_strides(destination.sizes, destination.strides)) return;
     out_[index].memory = destination.memory;

@@ -76,7 +76,7 @@ Argument StepArguments::convert(const Value& value, Context& context, const Para
       if (!items[i].is_tensor()) continue;
       const int slot = context.step.operands[context.next_operand++];
       const Tensor* from = &context.slots[slot];
-      if (context.plan.slots[slot].place == StorageClass::arena) out[i] = *from;
+      if (context.plan.slots[slot].storage_class == StorageClass::arena) out[i] = *from;
       else copies_.push_back({out + i, from});
     }
     return std::span<const Tensor>(out, items.size());

@@ -94,7 +94,7 @@ class Tracer final : public Interpreter {
     Tensor handle = {};         // that it gave
   };
   /// Whose memory a value lies in, and through which views, the root's first.
-  struct MemoryPlace {
+  struct StorageView {
     Tensor root;
     std::vector<RecordedView> views;
     /// In the root, taken as contiguous; none where sizes are symbols.
@@ -102,8 +102,8 @@ class Tracer final : public Interpreter {
   };
   /// The place of a value of this trace; nothing is looked for beyond tensors for which `is_root` holds.
   template <class IsRoot>
-  MemoryPlace memory_place(const Tensor& value, IsRoot&& is_root) {
-    MemoryPlace place{value, {}, {}};
+  StorageView storage_view(const Tensor& value, IsRoot&& is_root) {
+    StorageView place{value, {}, {}};
     while (!is_root(place.root) && step_to_viewed(place)) {}
     find_geometry(place);
     return place;
@@ -230,8 +230,8 @@ class Tracer final : public Interpreter {
   void leave_scope(TensorImpl& result, const Symbol&, Arguments);
   Sharing sharing(const TensorImpl& view);
   /// From a view to what it is a view of; false where there is nothing.
-  bool step_to_viewed(MemoryPlace&);
-  static void find_geometry(MemoryPlace&);
+  bool step_to_viewed(StorageView&);
+  static void find_geometry(StorageView&);
   /// Sizes and strides, those of what is not a view taken as contiguous; false where they are not known.
   bool geometry(const TensorImpl&, ViewGeometry&);
   void observe_strides(size_t input, ViewGeometry&);

@@ -114,7 +114,7 @@ const Tensor* Tracer::concrete_of_input(const Tensor& handle) const {
   return nullptr;
 }
 
-bool Tracer::step_to_viewed(MemoryPlace& place) {
+bool Tracer::step_to_viewed(StorageView& place) {
   TensorImpl& impl = *place.root.impl();
   if (!impl.base) return false;
   const Sharing shares = sharing(impl);
@@ -131,7 +131,7 @@ bool Tracer::step_to_viewed(MemoryPlace& place) {
   return true;
 }
 
-void Tracer::find_geometry(MemoryPlace& place) {
+void Tracer::find_geometry(StorageView& place) {
   const TensorProxy& root = *place.root.impl()->proxy;
   if (root.shape.is_symbolic()) return;
   ViewGeometry found;
@@ -244,7 +244,7 @@ bool Tracer::write_slice(const Tensor& source, const Tensor& written, SourceLoca
     is_detached = is_detached || views_[impl->view].symbol == &detach_symbol;
   }
   if (!needs_slice) return false;
-  const MemoryPlace place = memory_place(written, [](const Tensor&) { return false; });
+  const StorageView place = storage_view(written, [](const Tensor&) { return false; });
   if (!place.geometry || may_overlap_itself(place.geometry->sizes, place.geometry->strides)) return false;
   const GradMode mode(grad_enabled() && !is_detached);
   Dims sizes, strides;

@@ -68,42 +68,42 @@ void CheckpointedCall::save(SavedTensor& saved, bool is_leaf) {
   const TensorImpl& impl = *saved.elements_.impl();
   const std::shared_ptr<CheckpointedCall> self = shared_from_this();
   if (!active_call.recomputes) {
-    saved.place_ = places_.size();
-    places_.push_back({impl.sizes, impl.dtype, {}});
+    saved.slot_ = slots_.size();
+    slots_.push_back({impl.sizes, impl.dtype, {}});
     if (!is_leaf) saved.elements_ = Tensor();
     saved.checkpoint_ = self;
     return;
   }
-  const size_t place = saved_again_++;
-  if (place >= places_.size()) return;
-  if (!(places_[place].sizes == impl.sizes) || places_[place].dtype != impl.dtype) {
+  const size_t slot = saved_again_++;
+  if (slot >= slots_.size()) return;
+  if (!(slots_[slot].sizes == impl.sizes) || slots_[slot].dtype != impl.dtype) {
     if (difference_.empty())
       difference_ =
-          text::cat("the tensor saved at position ", place, " was ", type_text(place), " in the first run and is ",
+          text::cat("the tensor saved at position ", slot, " was ", type_text(slot), " in the first run and is ",
                     fulgurite::type_text(saved.elements_), " in the recomputation");
     return;
   }
-  places_[place].again = saved;
-  saved.place_ = place;
+  slots_[slot].again = saved;
+  saved.slot_ = slot;
   saved.checkpoint_ = self;  // of an in-place operator: the copy is kept in both
 }
 
-std::string CheckpointedCall::type_text(size_t place) const {
-  const Sizes& sizes = places_[place].sizes;
+std::string CheckpointedCall::type_text(size_t slot) const {
+  const Sizes& sizes = slots_[slot].sizes;
   TensorProxy proxy;
   proxy.shape = Shape(sizes.data(), sizes.size());
-  proxy.dtype = places_[place].dtype;
+  proxy.dtype = slots_[slot].dtype;
   return proxy.type_text();
 }
 
-Tensor CheckpointedCall::take(size_t place, const std::string& saved_by) {
-  if (!places_[place].again.defined()) recompute();
-  const SavedTensor again = std::exchange(places_[place].again, SavedTensor());
+Tensor CheckpointedCall::take(size_t slot, const std::string& saved_by) {
+  if (!slots_[slot].again.defined()) recompute();
+  const SavedTensor again = std::exchange(slots_[slot].again, SavedTensor());
   return again.elements(saved_by);
 }
 
-void CheckpointedCall::keep_elements_of(size_t place, const Storage& storage) {
-  places_[place].again.keep_elements_of(storage);
+void CheckpointedCall::keep_elements_of(size_t slot, const Storage& storage) {
+  slots_[slot].again.keep_elements_of(storage);
 }
 
 std::vector<Tensor> CheckpointedCall::inputs_again() const {
@@ -122,8 +122,8 @@ void CheckpointedCall::recompute() {
     throw UserError("checkpoint: the function differentiates through its own first run while it is run again", at_);
   const std::vector<Tensor> inputs = inputs_again();
   // A backward inside the function itself, in its first run: what is saved after it is not known yet.
-  const size_t limit = places_.size();
-  for (SavedSlot& place : places_) place.again = SavedTensor();
+  const size_t limit = slots_.size();
+  for (SavedSlot& slot : slots_) slot.again = SavedTensor();
   replayed_.states = draws_.states;
   replayed_.replays = true;
   saved_again_ = 0;
@@ -139,7 +139,7 @@ void CheckpointedCall::recompute() {
   }
   at_end_of_backward([call = weak_from_this()] {
     if (const auto alive = call.lock())
-      for (SavedSlot& place : alive->places_) place.again = SavedTensor();
+      for (SavedSlot& slot : alive->slots_) slot.again = SavedTensor();
   });
   check_recomputation(limit);
 }

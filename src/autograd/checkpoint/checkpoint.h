@@ -29,8 +29,8 @@ class CheckpointedCall : public std::enable_shared_from_this<CheckpointedCall> {
   /// Gives `saved` its place, and in the second run fills it.
   void save(SavedTensor& saved, bool is_leaf);
   /// What belongs in a place, taken out of it. `saved_by` is the node's name.
-  Tensor take(size_t place, const std::string& saved_by);
-  void keep_elements_of(size_t place, const Storage& storage);
+  Tensor take(size_t slot, const std::string& saved_by);
+  void keep_elements_of(size_t slot, const Storage& storage);
 
   /// While alive, what the thread saves belongs to the call.
   class Scope {
@@ -54,7 +54,7 @@ class CheckpointedCall : public std::enable_shared_from_this<CheckpointedCall> {
   void recompute();
   void check_recomputation(size_t limit) const;
   std::vector<Tensor> inputs_again() const;
-  std::string type_text(size_t place) const;
+  std::string type_text(size_t slot) const;
 
   struct SavedSlot {
     Sizes sizes;
@@ -68,7 +68,7 @@ class CheckpointedCall : public std::enable_shared_from_this<CheckpointedCall> {
   const std::optional<Dtype> autocast_ = autocast_dtype();  // of the first run
   Draws draws_, replayed_;
   OutsideWrites writes_;
-  std::vector<SavedSlot> places_;
+  std::vector<SavedSlot> slots_;
   bool is_complete_ = false;  // the first run has ended
   bool is_recomputing_ = false;
   size_t saved_again_ = 0;  // in the second run, so far

@@ -48,15 +48,15 @@ std::vector<Value> results_of(const Symbol& symbol, const Trace& trace) {
 }
 
 // A joint trace without the gradients that nobody needs. `places` are the inputs' among the call's tensors.
-Trace only_needed_gradients(const Trace& joint, uint64_t needed, const std::vector<size_t>& places) {
+Trace only_needed_gradients(const Trace& joint, uint64_t needed, const std::vector<size_t>& positions) {
   Trace out = joint;
   BoundSymbol& last = out.bound_symbols.back();
   std::vector<std::pair<std::string, Value>> results = last.kwargs;
   for (auto& [name, value] : results) {
     if (name != "output") continue;
     std::vector<Value> gradients = value.list();
-    for (size_t i = 0; i < places.size(); ++i)
-      if (places[i] < 64 && (needed >> places[i] & 1) == 0) gradients[i] = Value();
+    for (size_t i = 0; i < positions.size(); ++i)
+      if (positions[i] < 64 && (needed >> positions[i] & 1) == 0) gradients[i] = Value();
     value = Value(std::move(gradients));
   }
   last.kwargs = results;
@@ -110,7 +110,7 @@ void EagerFunction::choose_saved(bool is_rule_an_executors) {
   }
   // Which results will have a cotangent is not known yet, so everything is saved; the results are mostly views or
   // small.
-  for (const size_t place : input_positions_) saves_.push_back({SavedTensor::Origin::input, place});
+  for (const size_t position : input_positions_) saves_.push_back({SavedTensor::Origin::input, position});
   for (size_t i = 0; i < outputs_.size(); ++i) saves_.push_back({SavedTensor::Origin::output, i});
 }
 
@@ -147,23 +147,23 @@ std::unique_ptr<EagerFunction::Backward> EagerFunction::make_backward(uint64_t o
   const std::vector<Value>& saved = keyword(last, "saved_tensors").list();
   for (const Value& value : saved) {
     SavedTensor::Origin origin = SavedTensor::Origin::input;
-    int place = place_of(inputs, value);
-    if (place >= 0) {
-      place = static_cast<int>(input_positions_[place]);
+    int position = place_of(inputs, value);
+    if (position >= 0) {
+      position = static_cast<int>(input_positions_[position]);
     } else {
       origin = SavedTensor::Origin::output;
-      place = place_of(outputs, value);
+      position = place_of(outputs, value);
     }
-    if (place < 0) {
+    if (position < 0) {
       if (!chosen_all)
         throw InternalError(text::cat(node_name_, " saves a value made inside an operator of several results"));
       out->saves_inside = true;
       break;
     }
     size_t slot = 0;
-    while (slot < saves_.size() && !(saves_[slot].origin == origin && saves_[slot].index == static_cast<size_t>(place)))
+    while (slot < saves_.size() && !(saves_[slot].origin == origin && saves_[slot].index == static_cast<size_t>(position)))
       ++slot;
-    if (slot == saves_.size()) saves_.push_back({origin, static_cast<size_t>(place)});
+    if (slot == saves_.size()) saves_.push_back({origin, static_cast<size_t>(position)});
     out->saved.push_back(static_cast<int>(slot));
   }
   const std::vector<Value> expected = input_values(out->trace());

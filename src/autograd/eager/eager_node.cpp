@@ -27,9 +27,9 @@ const std::shared_ptr<EagerFunction>& EagerNode::exact_function() const {
   return exact_;
 }
 
-const SavedTensor& EagerNode::saved(const EagerFunction& function, int place) const {
-  if (&function == function_.get()) return saved_[static_cast<size_t>(place)];
-  const EagerFunction::Source& source = function.saves()[static_cast<size_t>(place)];
+const SavedTensor& EagerNode::saved(const EagerFunction& function, int position) const {
+  if (&function == function_.get()) return saved_[static_cast<size_t>(position)];
+  const EagerFunction::Source& source = function.saves()[static_cast<size_t>(position)];
   const auto at = std::find_if(saved_.begin(), saved_.end(),
                                [&](const SavedTensor& one) { return one.origin() == source.origin && one.index() == source.index; });
   if (at == saved_.end()) throw InternalError(function.node_name() + " saves something else for these sizes");
@@ -91,8 +91,8 @@ std::optional<std::vector<Tensor>> EagerNode::record_with_symbols(std::span<cons
   const EagerFunction::Backward& backward = function->backward(given, needed);
   std::vector<Tensor> arguments;
   const std::vector<EagerFunction::Source>& there = exact().saves();
-  for (const int place : backward.saved) {
-    const auto is_it = [&, wanted = function->saves()[static_cast<size_t>(place)]](const EagerFunction::Source& source) {
+  for (const int position : backward.saved) {
+    const auto is_it = [&, wanted = function->saves()[static_cast<size_t>(position)]](const EagerFunction::Source& source) {
       return source.origin == wanted.origin && source.index == wanted.index;
     };
     const auto at = std::ranges::find_if(there, is_it);
@@ -113,7 +113,7 @@ std::vector<Tensor> EagerNode::record(std::span<const Tensor> saved, std::vector
     if (auto results = record_with_symbols(saved, gradients, run.needed, sizes)) return std::move(*results);
   const EagerFunction::Backward& backward = choose_backward(gradients, run.needed);
   std::vector<Tensor> arguments;
-  for (const int place : backward.saved) arguments.push_back(saved[static_cast<size_t>(place)]);
+  for (const int position : backward.saved) arguments.push_back(saved[static_cast<size_t>(position)]);
   size_t cotangent = 0;
   for (const Tensor& gradient : gradients)
     if (gradient.defined()) arguments.push_back(backward.reads[cotangent++] ? gradient : Tensor());
@@ -125,7 +125,7 @@ std::optional<std::vector<Tensor>> EagerNode::run_formula(const std::vector<Tens
   const EagerFunction::Backward& backward = function_->backward(1, needed);
   if (!backward.formula) return std::nullopt;
   std::vector<Tensor> arguments, results;
-  for (const int place : backward.saved) arguments.push_back(saved_[static_cast<size_t>(place)].elements(function_->node_name()));
+  for (const int position : backward.saved) arguments.push_back(saved_[static_cast<size_t>(position)].elements(function_->node_name()));
   arguments.push_back(backward.reads[0] ? gradients[0] : Tensor());
   if (!backward.formula->run(arguments, {values_.data(), values_.size()}, results)) return std::nullopt;
   results.resize(function_->input_positions().size());  // numbers have no gradient
@@ -139,8 +139,8 @@ std::vector<Tensor> EagerNode::apply(std::vector<Tensor> gradients, const NodeRu
   const EagerFunction::Backward& backward = choose_backward(gradients, run.needed);
   std::vector<Tensor> arguments, results;
   arguments.reserve(backward.saved.size() + gradients.size());
-  for (const int place : backward.saved) {
-    const SavedTensor& one = saved(exact(), place);
+  for (const int position : backward.saved) {
+    const SavedTensor& one = saved(exact(), position);
     arguments.push_back(run.create_graph ? one.with_history(*this) : one.elements(function_->node_name()));
   }
   size_t cotangent = 0;

@@ -32,7 +32,7 @@ class EagerNode final : public TracedNode {
   const std::shared_ptr<EagerFunction>& exact_function() const;
   EagerFunction& exact() const { return *exact_function(); }
   /// The tensor that the function calls its `place`-th.
-  const SavedTensor& saved(const EagerFunction&, int place) const;
+  const SavedTensor& saved(const EagerFunction&, int position) const;
   /// The gradients where the function is one for many sizes; nothing where these need their own.
   std::optional<std::vector<Tensor>> run_formula(const std::vector<Tensor>& gradients, uint64_t needed) const;
   /// Fills in zeros for gradients that are missing; gives the backward for those there are.

@@ -29,11 +29,11 @@ struct BaseSlice {
   bool may_overlap_itself() const { return fulgurite::may_overlap_itself(sizes, strides); }
   /// A gradient of the region as one of the base.
   Tensor sum_up(const Tensor& gradient) const {
-    std::vector<int64_t> places;
-    for_each_offset(sizes, strides, [&](int64_t place) { places.push_back(offset + place); });
+    std::vector<int64_t> offsets;
+    for_each_offset(sizes, strides, [&](int64_t relative) { offsets.push_back(offset + relative); });
     const Shape whole(base_sizes.data(), base_sizes.size());
     const Tensor zeros = make_zeros({Shape{whole.numel()}, dtype, {}});
-    return reshape(index_put(zeros, {tensor(places)}, reshape(gradient, {-1}), true), whole);
+    return reshape(index_put(zeros, {tensor(offsets)}, reshape(gradient, {-1}), true), whole);
   }
 
   /// The region as a view, with its part of the base's history.
@@ -43,7 +43,7 @@ struct BaseSlice {
   Shape base_shape() const { return Shape(base_sizes.data(), base_sizes.size()); }
   Shape shape() const { return Shape(sizes.data(), sizes.size()); }
   /// Where each element lies in the base, in one dimension.
-  Tensor places() const {
+  Tensor offsets() const {
     Tensor out = full({}, offset, {.dtype = Dtype::i64});
     for (size_t d = 0; d < sizes.size(); ++d) {
       const Tensor steps = mul(arange(sizes[d]), strides[d]);
@@ -53,14 +53,14 @@ struct BaseSlice {
     return reshape(out, {-1});
   }
   Tensor recorded_sum_up(const Tensor& gradient) const {
-    const Tensor index = places();
+    const Tensor index = offsets();
     const Tensor nothing = zeros({base_shape().numel()}, {.dtype = dtype});
     const Tensor elements = reshape(gradient, {-1});
     return reshape(index_put(nothing, {index}, elements, true), base_shape());
   }
   /// The gradient without its region, and the region of it.
   std::pair<Tensor, Tensor> recorded_parts(const Tensor& gradient) const {
-    const Tensor index = places();
+    const Tensor index = offsets();
     const Tensor flat = reshape(gradient, {-1});
     const Tensor inside = index_select(flat, 0, index);
     const Tensor outside = index_put(flat, {index}, zeros({}, {.dtype = dtype}));
@@ -70,7 +70,7 @@ struct BaseSlice {
   /// What is written to one place several times is what the last write left there: the gradient of the others is zero.
   Tensor only_last_written(const Tensor& gradient) const {
     if (!may_overlap_itself()) return gradient;
-    const Tensor index = places();
+    const Tensor index = offsets();
     const Tensor numbers = arange(shape().numel());
     const Tensor none = full({base_shape().numel()}, -1, {.dtype = Dtype::i64});
     const Tensor last = scatter_reduce(none, 0, index, numbers, "amax");
@@ -229,12 +229,12 @@ BaseSlice region_of(const Tensor& view, const Tensor& base) {
     is_found = distances.convert(slice.offset);
     for (size_t d = 0; d < to.sizes.size(); ++d) is_found = is_found && (to.sizes[d] < 2 || distances.convert(slice.strides[d]));
     // A view may step through memory across the dimensions of its base.
-    std::vector<int64_t> places;
-    if (is_found) for_each_offset(slice.sizes, slice.strides, [&](int64_t place) { places.push_back(slice.offset + place); });
+    std::vector<int64_t> offsets;
+    if (is_found) for_each_offset(slice.sizes, slice.strides, [&](int64_t relative) { offsets.push_back(slice.offset + relative); });
     size_t next = 0;
-    if (is_found) for_each_offset(to.sizes, to.strides, [&](int64_t place) {
-      place += to.offset - from.offset;
-      is_found = distances.convert(place) && is_found && place == places[next++];
+    if (is_found) for_each_offset(to.sizes, to.strides, [&](int64_t relative) {
+      relative += to.offset - from.offset;
+      is_found = distances.convert(relative) && is_found && relative == offsets[next++];
     });
   }
   require(is_found, "the tensor written is a view of ", type_text(base),

@@ -70,7 +70,7 @@ void separate_from_arguments(std::span<const Tensor* const> inputs, Results& res
 
 void run_forward_program(const EagerFunction& function, std::span<const Tensor* const> inputs, Results& results) {
   std::vector<Tensor> arguments, computed, outputs;
-  for (const size_t place : function.input_positions()) arguments.push_back(*inputs[place]);
+  for (const size_t position : function.input_positions()) arguments.push_back(*inputs[position]);
   const CompiledFunction& compiled = function.forward_program()->compiled;
   try {
     compiled.forward->run(arguments, computed);

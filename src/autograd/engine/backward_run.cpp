@@ -61,8 +61,8 @@ void BackwardRun::count_dependencies() {
   for (size_t at = 0; at < tasks_.size(); ++at)
     for (const Edge& edge : tasks_[at].node->next_edges())
       if (is_reached(edge)) {
-        const uint32_t place = find_or_add(*edge.node);
-        ++tasks_[place].dependencies;
+        const uint32_t position = find_or_add(*edge.node);
+        ++tasks_[position].dependencies;
       }
 }
 
@@ -71,9 +71,9 @@ void BackwardRun::count_dependencies() {
 void BackwardRun::find_needed() {
   for (Task& task : tasks_) task.is_needed = false;
   for (size_t i = 0; i < call_.inputs.size(); ++i) {
-    const int64_t place = find(*call_.inputs[i].node);
-    if (place < 0) continue;
-    Task& task = tasks_[static_cast<size_t>(place)];
+    const int64_t position = find(*call_.inputs[i].node);
+    if (position < 0) continue;
+    Task& task = tasks_[static_cast<size_t>(position)];
     if (!call_.captures[i]) {
       task.is_needed = true;
       continue;
@@ -83,8 +83,8 @@ void BackwardRun::find_needed() {
   }
   std::vector<uint32_t> topological;
   std::vector<int> waiting(tasks_.size());
-  for (uint32_t place = 0; place < tasks_.size(); ++place)
-    if ((waiting[place] = tasks_[place].dependencies) == 0) topological.push_back(place);
+  for (uint32_t position = 0; position < tasks_.size(); ++position)
+    if ((waiting[position] = tasks_[position].dependencies) == 0) topological.push_back(position);
   for (size_t at = 0; at < topological.size(); ++at)
     for (const Edge& edge : tasks_[topological[at]].node->next_edges())
       if (is_reached(edge)) {
@@ -112,11 +112,11 @@ void BackwardRun::deliver(const Edge& edge, Tensor gradient) {
   else slot = add(slot, gradient);
 }
 
-void BackwardRun::make_ready(uint32_t place) {
-  Task& task = tasks_[place];
+void BackwardRun::make_ready(uint32_t position) {
+  Task& task = tasks_[position];
   if (task.dependencies != 0 || task.is_queued) return;
   task.is_queued = true;
-  ready_.push({task.node->sequence_nr(), place});
+  ready_.push({task.node->sequence_nr(), position});
 }
 
 std::vector<Tensor> BackwardRun::run() {
@@ -132,9 +132,9 @@ std::vector<Tensor> BackwardRun::run() {
   for (size_t i = 0; i < call_.roots.size(); ++i) deliver(call_.roots[i], std::move(call_.gradients[i]));
   for (const Edge& root : call_.roots) make_ready(static_cast<uint32_t>(find(*root.node)));
   while (!ready_.empty()) {
-    const uint32_t place = ready_.top().place;
+    const uint32_t position = ready_.top().position;
     ready_.pop();
-    run_node(std::move(tasks_[place]));
+    run_node(std::move(tasks_[position]));
   }
   return std::move(captured_);
 }
@@ -154,10 +154,10 @@ void BackwardRun::run_node(Task task) {
   for (size_t k = 0; k < edges.size(); ++k) {
     const size_t i = last_first ? edges.size() - 1 - k : k;
     if (!is_reached(edges[i])) continue;
-    const auto place = static_cast<uint32_t>(find(*edges[i].node));
+    const auto position = static_cast<uint32_t>(find(*edges[i].node));
     if (!gradients.empty() && leads_to_input(edges[i])) deliver(edges[i], std::move(gradients[i]));
-    --tasks_[place].dependencies;
-    make_ready(place);
+    --tasks_[position].dependencies;
+    make_ready(position);
   }
 }
 

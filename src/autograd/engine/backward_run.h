@@ -47,7 +47,7 @@ class BackwardRun {
   };
   struct Ready {
     uint64_t sequence_nr;
-    uint32_t place;
+    uint32_t position;
     bool operator<(const Ready& other) const { return sequence_nr < other.sequence_nr; }
   };
 
@@ -60,7 +60,7 @@ class BackwardRun {
   bool leads_to_input(const Edge&) const;
   uint64_t needed_gradients(const Node&) const;
   void deliver(const Edge&, Tensor gradient);
-  void make_ready(uint32_t place);
+  void make_ready(uint32_t position);
   void run_node(Task task);
   std::vector<Tensor> execute(Node&, Task&);
   bool is_reached(const Edge& edge) const { return edge.node && edge.node->topological_nr() >= min_topological_nr_; }

@@ -47,7 +47,7 @@ Tensor SavedTensor::elements(const std::string& saved_by) const {
       throw UserError(text::cat("SavedTensorsHooks: unpack gave no tensor for ", saved_by));
     return tensor;
   }
-  if (!elements_.defined()) return checkpoint_ ? checkpoint_->take(place_, saved_by) : Tensor();
+  if (!elements_.defined()) return checkpoint_ ? checkpoint_->take(slot_, saved_by) : Tensor();
   const uint32_t version = elements_.impl()->storage->version.load(std::memory_order_relaxed);
   if (version == version_) return elements_;
   const char* role = origin_ == Origin::input ? "input " : origin_ == Origin::output ? "output " : "intermediate ";
@@ -57,7 +57,7 @@ Tensor SavedTensor::elements(const std::string& saved_by) const {
 }
 
 void SavedTensor::keep_elements_of(const Storage& storage) {
-  if (checkpoint_) checkpoint_->keep_elements_of(place_, storage);
+  if (checkpoint_) checkpoint_->keep_elements_of(slot_, storage);
   if (!elements_.defined() || elements_.impl()->storage.get() != &storage) return;
   if (storage.version.load(std::memory_order_relaxed) != version_) return;  // too late: elements() will say so
   const Tensor copy = make_tensor(elements_.impl()->sizes, elements_.dtype(), elements_.device());

@@ -45,7 +45,7 @@ class SavedTensor {
   Dtype dtype_ = Dtype::f32;
   size_t index_ = 0;
   std::shared_ptr<CheckpointedCall> checkpoint_;
-  size_t place_ = 0;  // in checkpoint_
+  size_t slot_ = 0;  // in checkpoint_
   std::shared_ptr<const Packed> packed_;
 };
 

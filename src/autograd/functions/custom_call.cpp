@@ -44,13 +44,13 @@ std::vector<Tensor> call_custom_function(const BoundSymbol& custom, std::span<co
   const auto backward = std::make_shared<const CustomBackward>(backward_trace(custom));
   // Its own arguments are those that it has gradients for; whatever else it uses is a constant.
   std::vector<Tensor> inputs;
-  std::vector<size_t> places;           // of the inputs among the arguments
+  std::vector<size_t> positions;           // of the inputs among the arguments
   std::unordered_map<int, size_t> by_id;  // arguments, then results
   for (size_t i = 0; i < arguments.size(); ++i) {
     const Value& value = forward.args[i];
     by_id.emplace(value.proxy_id(), i);
     if (std::ranges::find(backward->targets, value) == backward->targets.end()) continue;
-    places.push_back(i);
+    positions.push_back(i);
     inputs.push_back(arguments[i]);
   }
   for (size_t i = 0; i < custom.outputs.size(); ++i) by_id.emplace(custom.outputs[i].proxy_id(), arguments.size() + i);
@@ -58,14 +58,14 @@ std::vector<Tensor> call_custom_function(const BoundSymbol& custom, std::span<co
   detail::CustomFunction function;
   function.name = custom.symbol->name();  // which lives as long as the process
   function.once_differentiable = backward->once_differentiable;
-  function.backward = [backward, forward_args = forward.args, places](autograd::Context& context, const std::vector<Tensor>& gradients) {
+  function.backward = [backward, forward_args = forward.args, positions](autograd::Context& context, const std::vector<Tensor>& gradients) {
     std::vector<Tensor> given = context.saved_tensors();
     for (const int result : backward->cotangents) given.push_back(gradients[static_cast<size_t>(result)]);
     const std::vector<Tensor> found = evaluate(backward->trace, given);
-    std::vector<Tensor> out(places.size());
+    std::vector<Tensor> out(positions.size());
     for (size_t i = 0; i < found.size(); ++i)
-      for (size_t input = 0; input < places.size(); ++input) {
-        if (!(forward_args[places[input]] == backward->targets[i])) continue;
+      for (size_t input = 0; input < positions.size(); ++input) {
+        if (!(forward_args[positions[input]] == backward->targets[i])) continue;
         out[input] = out[input].defined() ? add(out[input], found[i]) : found[i];
       }
     return out;
@@ -73,7 +73,7 @@ std::vector<Tensor> call_custom_function(const BoundSymbol& custom, std::span<co
   detail::CustomCall call(std::move(function), inputs, custom.source);
   return call.run([&](autograd::Context& context, const std::vector<Tensor>& given) {
     std::vector<Tensor> all(arguments.begin(), arguments.end());
-    for (size_t i = 0; i < places.size(); ++i) all[places[i]] = given[i];
+    for (size_t i = 0; i < positions.size(); ++i) all[positions[i]] = given[i];
     const std::vector<Tensor> results = evaluate(forward, all);
     all.insert(all.end(), results.begin(), results.end());
     std::vector<Tensor> saved, constants;

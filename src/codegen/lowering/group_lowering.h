@@ -80,8 +80,8 @@ class GroupLowering {
   void lower_gather(const BoundSymbol&);
   void require_one_of_each_row(const Value&, Dimensions, size_t dim);
   int index_of_rows(const Value& index, const Dimensions&, int64_t dim, const Sizes&);
-  int column_of(int place);
-  std::optional<int> gathered_at(int value, int place, int columns);
+  int column_of(int index_value);
+  std::optional<int> gathered_at(int value, int index_value, int columns);
   bool can_be_gathered(int value, int columns, std::vector<int>& seen) const;
   std::optional<KernelValue> share_of_row(const KernelValue& exponential);
   void lower_reduction(const BoundSymbol&);

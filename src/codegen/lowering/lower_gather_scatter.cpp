@@ -49,18 +49,18 @@ int GroupLowering::index_of_rows(const Value& index, const Dimensions& dimension
   if (hinted_sizes(index.tensor()) != one_of_each || dimensions[at] != 1 << (kernel_.dimensions - 1) || sizes[at] > (int64_t{1} << 30))
     throw UnsupportedOp{"the index does not have one element per row"};
   require_rows(kernel_.dimensions - 1);
-  const int place = value_of(index);
+  const int index_value = value_of(index);
   require_one_of_each_row(index, dimensions, at);
-  if (kernel_.values[place].input < 0) throw UnsupportedOp{"the index is computed inside the fusion"};
-  kernel_.inputs[static_cast<size_t>(kernel_.values[place].input)].is_place = true;
+  if (kernel_.values[index_value].input < 0) throw UnsupportedOp{"the index is computed inside the fusion"};
+  kernel_.inputs[static_cast<size_t>(kernel_.values[index_value].input)].is_place = true;
   kernel_.has_row_sums = true;  // a row is not divided: its columns are counted
-  return place;
+  return index_value;
 }
 
 // What columns' numbers are compared with.
-int GroupLowering::column_of(int place) {
-  const KernelValue& value = kernel_.values[place];
-  return value.dtype == Dtype::i32 ? place : compute(converted("{0}", value.dtype, Dtype::i32), {place}, Dtype::i32, value.name + "_column");
+int GroupLowering::column_of(int index_value) {
+  const KernelValue& value = kernel_.values[index_value];
+  return value.dtype == Dtype::i32 ? index_value : compute(converted("{0}", value.dtype, Dtype::i32), {index_value}, Dtype::i32, value.name + "_column");
 }
 
 // Where the column's number is the row's place, the row's source; else what was there.
@@ -71,9 +71,9 @@ void GroupLowering::lower_scatter(const BoundSymbol& bound) {
   const int into = value_of(input);
   const Dimensions dimensions = node(input).dimensions;
   const int64_t dim = dimension_of(bound);
-  const int place = index_of_rows(index, dimensions, dim, hinted_sizes(result)), from = value_of(source);
+  const int index_value = index_of_rows(index, dimensions, dim, hinted_sizes(result)), from = value_of(source);
   require_one_of_each_row(source, dimensions, static_cast<size_t>(dim));
-  const int value = compute("select(c.places() == {0}, {1}, {2})", {column_of(place), from, into}, result.dtype, result.name);
+  const int value = compute("select(c.places() == {0}, {1}, {2})", {column_of(index_value), from, into}, result.dtype, result.name);
   kernel_.values[value].dimensions |= dimensions[static_cast<size_t>(dim)];
   kernel_.values[value].is_rounded = kernel_.values[from].is_rounded && kernel_.values[into].is_rounded;
   if (zeros_.contains(into)) put_into_zeros_.emplace(value, from);
@@ -92,7 +92,7 @@ bool GroupLowering::can_be_gathered(int value, int columns, std::vector<int>& se
 }
 
 // A value at the row's place, computed there alone; none where that is too much.
-std::optional<int> GroupLowering::gathered_at(int value, int place, int columns) {
+std::optional<int> GroupLowering::gathered_at(int value, int index_value, int columns) {
   std::vector<int> parts;
   if (!can_be_gathered(value, columns, parts)) return std::nullopt;
   std::ranges::sort(parts);
@@ -102,7 +102,7 @@ std::optional<int> GroupLowering::gathered_at(int value, int place, int columns)
     there.output = -1;
     if (there.kind == KernelValue::Kind::input) {
       there.kind = KernelValue::Kind::taken;
-      there.operands = {place};
+      there.operands = {index_value};
     }
     there.dimensions = there.dimensions & ~columns;
     for (int& operand : there.operands) {
@@ -123,12 +123,12 @@ void GroupLowering::lower_gather(const BoundSymbol& bound) {
   const int from = value_of(input);
   Dimensions dimensions = node(input).dimensions;
   const int64_t dim = dimension_of(bound);
-  const int place = index_of_rows(index, dimensions, dim, hinted_sizes(input.tensor()));
+  const int index_value = index_of_rows(index, dimensions, dim, hinted_sizes(input.tensor()));
   const int columns = dimensions[static_cast<size_t>(dim)];
   if (kernel_.values[from].dimensions != every_dimension()) throw UnsupportedOp{"the gather's source does not vary along the whole row"};
   dimensions[static_cast<size_t>(dim)] = 0;
-  if (const auto there = gathered_at(from, place, columns)) return set_result(bound, *there, dimensions);
-  const int chosen = compute(text::cat("select(c.places() == {0}, {1}, ", lanes_text(result.dtype), "(0))"), {column_of(place), from}, result.dtype, result.name + "_chosen");
+  if (const auto there = gathered_at(from, index_value, columns)) return set_result(bound, *there, dimensions);
+  const int chosen = compute(text::cat("select(c.places() == {0}, {1}, ", lanes_text(result.dtype), "(0))"), {column_of(index_value), from}, result.dtype, result.name + "_chosen");
   const int taken = reduce(KernelValue::Kind::sum, chosen, every_dimension() & ~columns, result.name);
   kernel_.values[taken].is_rounded = kernel_.values[from].is_rounded;
   set_result(bound, taken, dimensions);

@@ -11,10 +11,10 @@ std::optional<KernelValue> GroupLowering::share_of_row(const KernelValue& expone
   const auto& values = kernel_.values;
   const auto is = [](const KernelValue& value, std::string_view expression) { return value.kind == Kind::computed && value.expression == expression; };
   if (exponential.expression != "exp({0})") return std::nullopt;
-  int place = exponential.operands[0];
-  const KernelValue& given = values[place];
-  if (is_half(given.dtype) && is(given, rounded_text("{0}", given.dtype)) && !results_.contains(place)) place = given.operands[0];
-  const KernelValue& logarithm = values[place];
+  int position = exponential.operands[0];
+  const KernelValue& given = values[position];
+  if (is_half(given.dtype) && is(given, rounded_text("{0}", given.dtype)) && !results_.contains(position)) position = given.operands[0];
+  const KernelValue& logarithm = values[position];
   if (!is(logarithm, "{0} - {1}") || !is(values[logarithm.operands[1]], "log({0})")) return std::nullopt;
   const int difference = logarithm.operands[0], sum = values[logarithm.operands[1]].operands[0];
   if (values[sum].kind != Kind::sum || !is(values[values[sum].operands[0]], "exp({0})")) return std::nullopt;

@@ -279,8 +279,8 @@ class PassSearch {
     at.text = op_text(stage.trace, *op);
     at.source = op->source.line > 0 ? op->source : bound.source;
     at.line = place_of(stage.given, *op);
-    const int place = place_of(before.plain.given, *op);
-    if (place >= 0) out.before = op_text(before.plain.given, before.plain.given.bound_symbols.read()[static_cast<size_t>(place)]);
+    const int position = place_of(before.plain.given, *op);
+    if (position >= 0) out.before = op_text(before.plain.given, before.plain.given.bound_symbols.read()[static_cast<size_t>(position)]);
   }
 
   const std::vector<Trace>& stages_;

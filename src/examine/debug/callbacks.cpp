@@ -28,8 +28,8 @@ class CallbackObserver final : public ExecutionObserver {
     const auto found = texts_.find(key_of(trace));
     if (found == texts_.end()) return {};
     std::vector<std::string> out(trace.bound_symbols.size());
-    for (const auto& [place, texts] : found->second)
-      out[place] = texts.before + (texts.before.empty() || texts.after.empty() ? "" : "\n") + texts.after;
+    for (const auto& [position, texts] : found->second)
+      out[position] = texts.before + (texts.before.empty() || texts.after.empty() ? "" : "\n") + texts.after;
     return out;
   }
 

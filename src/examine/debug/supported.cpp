@@ -25,14 +25,14 @@ class Watch final : public Interpreter, public UnknownCalls {
  public:
   void run(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) override {
     const InterpreterScope eager(nullptr);
-    const size_t place = note(symbol, arguments, at);
+    const size_t position = note(symbol, arguments, at);
     try {
       dispatch(symbol, arguments, at, results);
       return;
     } catch (const CallError& error) {
       results.clear();
       const bool runs = runs_without_gradient(symbol, arguments, at, results);
-      if (runs) operators_[place].has_gradient = false;
+      if (runs) operators_[position].has_gradient = false;
       const std::string what = text::cat(call_text(symbol, arguments), ": ", error.complaint());
       if (runs) found_.push_back({Supported::Kind::no_gradient, what, "detach() its arguments, or register a gradient rule", at});
       else found_.push_back({Supported::Kind::refused, what, "", at});
@@ -77,10 +77,10 @@ class Watch final : public Interpreter, public UnknownCalls {
   }
 
   size_t note(const Symbol& symbol, Arguments arguments, SourceLocation at) {
-    const auto [place, is_new] = places_.try_emplace(std::string(symbol.qualified_name()), operators_.size());
-    if (is_new) operators_.push_back({place->first, 0, executor_of(symbol, arguments), true, at});
-    ++operators_[place->second].calls;
-    return place->second;
+    const auto [position, is_new] = positions_.try_emplace(std::string(symbol.qualified_name()), operators_.size());
+    if (is_new) operators_.push_back({position->first, 0, executor_of(symbol, arguments), true, at});
+    ++operators_[position->second].calls;
+    return position->second;
   }
 
   std::string executor_of(const Symbol& symbol, Arguments arguments) const {
@@ -123,7 +123,7 @@ class Watch final : public Interpreter, public UnknownCalls {
 
   const std::vector<const Executor*> executors_ = resolve_executors({});
   std::vector<Supported::Operator> operators_;
-  std::map<std::string, size_t, std::less<>> places_;  // in operators_
+  std::map<std::string, size_t, std::less<>> positions_;  // in operators_
   std::vector<Supported::Problem> found_;
 };
 

@@ -103,13 +103,13 @@ FusionTensors tensors_of(const FoundFusion& found) {
     memory.push_back(layout.memory);
   });
   const ProgramMemory lies(*found.program);
-  const auto place = static_cast<size_t>(step - plan.steps.begin());
-  for (size_t i = 0; i < out.inputs.size(); ++i) out.inputs[i].moved_since = lies.moved_since(step->operands[i], place);
+  const auto position = static_cast<size_t>(step - plan.steps.begin());
+  for (size_t i = 0; i < out.inputs.size(); ++i) out.inputs[i].moved_since = lies.moved_since(step->operands[i], position);
   for (int k = 0; k < step->result_count; ++k) {
     const int slot = step->result + k;
     FusionInput& output = out.outputs.emplace_back(described(found.bound->outputs.read()[static_cast<size_t>(k)].tensor(), layout_of(layouts, slot)));
     output.is_made = true;
-    output.moved_since = lies.moved_since(slot, place);
+    output.moved_since = lies.moved_since(slot, position);
     // Written over an input.
     for (size_t i = 0; i < out.inputs.size(); ++i) {
       if (!lies.overlap(slot, step->operands[i])) continue;

@@ -45,9 +45,9 @@ std::unordered_map<int, Value> buffer_aliasing(const Trace& trace) {
     for_each_output(*step.bound, [&](const Value& output) {
       const Slot& made = plan.slots[static_cast<size_t>(slot++)];
       const auto over_input = std::ranges::find(plan.inputs, made.destination);
-      if (made.place == StorageClass::input_memory && over_input != plan.inputs.end())
+      if (made.storage_class == StorageClass::input_memory && over_input != plan.inputs.end())
         written.emplace(output.tensor().id, inputs[static_cast<size_t>(over_input - plan.inputs.begin())]);
-      for (size_t i = 0; made.place == StorageClass::arena && made.root != slot - 1 && i < operands.size(); ++i)
+      for (size_t i = 0; made.storage_class == StorageClass::arena && made.root != slot - 1 && i < operands.size(); ++i)
         if (plan.slots[static_cast<size_t>(step.operands[i])].root == made.root) written.emplace(output.tensor().id, operands[i]);
     });
   }

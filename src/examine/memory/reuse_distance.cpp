@@ -43,16 +43,16 @@ ProgramMemory::ProgramMemory(const Program& program) {
   const std::vector<SlotLayout> layouts = slot_layouts(plan, program.last_inputs());
   for (size_t i = 0; i < plan.slots.size(); ++i) {
     const Slot& root = plan.slots[static_cast<size_t>(std::max(plan.slots[i].root, 0))];
-    MemoryPlace& place = places_.emplace_back();
-    place.bytes = bytes_of(layouts[i]);
-    if (plan.slots[i].root >= 0 && root.place == StorageClass::arena) {
-      place.memory = arena;
-      place.begin = root.arena_offset;
-      place.end = place.begin + bytes_of(layouts[static_cast<size_t>(plan.slots[i].root)]);
+    MemoryRange& storage_class = places_.emplace_back();
+    storage_class.bytes = bytes_of(layouts[i]);
+    if (plan.slots[i].root >= 0 && root.storage_class == StorageClass::arena) {
+      storage_class.memory = arena;
+      storage_class.begin = root.arena_offset;
+      storage_class.end = storage_class.begin + bytes_of(layouts[static_cast<size_t>(plan.slots[i].root)]);
     } else {
       // Of one allocation: who touches a part of it is taken to touch all.
-      place.memory = layouts[i].memory;
-      place.end = std::numeric_limits<int64_t>::max();
+      storage_class.memory = layouts[i].memory;
+      storage_class.end = std::numeric_limits<int64_t>::max();
     }
   }
   for (const Step& step : plan.steps) {
@@ -67,21 +67,21 @@ ProgramMemory::ProgramMemory(const Program& program) {
 }
 
 bool ProgramMemory::overlap(int slot, int other) const {
-  const MemoryPlace &a = places_[static_cast<size_t>(slot)], &b = places_[static_cast<size_t>(other)];
+  const MemoryRange &a = places_[static_cast<size_t>(slot)], &b = places_[static_cast<size_t>(other)];
   return a.memory == b.memory && a.memory != -1 && a.begin < b.end && b.begin < a.end;
 }
 
 // Memory that was touched, each byte once: what is touched again is in the caches already.
 class ProgramMemory::Distinct {
  public:
-  void add(const MemoryPlace& place) {
-    if (place.memory != arena) {
-      int64_t& known = others_[place.memory];
-      bytes_ += std::max<int64_t>(0, place.bytes - known);
-      known = std::max(known, place.bytes);
+  void add(const MemoryRange& storage_class) {
+    if (storage_class.memory != arena) {
+      int64_t& known = others_[storage_class.memory];
+      bytes_ += std::max<int64_t>(0, storage_class.bytes - known);
+      known = std::max(known, storage_class.bytes);
       return;
     }
-    int64_t begin = place.begin, end = place.begin + place.bytes;
+    int64_t begin = storage_class.begin, end = storage_class.begin + storage_class.bytes;
     auto at = ranges_.lower_bound(begin);
     if (at != ranges_.begin() && std::prev(at)->second >= begin) --at;
     for (; at != ranges_.end() && at->first <= end; at = ranges_.erase(at)) {

@@ -21,13 +21,13 @@ class ProgramMemory {
   int64_t moved_since(int slot, size_t step) const;
 
  private:
-  struct MemoryPlace {
+  struct MemoryRange {
     int memory = -1;  // slots with the same number lie in one allocation
     int64_t begin = 0, end = 0;
     int64_t bytes = 0;  // of the slot's own elements
   };
   class Distinct;
-  std::vector<MemoryPlace> places_;  // by slot
+  std::vector<MemoryRange> places_;  // by slot
   struct Access {
     std::vector<int> slots;
     int64_t packed = 0;  // bytes of memory of its own that a step fills and reads

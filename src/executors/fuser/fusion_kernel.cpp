@@ -63,7 +63,7 @@ class FusionKernel::Call {
     if (kernel_.has_column_sums_) return run_with_column_sums();
     if (rows_ == 0) return;
     // Rows that are reduced stay whole, and those that have a number of their own, which is to be written once.
-    const auto is_of_rows = [](const OperandLayout& place) { return place.extent == Extent::row; };
+    const auto is_of_rows = [](const OperandLayout& layout) { return layout.extent == Extent::row; };
     const bool is_divisible = !kernel_.has_row_sums_ && std::ranges::none_of(kernel_.outputs_, is_of_rows);
     const bool divides_rows = is_divisible && rows_ < min_rows && launch_.columns >= 2 * block_columns;
     const int64_t in_row = divides_rows ? (launch_.columns + block_columns - 1) / block_columns : 1;
@@ -80,11 +80,11 @@ class FusionKernel::Call {
  private:
   using Strides = int64_t[most_row_dimensions];
 
-  void add(const OperandLayout& place, const Tensor& tensor) {
-    for (size_t d = 0; d < place.dimensions.size(); ++d)
-      if (const int bits = place.dimensions[d]; bits != 0 && (bits & (bits - 1)) == 0)
+  void add(const OperandLayout& layout, const Tensor& tensor) {
+    for (size_t d = 0; d < layout.dimensions.size(); ++d)
+      if (const int bits = layout.dimensions[d]; bits != 0 && (bits & (bits - 1)) == 0)
         sizes_[std::countr_zero(static_cast<unsigned>(bits))] = tensor.impl()->sizes[d];
-    places_[count_] = &place;
+    places_[count_] = &layout;
     tensors_[count_] = &tensor;
     ++count_;
   }
@@ -96,7 +96,7 @@ class FusionKernel::Call {
     int64_t count = 1;
     for (const int64_t size : tensor.impl()->sizes) count *= size;
     const auto* const first = reinterpret_cast<const int64_t*>(numbers.impl()->data());
-    const auto* const wrong = std::find_if(first, first + count, [&](int64_t place) { return place < 0 || place >= columns_; });
+    const auto* const wrong = std::find_if(first, first + count, [&](int64_t layout) { return layout < 0 || layout >= columns_; });
     if (wrong == first + count) return;
     try {
       throw_place_error(*wrong, columns_);
@@ -294,11 +294,11 @@ FusionKernel::FusionKernel(const codegen::Kernel& kernel, int kept_rows, std::st
       has_column_sums_(kernel.has_column_sums),
       text_(std::move(text)),
       function_(function) {
-  const auto place = [](const codegen::KernelOperand& operand) {
+  const auto layout = [](const codegen::KernelOperand& operand) {
     return OperandLayout{operand.dtype, operand.extent, operand.is_column_sum, operand.is_place, operand.dimensions, size_of(dtype_of_lanes(operand.dtype)), operand.row_loop};
   };
-  for (const codegen::KernelOperand& operand : kernel.inputs) inputs_.push_back(place(operand));
-  for (const codegen::KernelOperand& operand : kernel.outputs) outputs_.push_back(place(operand));
+  for (const codegen::KernelOperand& operand : kernel.inputs) inputs_.push_back(layout(operand));
+  for (const codegen::KernelOperand& operand : kernel.outputs) outputs_.push_back(layout(operand));
 }
 
 codegen::Kernel FusionKernel::loop() const {
@@ -308,9 +308,9 @@ codegen::Kernel FusionKernel::loop() const {
   kernel.first_column_dimension = first_column_dimension_;
   kernel.has_row_sums = has_row_sums_;
   kernel.has_column_sums = has_column_sums_;
-  const auto operand = [](const OperandLayout& place) { return codegen::KernelOperand{-1, place.dtype, place.extent, place.is_column_sum, place.dimensions, place.is_place}; };
-  for (const OperandLayout& place : inputs_) kernel.inputs.push_back(operand(place));
-  for (const OperandLayout& place : outputs_) kernel.outputs.push_back(operand(place));
+  const auto operand = [](const OperandLayout& layout) { return codegen::KernelOperand{-1, layout.dtype, layout.extent, layout.is_column_sum, layout.dimensions, layout.is_place}; };
+  for (const OperandLayout& layout : inputs_) kernel.inputs.push_back(operand(layout));
+  for (const OperandLayout& layout : outputs_) kernel.outputs.push_back(operand(layout));
   return kernel;
 }
 

@@ -46,8 +46,8 @@ class Planner {
   ResultPlan run(const std::vector<Tensor>& results) {
     for (const Tensor& result : results) add(result);
     const size_t count = entries_.size();
-    for (size_t i = 0; i < count; ++i) groups_[entries_[i].place.root.impl().get()].push_back(i);
-    for (size_t i = 0; i < count; ++i) place(i);
+    for (size_t i = 0; i < count; ++i) groups_[entries_[i].position.root.impl().get()].push_back(i);
+    for (size_t i = 0; i < count; ++i) position(i);
     for (const int entry : order_) plan_.slots.push_back(entry < 0 ? -1 : entries_[static_cast<size_t>(entry)].slot);
     return std::move(plan_);
   }
@@ -55,7 +55,7 @@ class Planner {
  private:
   struct Entry {
     Tensor handle;
-    Tracer::MemoryPlace place;
+    Tracer::StorageView position;
     std::optional<Box> box;
     int value = -1;  // which of the values
     int slot = -1;
@@ -69,21 +69,21 @@ class Planner {
     order_.push_back(known->second);
     const int value = next_value_++;
     if (!is_new) return;
-    Tracer::MemoryPlace place =
-        tracer_.memory_place(handle, [&](const Tensor& root) { return flat_.contains(root.impl().get()); });
+    Tracer::StorageView position =
+        tracer_.storage_view(handle, [&](const Tensor& root) { return flat_.contains(root.impl().get()); });
     std::optional<Box> box;
-    if (place.geometry) box = box_of(place.root.shape(), *place.geometry);
-    entries_.push_back({handle, std::move(place), std::move(box), value});
+    if (position.geometry) box = box_of(position.root.shape(), *position.geometry);
+    entries_.push_back({handle, std::move(position), std::move(box), value});
   }
 
-  void place(size_t index) {
+  void position(size_t index) {
     if (entries_[index].is_placed) return;
-    const Tensor root = entries_[index].place.root;
+    const Tensor root = entries_[index].position.root;
     if (const auto leaf = flat_.find(root.impl().get()); leaf != flat_.end())
       return share(index, {SharedResult::Of::argument, leaf->second, {}, {}});
     if (const Tensor* captured = tracer_.concrete_of_input(root))
       return share(index, {SharedResult::Of::captured, 0, *captured, {}});
-    if (entries_[index].place.views.empty() || !overlaps_another(index)) return keep(index);
+    if (entries_[index].position.views.empty() || !overlaps_another(index)) return keep(index);
     const int result = result_of(root);
     share(index, {SharedResult::Of::result, result, {}, {}});
   }
@@ -91,7 +91,7 @@ class Planner {
   // Parts of a value that share no element are tensors of their own: no write into one reaches another.
   bool overlaps_another(size_t index) const {
     const Entry& entry = entries_[index];
-    for (const size_t other : groups_.at(entry.place.root.impl().get())) {
+    for (const size_t other : groups_.at(entry.position.root.impl().get())) {
       if (other == index) continue;
       const std::optional<Box>&a = entry.box, &b = entries_[other].box;
       bool is_apart = false;
@@ -116,29 +116,29 @@ class Planner {
 
   void keep(size_t index) {
     Entry& entry = entries_[index];
-    values_[static_cast<size_t>(entry.value)] = memory_.of(entry.handle, entry.place.root);
+    values_[static_cast<size_t>(entry.value)] = memory_.of(entry.handle, entry.position.root);
     entry.slot = static_cast<int>(plan_.kept.size());
     entry.is_placed = true;
     plan_.kept.push_back(entry.value);
   }
 
   void share(size_t index, SharedResult result) {
-    const Tracer::MemoryPlace place = entries_[index].place;
+    const Tracer::StorageView position = entries_[index].position;
     size_t first = 0;  // of the views that remain to be made
-    for (size_t i = place.views.size(); i-- > 1 && first == 0;) {
-      const int before = shared_before(place, i);
+    for (size_t i = position.views.size(); i-- > 1 && first == 0;) {
+      const int before = shared_before(position, i);
       if (before < 0) continue;
       result = {SharedResult::Of::shared, before, {}, {}};
       first = i;
     }
-    result.views.assign(place.views.begin() + static_cast<std::ptrdiff_t>(first), place.views.end());
+    result.views.assign(position.views.begin() + static_cast<std::ptrdiff_t>(first), position.views.end());
     entries_[index].slot = ResultPlan::slot_of_shared(plan_.shared.size());
     entries_[index].is_placed = true;
     plan_.shared.push_back(std::move(result));
   }
 
   // What the i-th view is made of, if that is a shared result, or may be a copy, which is made once: its place among the shared ones; else -1.
-  int shared_before(const Tracer::MemoryPlace& of, size_t i) {
+  int shared_before(const Tracer::StorageView& of, size_t i) {
     const Tensor& handle = of.views[i - 1].handle;
     auto known = known_.find(handle.impl().get());
     if (known == known_.end()) {
@@ -148,7 +148,7 @@ class Planner {
       entries_.push_back({handle, {of.root, views, {}}, {}});
     }
     const auto index = static_cast<size_t>(known->second);
-    place(index);
+    position(index);
     const int slot = entries_[index].slot;
     return slot < -1 ? static_cast<int>(ResultPlan::shared_of_slot(slot)) : -1;
   }

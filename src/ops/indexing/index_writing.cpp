@@ -44,10 +44,10 @@ void check_source(const Tensor& x, Int given_dim, const Tensor& index, const Ten
 }
 
 /// Places that may count from the end, as gather takes them.
-Tensor counted_from_start(const Tensor& places, Int size, SourceLocation at) {
-  const Tensor is_negative = lt(places, 0, at);
-  const Tensor wrapped = add(places, size, 1, at);
-  return where(is_negative, wrapped, places, at);
+Tensor counted_from_start(const Tensor& positions, Int size, SourceLocation at) {
+  const Tensor is_negative = lt(positions, 0, at);
+  const Tensor wrapped = add(positions, size, 1, at);
+  return where(is_negative, wrapped, positions, at);
 }
 
 }  // namespace
@@ -133,8 +133,8 @@ constinit const Symbol slice_scatter_symbol{
         const Tensor after = narrow(x, dim, range.start + length, size - range.start - length, at);
         return out.push_back(cat({before, source, after}, dim, at));
       }
-      const Tensor places = arange(range.start, range.start + length * step, step, {.dtype = Dtype::i64, .device = x.device()}, at);
-      out.push_back(prims::index_put(x, along(dim, places), source, false, at));
+      const Tensor positions = arange(range.start, range.start + length * step, step, {.dtype = Dtype::i64, .device = x.device()}, at);
+      out.push_back(prims::index_put(x, along(dim, positions), source, false, at));
     },
 };
 
@@ -157,15 +157,15 @@ constinit const Symbol take_along_dim_symbol{
       require(is_integer(indices.dtype()), "indices must hold integers, got ", indices.dtype());
       if (a[2].is_none()) {
         const Tensor flat = reshape(x, {-1}, at);
-        const Tensor places = reshape(indices, {-1}, at);
-        return out.push_back(gather(flat, 0, places, at));
+        const Tensor positions = reshape(indices, {-1}, at);
+        return out.push_back(gather(flat, 0, positions, at));
       }
       require(x.ndim() == indices.ndim(), "input has ", x.ndim(), " dimensions, indices ", indices.ndim());
       const int64_t dim = normalize_dim(a[2].integer(), x.ndim());
-      Shape sizes = x.shape(), places = indices.shape();
+      Shape sizes = x.shape(), positions = indices.shape();
       sizes[dim] = 1;
-      places[dim] = 1;
-      const Shape common = broadcast_shapes(sizes, places);
+      positions[dim] = 1;
+      const Shape common = broadcast_shapes(sizes, positions);
       Shape wide = common, long_indices = common;
       wide[dim] = x.size(static_cast<int>(dim));
       long_indices[dim] = indices.size(static_cast<int>(dim));

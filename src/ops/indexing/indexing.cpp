@@ -49,10 +49,10 @@ std::vector<Tensor> tensors_of(const Argument& list) { return {list.tensors().be
 void infer_scatter(Arguments a, InferredTypes& out) {
   const Tensor &input = a[0].tensor(), &index = a[2].tensor();
   const int64_t dim = check_indices(input, a[1].integer(), index);
-  const Shape places = index.shape();
+  const Shape positions = index.shape();
   if (index.numel() != 0) {
-    check_within(places, input.shape(), dim, "the tensor's");
-    if (a[3].is_tensor()) check_within(places, a[3].tensor().shape(), -1, "the source's");
+    check_within(positions, input.shape(), dim, "the tensor's");
+    if (a[3].is_tensor()) check_within(positions, a[3].tensor().shape(), -1, "the source's");
   }
   if (a[3].is_tensor())
     require(a[3].tensor().dtype() == input.dtype(), "the source is ", a[3].tensor().dtype(), ", the tensor ",
@@ -63,11 +63,11 @@ void infer_scatter(Arguments a, InferredTypes& out) {
 
 Tensor scatter_source_cotangent(const Tensor& g, Int dim, const Tensor& index, const Shape& source) {
   const Tensor read = gather(g, dim, index);
-  const Shape places = index.shape();
-  if (places.size() != source.size() || places == source) return reshape(read, source);
+  const Shape positions = index.shape();
+  if (positions.size() != source.size() || positions == source) return reshape(read, source);
   Dims low, high;
   low.resize(source.size(), 0);
-  for (size_t d = 0; d < source.size(); ++d) high.push_back(source[d] - places[d]);
+  for (size_t d = 0; d < source.size(); ++d) high.push_back(source[d] - positions[d]);
   return prims::pad(read, low, high, 0.0);
 }
 
@@ -167,9 +167,9 @@ constinit const Symbol prims_index_put_symbol{
         "A copy of `input` with `values`, broadcast, written (or added, in order) at the places of prims.index.",
     .infer = [](Arguments a, InferredTypes& out) {
       const Tensor &input = a[0].tensor(), &values = a[2].tensor();
-      const Shape places = indexed_shape(input, a[1].tensors());
-      require(broadcast_shapes(places, values.shape()) == places, "values of shape ", values.shape(),
-              " cannot be broadcast to the places' shape ", places);
+      const Shape positions = indexed_shape(input, a[1].tensors());
+      require(broadcast_shapes(positions, values.shape()) == positions, "values of shape ", values.shape(),
+              " cannot be broadcast to the places' shape ", positions);
       require(values.dtype() == input.dtype(), "values are ", values.dtype(), ", the tensor ", input.dtype());
       out.push_back(like(input, input.shape()));
     },

@@ -21,19 +21,19 @@ std::vector<Tensor> true_indices(const Tensor& mask, SourceLocation at) {
   const InterpreterScope eager(nullptr);
   const Sizes sizes = values.impl()->sizes;
   const size_t ndim = sizes.size();
-  std::vector<std::vector<int64_t>> places(ndim);
+  std::vector<std::vector<int64_t>> positions(ndim);
   std::vector<int64_t> position(ndim, 0);
   const std::vector<int64_t> flags = values.to(Dtype::i64, at).to_vector<int64_t>(at);
   for (const int64_t flag : flags) {
     if (flag != 0)
-      for (size_t d = 0; d < ndim; ++d) places[d].push_back(position[d]);
+      for (size_t d = 0; d < ndim; ++d) positions[d].push_back(position[d]);
     for (size_t d = ndim; d-- > 0;) {
       if (++position[d] < sizes[d]) break;
       position[d] = 0;
     }
   }
   std::vector<Tensor> tensors;
-  for (const std::vector<int64_t>& numbers : places) tensors.push_back(tensor(numbers, {.device = mask.device()}, at));
+  for (const std::vector<int64_t>& numbers : positions) tensors.push_back(tensor(numbers, {.device = mask.device()}, at));
   return tensors;
 }
 
@@ -53,7 +53,7 @@ int64_t append_index(std::vector<Tensor>& indices, const Tensor& input, int64_t 
     return 1;
   }
   check_mask(input.shape(), dim, index.shape());
-  for (const Tensor& place : true_indices(index, at)) indices.push_back(place);
+  for (const Tensor& position : true_indices(index, at)) indices.push_back(position);
   return index.ndim();
 }
 
@@ -109,12 +109,12 @@ int64_t dimensions_taken(const Argument& index) {
 Shape indexed_shape(const Tensor& input, std::span<const Tensor> indices) {
   const Shape shape = input.shape();
   require(indices.size() <= shape.size(), indices.size(), " indexes for a tensor of ", shape.size(), " dimensions");
-  Shape places;
+  Shape positions;
   int64_t first = -1, last = -1, count = 0;
   for (size_t d = 0; d < indices.size(); ++d) {
     if (!indices[d].defined()) continue;
     require(is_integer(indices[d].dtype()), "an index tensor must hold integers, got ", indices[d].dtype());
-    places = count == 0 ? indices[d].shape() : broadcast_shapes(places, indices[d].shape());
+    positions = count == 0 ? indices[d].shape() : broadcast_shapes(positions, indices[d].shape());
     if (first < 0) first = static_cast<int64_t>(d);
     last = static_cast<int64_t>(d);
     ++count;
@@ -123,7 +123,7 @@ Shape indexed_shape(const Tensor& input, std::span<const Tensor> indices) {
   const bool adjacent = last - first + 1 == count;
   Shape result;
   const auto add_indices = [&] {
-    for (const Int size : places) result.push_back(size);
+    for (const Int size : positions) result.push_back(size);
   };
   if (!adjacent) add_indices();
   for (size_t d = 0; d < shape.size(); ++d) {
@@ -162,17 +162,17 @@ Tensor put_under_mask(const Tensor& input, const std::vector<Tensor>& indices, c
   if (sizes.size() > dim + 1 + behind || values.dtype() != input.dtype()) return {};
   if (sizes.size() > behind) {
     // One size stands for all places.
-    const size_t places = sizes.size() - behind - 1;
-    if (!(sizes[places] == 1)) return {};
-    for (int64_t d = 1; d < given.ndim(); ++d) sizes.insert(static_cast<int64_t>(places), 1);
+    const size_t positions = sizes.size() - behind - 1;
+    if (!(sizes[positions] == 1)) return {};
+    for (int64_t d = 1; d < given.ndim(); ++d) sizes.insert(static_cast<int64_t>(positions), 1);
   }
   if (!(broadcast_shapes(sizes, input.shape()) == input.shape())) return {};
   const Tensor spread = reshape(values, sizes, at);
   const Tensor written = accumulate ? add(input, spread, 1, at) : spread;
-  Shape places = given.shape();
-  places.resize(places.size() + behind, 1);
+  Shape positions = given.shape();
+  positions.resize(positions.size() + behind, 1);
   const Tensor boolean = given.dtype() == Dtype::boolean ? given : prims::convert_element_type(given, Dtype::boolean, at);
-  return where(reshape(boolean, places, at), written, input, at);
+  return where(reshape(boolean, positions, at), written, input, at);
 }
 
 bool is_whole(std::span<const Argument> indices) {
@@ -242,8 +242,8 @@ IndexedView indexed_view(const Tensor& input, std::span<const Argument> indices,
 Tensor index_with(const Tensor& input, std::span<const Argument> indices, SourceLocation at) {
   const IndexedView indexed = indexed_view(input, indices, at);
   if (indexed.indices.empty()) return indexed.view;
-  const std::vector<Tensor> places = integer_indices(indexed.view, indexed.indices, at);
-  return prims::index(indexed.view, places, at);
+  const std::vector<Tensor> positions = integer_indices(indexed.view, indexed.indices, at);
+  return prims::index(indexed.view, positions, at);
 }
 
 }  // namespace fulgurite

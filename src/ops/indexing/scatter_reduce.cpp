@@ -10,8 +10,8 @@ namespace fulgurite {
 namespace {
 
 /// What the gradient rules of all reductions have in common.
-struct Places {
-  explicit Places(Gradient& g)
+struct Indices {
+  explicit Indices(Gradient& g)
       : dim(g.argument(1).integer()), index(with_dimension(g.tensor(2))), reduce(g.argument(4).string()),
         includes_input(g.argument(5).boolean()) {}
   /// An index or a source without dimensions is one of one element.
@@ -30,7 +30,7 @@ struct Places {
 
 /// The part of a source that is read: that of the index's shape.
 Tensor part_read(const Tensor& given, const Shape& shape) {
-  Tensor source = Places::with_dimension(given);
+  Tensor source = Indices::with_dimension(given);
   for (size_t d = 0; d < shape.size(); ++d)
     if (shape[d] != source.size(static_cast<int>(d))) source = narrow(source, d, 0, shape[d]);
   return source;
@@ -47,12 +47,12 @@ Tensor whole_source(const Tensor& cotangent, const Shape& source) {
   return prims::pad(cotangent, low, high, 0.0);
 }
 
-void gradient_of_sum(Gradient& g, const Places& places, const Tensor& cotangent) {
+void gradient_of_sum(Gradient& g, const Indices& places, const Tensor& cotangent) {
   if (g.needs(0)) g.set(0, places.of_input(cotangent));
   if (g.needs(3)) g.set(3, scatter_source_cotangent(cotangent, places.dim, places.index, g.tensor(3).shape()));
 }
 
-void gradient_of_mean(Gradient& g, const Places& places) {
+void gradient_of_mean(Gradient& g, const Indices& places) {
   const TensorOptions options{.dtype = g.cotangent().dtype(), .device = g.cotangent().device()};
   const Tensor own = places.includes_input ? ones(g.tensor(0).shape(), options) : zeros(g.tensor(0).shape(), options);
   const Tensor each = ones(places.index.shape(), options);
@@ -63,7 +63,7 @@ void gradient_of_mean(Gradient& g, const Places& places) {
 }
 
 /// Elements that equal the extremum share its cotangent.
-void gradient_of_extremum(Gradient& g, const Places& places) {
+void gradient_of_extremum(Gradient& g, const Indices& places) {
   const Tensor x = g.tensor(0), result = g.result();
   const Tensor source = part_read(g.tensor(3), places.index.shape());
   const Tensor is_result = eq(x, result);
@@ -110,7 +110,7 @@ Tensor products_of_others(const Tensor& source, const Tensor& index, int64_t dim
   return scatter(zeros(source.shape(), options), dim, order, sorted);
 }
 
-void gradient_of_product(Gradient& g, const Places& places) {
+void gradient_of_product(Gradient& g, const Indices& places) {
   const Tensor x = g.tensor(0), cotangent = g.cotangent();
   const Tensor source = part_read(g.tensor(3), places.index.shape());
   if (g.needs(0)) {
@@ -143,7 +143,7 @@ constinit const Symbol scatter_reduce_symbol{
       infer_scatter(a, types);
     },
     .gradient = [](Gradient& g) {
-      const Places places(g);
+      const Indices places(g);
       if (places.reduce == "sum") gradient_of_sum(g, places, g.cotangent());
       else if (places.reduce == "mean") gradient_of_mean(g, places);
       else if (places.reduce == "prod") gradient_of_product(g, places);

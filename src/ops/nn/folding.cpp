@@ -12,7 +12,7 @@ namespace fulgurite {
 namespace {
 
 /// first + step * (0, 1, …, count - 1), as i64.
-Tensor places(Int count, Int step, Device device, SourceLocation at) {
+Tensor positions(Int count, Int step, Device device, SourceLocation at) {
   const Tensor numbers = arange(0, count, 1, {.dtype = Dtype::i64, .device = device}, at);
   return mul(numbers, step, at);
 }
@@ -90,8 +90,8 @@ void decompose_fold(Arguments a, Results& out, SourceLocation at) {
   // Where the element of the kernel at [i, ·, m, ·] lies: i * dilation + m * stride, along each dimension.
   std::vector<Tensor> indices(leading.size());
   for (int64_t d = 0; d < 2; ++d) {
-    const Tensor inner = places(w.kernel[d], w.dilation[d], x.device(), at);
-    const Tensor outer = places(counts[d], w.stride[d], x.device(), at);
+    const Tensor inner = positions(w.kernel[d], w.dilation[d], x.device(), at);
+    const Tensor outer = positions(counts[d], w.stride[d], x.device(), at);
     const Tensor column = reshape(inner, {w.kernel[d], 1, 1}, at);
     const Tensor row = d == 0 ? reshape(outer, {counts[d], 1}, at) : outer;
     const Tensor place = add(column, row, 1, at);

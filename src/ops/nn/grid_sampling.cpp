@@ -23,7 +23,7 @@ struct Source {
 };
 
 /// From -1 … 1 to places: the corners are the middles of the outermost elements, or their outer edges.
-Tensor to_places(const Tensor& coordinates, Int size, bool align_corners, SourceLocation at) {
+Tensor to_points(const Tensor& coordinates, Int size, bool align_corners, SourceLocation at) {
   const Tensor raised = add(coordinates, 1, 1, at);
   if (align_corners) return mul(raised, Float(size - 1) / 2.0, at);
   const Tensor scaled = mul(raised, size, at);
@@ -32,18 +32,18 @@ Tensor to_places(const Tensor& coordinates, Int size, bool align_corners, Source
 }
 
 /// Places brought into 0 … size - 1. None on or outside the bounds has a slope, and what is not a number becomes 0.
-Tensor clipped(const Tensor& places, Int size, SourceLocation at) {
-  const Tensor is_above = gt(places, 0, at);
-  const Tensor raised = where(is_above, places, 0.0, at);
+Tensor clipped(const Tensor& points, Int size, SourceLocation at) {
+  const Tensor is_above = gt(points, 0, at);
+  const Tensor raised = where(is_above, points, 0.0, at);
   const Tensor is_below = lt(raised, size - 1, at);
   return where(is_below, raised, Float(size - 1), at);
 }
 
 /// Places reflected at the bounds, over and over, into what lies between them.
-Tensor reflected(const Tensor& places, Int size, bool align_corners, SourceLocation at) {
+Tensor reflected(const Tensor& points, Int size, bool align_corners, SourceLocation at) {
   const Float low = align_corners ? 0.0 : -0.5, span = align_corners ? Float(size - 1) : Float(size);
-  if (span == 0.0) return mul(places, 0, at);
-  const Tensor from_low = sub(places, low, 1, at);
+  if (span == 0.0) return mul(points, 0, at);
+  const Tensor from_low = sub(points, low, 1, at);
   const Tensor is_negative = lt(from_low, 0, at);
   const Tensor turned = neg(from_low, at);
   const Tensor distance = where(is_negative, turned, from_low, at);
@@ -58,20 +58,20 @@ Tensor reflected(const Tensor& places, Int size, bool align_corners, SourceLocat
 }
 
 /// What places outside stand for.
-Tensor brought_inside(const Tensor& places, Int size, const Source& source, SourceLocation at) {
-  if (source.outside == Outside::zeros) return places;
-  if (source.outside == Outside::border) return clipped(places, size, at);
-  return clipped(reflected(places, size, source.align_corners, at), size, at);
+Tensor brought_inside(const Tensor& points, Int size, const Source& source, SourceLocation at) {
+  if (source.outside == Outside::zeros) return points;
+  if (source.outside == Outside::border) return clipped(points, size, at);
+  return clipped(reflected(points, size, source.align_corners, at), size, at);
 }
 
 /// The elements at whole places, one tensor a dimension (outermost first), each [batch, points]; zero outside.
-Tensor read(const Source& source, const std::vector<Tensor>& places, SourceLocation at) {
+Tensor read(const Source& source, const std::vector<Tensor>& points, SourceLocation at) {
   Tensor is_inside, index;
-  for (size_t d = 0; d < places.size(); ++d) {
-    const Tensor from_zero = ge(places[d], 0, at);
-    const Tensor below_size = lt(places[d], source.sizes[d], at);
+  for (size_t d = 0; d < points.size(); ++d) {
+    const Tensor from_zero = ge(points[d], 0, at);
+    const Tensor below_size = lt(points[d], source.sizes[d], at);
     const Tensor inside = logical_and(from_zero, below_size, at);
-    const Tensor safe = where(inside, places[d], 0.0, at);
+    const Tensor safe = where(inside, points[d], 0.0, at);
     const Tensor number = prims::convert_element_type(safe, Dtype::i64, at);
     if (d == 0) {
       is_inside = inside;
@@ -91,18 +91,18 @@ Tensor read(const Source& source, const std::vector<Tensor>& places, SourceLocat
 }
 
 /// The sum over `taps` whole places a dimension of what is read there, times the product of the dimensions' weights.
-Tensor weighted_sum(const Source& source, const std::vector<std::vector<Tensor>>& places,
+Tensor weighted_sum(const Source& source, const std::vector<std::vector<Tensor>>& points,
                     const std::vector<std::vector<Tensor>>& weights, SourceLocation at) {
-  const size_t taps = places[0].size();
+  const size_t taps = points[0].size();
   size_t count = 1;
-  for (size_t d = 0; d < places.size(); ++d) count *= taps;
+  for (size_t d = 0; d < points.size(); ++d) count *= taps;
   Tensor total;
   for (size_t corner = 0; corner < count; ++corner) {
-    std::vector<Tensor> chosen(places.size());
+    std::vector<Tensor> chosen(points.size());
     Tensor weight;
     size_t rest = corner;
-    for (size_t d = places.size(); d-- > 0; rest /= taps) {
-      chosen[d] = places[d][rest % taps];
+    for (size_t d = points.size(); d-- > 0; rest /= taps) {
+      chosen[d] = points[d][rest % taps];
       weight = weight.defined() ? mul(weight, weights[d][rest % taps], at) : weights[d][rest % taps];
     }
     const Tensor values = read(source, chosen, at);
@@ -113,44 +113,44 @@ Tensor weighted_sum(const Source& source, const std::vector<std::vector<Tensor>>
 }
 
 Tensor sample_nearest(const Source& source, const std::vector<Tensor>& coordinates, SourceLocation at) {
-  std::vector<Tensor> places;
+  std::vector<Tensor> points;
   for (size_t d = 0; d < coordinates.size(); ++d) {
-    const Tensor given = to_places(coordinates[d], source.sizes[d], source.align_corners, at);
-    places.push_back(round(brought_inside(given, source.sizes[d], source, at), at));
+    const Tensor given = to_points(coordinates[d], source.sizes[d], source.align_corners, at);
+    points.push_back(round(brought_inside(given, source.sizes[d], source, at), at));
   }
-  return read(source, places, at);
+  return read(source, points, at);
 }
 
 Tensor sample_linear(const Source& source, const std::vector<Tensor>& coordinates, SourceLocation at) {
-  std::vector<std::vector<Tensor>> places, weights;
+  std::vector<std::vector<Tensor>> points, weights;
   for (size_t d = 0; d < coordinates.size(); ++d) {
-    const Tensor given = to_places(coordinates[d], source.sizes[d], source.align_corners, at);
+    const Tensor given = to_points(coordinates[d], source.sizes[d], source.align_corners, at);
     const Tensor place = brought_inside(given, source.sizes[d], source, at);
     const Tensor below = floor(place, at);
     const Tensor share = sub(place, below, 1, at);
-    places.push_back({below, add(below, 1, 1, at)});
+    points.push_back({below, add(below, 1, 1, at)});
     weights.push_back({rsub_one(share, at), share});
   }
-  return weighted_sum(source, places, weights, at);
+  return weighted_sum(source, points, weights, at);
 }
 
 Tensor sample_cubic(const Source& source, const std::vector<Tensor>& coordinates, SourceLocation at) {
-  std::vector<std::vector<Tensor>> places, weights;
+  std::vector<std::vector<Tensor>> points, weights;
   for (size_t d = 0; d < coordinates.size(); ++d) {
-    const Tensor place = to_places(coordinates[d], source.sizes[d], source.align_corners, at);
+    const Tensor place = to_points(coordinates[d], source.sizes[d], source.align_corners, at);
     const Tensor below = floor(place, at);
     const Tensor share = sub(place, below, 1, at);
-    places.emplace_back();
+    points.emplace_back();
     weights.emplace_back();
     for (int tap = 0; tap < 4; ++tap) {
       const Tensor shifted = add(below, tap - 1, 1, at);
       const Tensor inside = brought_inside(shifted, source.sizes[d], source, at);
       // Reflection at half places may leave a rounding error.
-      places.back().push_back(source.outside == Outside::reflection ? round(inside, at) : inside);
+      points.back().push_back(source.outside == Outside::reflection ? round(inside, at) : inside);
       weights.back().push_back(cubic_weight(share, tap, at));
     }
   }
-  return weighted_sum(source, places, weights, at);
+  return weighted_sum(source, points, weights, at);
 }
 
 Outside outside_of(std::string_view name) {
@@ -239,12 +239,12 @@ void decompose_affine_grid(Arguments a, Results& out, SourceLocation at) {
     Shape shape;
     shape.resize(count + 1, 1);
     shape[d] = sizes[d];
-    const Tensor places = reshape(steps(sizes[d], align_corners, theta, at), shape, at);
-    columns.push_back(expand(places, joined_sizes(sizes, {1}), at));
+    const Tensor points = reshape(steps(sizes[d], align_corners, theta, at), shape, at);
+    columns.push_back(expand(points, joined_sizes(sizes, {1}), at));
   }
   columns.push_back(ones(joined_sizes(sizes, {1}), {.dtype = columns[0].dtype(), .device = theta.device()}, at));
-  const Tensor places = cat(columns, -1, at);
-  const Tensor rows = reshape(places, {sizes.numel(), count + 1}, at);
+  const Tensor points = cat(columns, -1, at);
+  const Tensor rows = reshape(points, {sizes.numel(), count + 1}, at);
   const Tensor maps = transpose(as_dtype(theta, rows.dtype(), at), 1, 2, at);
   const Tensor mapped = matmul(rows, maps, at);
   const Tensor grid = reshape(mapped, joined_sizes(joined_sizes({size[0]}, sizes), {count}), at);

@@ -28,13 +28,13 @@ Tensor numbers(Int count, const Axis& axis, SourceLocation at) {
   return arange(0, count, 1, {.dtype = axis.dtype, .device = axis.device}, at);
 }
 
-Tensor as_index(const Tensor& places, SourceLocation at) { return prims::convert_element_type(places, Dtype::i64, at); }
+Tensor as_index(const Tensor& coordinates, SourceLocation at) { return prims::convert_element_type(coordinates, Dtype::i64, at); }
 
 /// Where the middle of each element of the result is in the input; with align_corners the corners' middles coincide.
-Tensor source_places(const Axis& axis, bool align_corners, SourceLocation at) {
-  const Tensor places = numbers(axis.to, axis, at);
-  if (align_corners) return mul(places, axis.scale, at);
-  const Tensor middles = add(places, 0.5, 1, at);
+Tensor source_coordinates(const Axis& axis, bool align_corners, SourceLocation at) {
+  const Tensor coordinates = numbers(axis.to, axis, at);
+  if (align_corners) return mul(coordinates, axis.scale, at);
+  const Tensor middles = add(coordinates, 0.5, 1, at);
   const Tensor scaled = mul(middles, axis.scale, at);
   return sub(scaled, 0.5, 1, at);
 }
@@ -49,8 +49,8 @@ Tensor along(const Tensor& weights, const Tensor& x, const Axis& axis, SourceLoc
 
 Tensor nearest(const Tensor& x, const Axis& axis, bool exact, SourceLocation at) {
   if (!exact && axis.from == axis.to) return x;
-  const Tensor places = numbers(axis.to, axis, at);
-  const Tensor scaled = exact ? mul(add(places, 0.5, 1, at), axis.scale, at) : mul(places, axis.scale, at);
+  const Tensor coordinates = numbers(axis.to, axis, at);
+  const Tensor scaled = exact ? mul(add(coordinates, 0.5, 1, at), axis.scale, at) : mul(coordinates, axis.scale, at);
   const Tensor below = floor(scaled, at);
   const Tensor within = clamp(below, 0, axis.from - 1, at);
   return index_select(x, axis.dim, as_index(within, at), at);
@@ -58,8 +58,8 @@ Tensor nearest(const Tensor& x, const Axis& axis, bool exact, SourceLocation at)
 
 Tensor linear(const Tensor& x, const Axis& axis, bool align_corners, SourceLocation at) {
   if (axis.from == axis.to) return x;
-  const Tensor places = source_places(axis, align_corners, at);
-  const Tensor inside = clamp(places, 0, axis.from - 1, at);
+  const Tensor coordinates = source_coordinates(axis, align_corners, at);
+  const Tensor inside = clamp(coordinates, 0, axis.from - 1, at);
   const Tensor below = floor(inside, at);
   const Tensor above = clamp_max(add(below, 1, 1, at), axis.from - 1, at);
   const Tensor share = along(sub(inside, below, 1, at), x, axis, at);
@@ -72,9 +72,9 @@ Tensor linear(const Tensor& x, const Axis& axis, bool align_corners, SourceLocat
 }
 
 Tensor cubic(const Tensor& x, const Axis& axis, bool align_corners, SourceLocation at) {
-  const Tensor places = source_places(axis, align_corners, at);
-  const Tensor below = floor(places, at);
-  const Tensor share = sub(places, below, 1, at);
+  const Tensor coordinates = source_coordinates(axis, align_corners, at);
+  const Tensor below = floor(coordinates, at);
+  const Tensor share = sub(coordinates, below, 1, at);
   Tensor total;
   for (int tap = 0; tap < 4; ++tap) {
     const Tensor shifted = add(below, tap - 1, 1, at);
@@ -103,8 +103,8 @@ Tensor filtered(const Tensor& distance, bool is_cubic, SourceLocation at) {
 Tensor antialiased(const Tensor& x, const Axis& axis, bool is_cubic, SourceLocation at) {
   const double scale = axis.scale, widest = std::max(scale, 1.0), support = (is_cubic ? 2.0 : 1.0) * widest;
   const auto taps = static_cast<int64_t>(std::ceil(support)) * 2 + 1;
-  const Tensor places = numbers(axis.to, axis, at);
-  const Tensor middles = mul(add(places, 0.5, 1, at), scale, at);
+  const Tensor coordinates = numbers(axis.to, axis, at);
+  const Tensor middles = mul(add(coordinates, 0.5, 1, at), scale, at);
   const Tensor left = clamp_min(trunc(add(middles, 0.5 - support, 1, at), at), 0, at);
   const Tensor right = clamp_max(trunc(add(middles, 0.5 + support, 1, at), at), axis.from, at);
   const Tensor column = unsqueeze(left, 1, at);

@@ -59,11 +59,11 @@ constinit const Symbol tensor_unfold_symbol{
       const Windows windows = windows_of(g.arguments());
       const TensorOptions options{.dtype = cotangent.dtype(), .device = cotangent.device()};
       if (x.ndim() == 0) return g.set(0, sum(cotangent));
-      const TensorOptions places{.dtype = Dtype::i64, .device = cotangent.device()};
-      const Tensor numbers = arange(windows.count, places);
+      const TensorOptions positions{.dtype = Dtype::i64, .device = cotangent.device()};
+      const Tensor numbers = arange(windows.count, positions);
       const Tensor starts = mul(numbers, windows.step);
       const Tensor column = unsqueeze(starts, 1);
-      const Tensor inside = arange(windows.size, places);
+      const Tensor inside = arange(windows.size, positions);
       const Tensor elements = add(column, inside);
       std::vector<Tensor> indices(static_cast<size_t>(windows.dim) + 1);
       indices.back() = elements;

@@ -16,9 +16,9 @@ struct DiagonalView {
 };
 DiagonalView place_of(const Argument& offset, const Argument& dim1, const Argument& dim2, int64_t ndim) {
   require(ndim >= 2, "needs at least 2 dimensions, got ", ndim);
-  const DiagonalView place{normalize_dim(dim1.integer(), ndim), normalize_dim(dim2.integer(), ndim), offset.integer()};
-  require(place.first != place.second, "dim1 and dim2 are the same dimension, ", place.first);
-  return place;
+  const DiagonalView layout{normalize_dim(dim1.integer(), ndim), normalize_dim(dim2.integer(), ndim), offset.integer()};
+  require(layout.first != layout.second, "dim1 and dim2 are the same dimension, ", layout.first);
+  return layout;
 }
 
 /// How many elements the diagonal of a matrix has.
@@ -28,11 +28,11 @@ Int diagonal_length(Int rows, Int columns, Int offset) {
   return length < 0 ? Int(0) : length;
 }
 
-Shape diagonal_shape(const Tensor& x, const DiagonalView& place) {
+Shape diagonal_shape(const Tensor& x, const DiagonalView& layout) {
   Shape shape;
   for (int64_t d = 0; d < x.ndim(); ++d)
-    if (d != place.first && d != place.second) shape.push_back(x.size(static_cast<int>(d)));
-  shape.push_back(diagonal_length(x.size(static_cast<int>(place.first)), x.size(static_cast<int>(place.second)), place.offset));
+    if (d != layout.first && d != layout.second) shape.push_back(x.size(static_cast<int>(d)));
+  shape.push_back(diagonal_length(x.size(static_cast<int>(layout.first)), x.size(static_cast<int>(layout.second)), layout.offset));
   return shape;
 }
 
@@ -66,36 +66,36 @@ constinit const Symbol diagonal_symbol{
     },
     .gradient = [](Gradient& g) {
       const Tensor x = g.tensor(0);
-      const DiagonalView place = place_of(g.argument(1), g.argument(2), g.argument(3), x.ndim());
-      const Tensor matrices = embedded(g.cotangent(), x.size(static_cast<int>(place.first)), x.size(static_cast<int>(place.second)),
-                                       place.offset, SourceLocation());
-      g.set(0, movedim(matrices, {-2, -1}, {place.first, place.second}));
+      const DiagonalView layout = place_of(g.argument(1), g.argument(2), g.argument(3), x.ndim());
+      const Tensor matrices = embedded(g.cotangent(), x.size(static_cast<int>(layout.first)), x.size(static_cast<int>(layout.second)),
+                                       layout.offset, SourceLocation());
+      g.set(0, movedim(matrices, {-2, -1}, {layout.first, layout.second}));
     },
     .view = [](Arguments a, ViewGeometry& g) {
       const TensorImpl& x = *a[0].tensor().impl();
-      const DiagonalView place = place_of(a[1], a[2], a[3], static_cast<int64_t>(x.sizes.size()));
-      const int64_t offset = static_cast<int64_t>(place.offset);
+      const DiagonalView layout = place_of(a[1], a[2], a[3], static_cast<int64_t>(x.sizes.size()));
+      const int64_t offset = static_cast<int64_t>(layout.offset);
       for (int64_t d = 0; d < static_cast<int64_t>(x.sizes.size()); ++d) {
-        if (d == place.first || d == place.second) continue;
+        if (d == layout.first || d == layout.second) continue;
         g.sizes.push_back(x.sizes[d]);
         g.strides.push_back(x.strides[d]);
       }
-      const Int length = diagonal_length(x.sizes[place.first], x.sizes[place.second], offset);
+      const Int length = diagonal_length(x.sizes[layout.first], x.sizes[layout.second], offset);
       g.sizes.push_back(static_cast<int64_t>(length));
-      g.strides.push_back(x.strides[place.first] + x.strides[place.second]);
+      g.strides.push_back(x.strides[layout.first] + x.strides[layout.second]);
       g.offset = x.offset;
-      if (length > 0) g.offset += offset >= 0 ? offset * x.strides[place.second] : -offset * x.strides[place.first];
+      if (length > 0) g.offset += offset >= 0 ? offset * x.strides[layout.second] : -offset * x.strides[layout.first];
       return true;
     },
     .write = [](Arguments a, const Tensor& value, SourceLocation at) {
       const Tensor& x = a[0].tensor();
-      const DiagonalView place = place_of(a[1], a[2], a[3], x.ndim());
-      const Int rows = x.size(static_cast<int>(place.first)), columns = x.size(static_cast<int>(place.second));
-      const Tensor written = embedded(value, rows, columns, place.offset, at);
+      const DiagonalView layout = place_of(a[1], a[2], a[3], x.ndim());
+      const Int rows = x.size(static_cast<int>(layout.first)), columns = x.size(static_cast<int>(layout.second));
+      const Tensor written = embedded(value, rows, columns, layout.offset, at);
       const Tensor marks = full(value.shape(), true, {.dtype = Dtype::boolean, .device = x.device()}, at);
-      const Tensor is_written = embedded(marks, rows, columns, place.offset, at);
-      const Tensor placed = movedim(written, {-2, -1}, {place.first, place.second}, at);
-      const Tensor placed_marks = movedim(is_written, {-2, -1}, {place.first, place.second}, at);
+      const Tensor is_written = embedded(marks, rows, columns, layout.offset, at);
+      const Tensor placed = movedim(written, {-2, -1}, {layout.first, layout.second}, at);
+      const Tensor placed_marks = movedim(is_written, {-2, -1}, {layout.first, layout.second}, at);
       return where(placed_marks, placed, x, at);
     },
     .traits = {.view = true},
@@ -107,20 +107,20 @@ constinit const Symbol diag_embed_symbol{
     .infer = [](Arguments a, InferredTypes& out) {
       const Tensor& x = a[0].tensor();
       require(x.ndim() > 0, "needs at least 1 dimension");
-      const DiagonalView place = place_of(a[1], a[2], a[3], x.ndim() + 1);
-      const Int size = x.size(-1) + (place.offset < 0 ? -place.offset : place.offset);
+      const DiagonalView layout = place_of(a[1], a[2], a[3], x.ndim() + 1);
+      const Int size = x.size(-1) + (layout.offset < 0 ? -layout.offset : layout.offset);
       Shape shape;
       for (int64_t d = 0, given = 0; d <= x.ndim(); ++d)
-        shape.push_back(d == place.first || d == place.second ? size : x.size(static_cast<int>(given++)));
+        shape.push_back(d == layout.first || d == layout.second ? size : x.size(static_cast<int>(given++)));
       out.push_back(like(x, shape));
     },
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
       const Tensor& x = a[0].tensor();
       require(x.ndim() > 0, "needs at least 1 dimension");
-      const DiagonalView place = place_of(a[1], a[2], a[3], x.ndim() + 1);
-      const Int size = x.size(-1) + (place.offset < 0 ? -place.offset : place.offset);
-      const Tensor matrices = embedded(x, size, size, place.offset, at);
-      out.push_back(movedim(matrices, {-2, -1}, {place.first, place.second}, at));
+      const DiagonalView layout = place_of(a[1], a[2], a[3], x.ndim() + 1);
+      const Int size = x.size(-1) + (layout.offset < 0 ? -layout.offset : layout.offset);
+      const Tensor matrices = embedded(x, size, size, layout.offset, at);
+      out.push_back(movedim(matrices, {-2, -1}, {layout.first, layout.second}, at));
     },
 };
 

@@ -57,28 +57,28 @@ class ElideConcatCopies {
 
   bool join(const Step& cat) {
     const Slot& whole = plan_.slots[cat.result];
-    if (whole.place != StorageClass::arena || cat.operands.size() < 2) return false;
+    if (whole.storage_class != StorageClass::arena || cat.operands.size() < 2) return false;
     const auto ndim = static_cast<int64_t>(whole.sizes().size());
     int64_t dim = cat.bound->args.at(1).integer().hint(), inner = 1;
     if (dim < 0) dim += ndim;
     for (int64_t d = dim + 1; d < ndim; ++d) inner *= whole.sizes()[d];
-    ConcatSlice place{0, whole.sizes()[dim] * inner, 0};
+    ConcatSlice storage_class{0, whole.sizes()[dim] * inner, 0};
     std::vector<Change> changes;
     for (const int operand : cat.operands) {
       if (static_cast<int64_t>(plan_.slots[operand].sizes().size()) != ndim) return false;
-      place.run = plan_.slots[operand].sizes()[dim] * inner;
-      if (!take(operand, whole.dtype, place, changes)) return false;
-      place.first += place.run;
+      storage_class.run = plan_.slots[operand].sizes()[dim] * inner;
+      if (!take(operand, whole.dtype, storage_class, changes)) return false;
+      storage_class.first += storage_class.run;
     }
     for (Change& change : changes) change_slot(cat.result, change);
     return true;
   }
 
-  bool take(int operand, Dtype dtype, const ConcatSlice& place, std::vector<Change>& changes) const {
+  bool take(int operand, Dtype dtype, const ConcatSlice& storage_class, std::vector<Change>& changes) const {
     const Slot& part = plan_.slots[operand];
     const Slot& root = plan_.slots[part.root];
     const int maker = maker_[part.root];
-    if (root.place != StorageClass::arena || maker < 0 || readers_[part.root] != 1 || part.dtype != dtype || place.run == 0) return false;
+    if (root.storage_class != StorageClass::arena || maker < 0 || readers_[part.root] != 1 || part.dtype != dtype || storage_class.run == 0) return false;
     const Implementation& implementation = *plan_.steps[maker].bound->implementation;
     if (!implementation.takes_result_strides) return false;
     // All of what was made, in the order in which it lies.
@@ -86,10 +86,10 @@ class ElideConcatCopies {
     for (size_t i = 0; i < plan_.slots.size(); ++i) {
       const Slot& slot = plan_.slots[i];
       if (slot.root != part.root) continue;
-      const auto geometry = place.strides({slot.sizes(), slot.strides()}, slot.offset);
+      const auto geometry = storage_class.strides({slot.sizes(), slot.strides()}, slot.offset);
       if (!geometry) return false;
       if (static_cast<int>(i) == part.root && slot.sizes().back() > 1 && geometry->strides.back() != 1) return false;
-      changes.push_back({static_cast<int>(i), part.root, *geometry, place.offset(slot.offset)});
+      changes.push_back({static_cast<int>(i), part.root, *geometry, storage_class.offset(slot.offset)});
     }
     return true;
   }

@@ -82,20 +82,20 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     return &plan_.geometries.back();
   }
 
-  int add_slot(Dtype dtype, const Geometry* geometry, StorageClass place) {
+  int add_slot(Dtype dtype, const Geometry* geometry, StorageClass storage_class) {
     const int index = static_cast<int>(plan_.slots.size());
     Slot& slot = plan_.slots.emplace_back();
-    slot.place = place;
+    slot.storage_class = storage_class;
     slot.dtype = dtype;
     slot.geometry = geometry;
     slot.root = index;
     slot.first = slot.last = step_index();
     return index;
   }
-  int add_slot(Dtype dtype, const Sizes& sizes, StorageClass place) {
-    return add_slot(dtype, add_geometry(sizes, contiguous_strides(sizes)), place);
+  int add_slot(Dtype dtype, const Sizes& sizes, StorageClass storage_class) {
+    return add_slot(dtype, add_geometry(sizes, contiguous_strides(sizes)), storage_class);
   }
-  int add_slot(const TensorProxy& proxy, StorageClass place) { return add_slot(proxy.dtype, concrete_sizes(proxy), place); }
+  int add_slot(const TensorProxy& proxy, StorageClass storage_class) { return add_slot(proxy.dtype, concrete_sizes(proxy), storage_class); }
 
   void add_step(Step step) {
     for (const int operand : step.operands) {
@@ -165,10 +165,10 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     Operands viewed = operands(bound);
     if (viewed.empty()) throw InternalError(text::cat(bound.symbol->qualified_name(), " is a view of no tensor"));
     int base = viewed[0];
-    const StorageClass place = plan_.slots[base].place;
-    if (place == StorageClass::input || place == StorageClass::input_view) {
+    const StorageClass storage_class = plan_.slots[base].storage_class;
+    if (storage_class == StorageClass::input || storage_class == StorageClass::input_view) {
       add_view_step(bound, Step::Kind::input_view, viewed, concrete_sizes(bound.outputs.at(0).tensor()));
-      plan_.slots.back().place = StorageClass::input_view;
+      plan_.slots.back().storage_class = StorageClass::input_view;
       return;
     }
     ViewGeometry geometry;
@@ -245,7 +245,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
       if (result < 0) continue;
       plan_.slots[result].escapes = true;
       Slot& root = plan_.slots[plan_.slots[result].root];
-      if (root.place == StorageClass::arena) root.place = StorageClass::fresh;
+      if (root.storage_class == StorageClass::arena) root.storage_class = StorageClass::fresh;
     }
   }
 
@@ -266,7 +266,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
       if (write.kind != Step::Kind::write) continue;
       Slot& source = plan_.slots[write.source];
       const Slot& destination = plan_.slots[write.result];
-      if (source.place != StorageClass::arena || source.root != write.source || destination.place != StorageClass::input) continue;
+      if (source.storage_class != StorageClass::arena || source.root != write.source || destination.storage_class != StorageClass::input) continue;
       if (writes[write.result] != 1) continue;
       const int made = producer[write.source];
       const Step& maker = plan_.steps[made];
@@ -278,7 +278,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
         return plan_.slots[operand].root == write.result && operand != write.result;
       });
       if (is_read_later || is_read_through_view) continue;
-      source.place = StorageClass::input_memory;
+      source.storage_class = StorageClass::input_memory;
       source.destination = write.result;
     }
   }
@@ -298,8 +298,8 @@ class PlanBuilder final : public ArgumentPack::Resolver {
       if (step.kind != Step::Kind::view) continue;
       Slot& view = plan_.slots[step.result];
       const Slot& root = plan_.slots[view.root];
-      view.place = root.place;
-      is_dropped[i] = root.place == StorageClass::arena;
+      view.storage_class = root.storage_class;
+      is_dropped[i] = root.storage_class == StorageClass::arena;
     }
     size_t kept = 0;
     for (size_t i = 0; i < plan_.steps.size(); ++i)
@@ -316,7 +316,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     std::vector<int> roots;
     for (size_t i = 0; i < plan_.slots.size(); ++i) {
       const Slot& slot = plan_.slots[i];
-      if (slot.place != StorageClass::arena || slot.root != static_cast<int>(i)) continue;
+      if (slot.storage_class != StorageClass::arena || slot.root != static_cast<int>(i)) continue;
       buffers.push_back({size_of(slot.dtype) * slot.element_count(), slot.first, slot.last});
       roots.push_back(static_cast<int>(i));
     }

@@ -26,7 +26,7 @@ struct Geometry {
 
 /// A value of the trace. Of several names for one memory (views, and results that are written over an operand) one slot is the root.
 struct Slot {
-  StorageClass place = StorageClass::arena;
+  StorageClass storage_class = StorageClass::arena;
   Dtype dtype = Dtype::f32;
   const Geometry* geometry = nullptr;  // the plan's; shared by slots
   // Of a view of memory that the program makes itself: all is known beforehand, relative to the root's first element.

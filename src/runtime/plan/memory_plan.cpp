@@ -130,9 +130,9 @@ int64_t place_in_order(const std::vector<PlannedBuffer*>& order) {
     const int64_t bytes = rounded(buffer->bytes);
     buffer->offset = best_gap(neighbours, bytes);
     arena = std::max(arena, buffer->offset + bytes);
-    const auto place = std::upper_bound(placed.begin(), placed.end(), buffer,
+    const auto storage_class = std::upper_bound(placed.begin(), placed.end(), buffer,
                                         [](const PlannedBuffer* a, const PlannedBuffer* b) { return a->offset < b->offset; });
-    if (bytes > 0) placed.insert(place, buffer);
+    if (bytes > 0) placed.insert(storage_class, buffer);
   }
   return arena;
 }

@@ -37,7 +37,7 @@ class OperandReuse {
     const int read = step.operands[operand];
     const Slot &from = slot(read), &result = slot(step.result + k), &root = slot(from.root);
     // A slot's first and last count all steps that there were, and a result is there from its own on.
-    if (result.place != StorageClass::arena || result.root != step.result + k || root.place != StorageClass::arena || root.last != result.first) return false;
+    if (result.storage_class != StorageClass::arena || result.root != step.result + k || root.storage_class != StorageClass::arena || root.last != result.first) return false;
     const int64_t count = result.element_count();
     if (count == 0 || size_of(result.dtype) != size_of(from.dtype) || from.element_count() != count) return false;
     if (root.element_count() * size_of(root.dtype) != count * size_of(result.dtype)) return false;

@@ -42,8 +42,8 @@ class UpdateScheduler {
     std::vector<int> order(static_cast<size_t>(count));
     for (int i = 0; i < count; ++i) order[static_cast<size_t>(i)] = i;
     std::ranges::stable_sort(order, [&](int a, int b) {
-      const auto place = [&](int op) { return std::pair(after_[static_cast<size_t>(op)], after_[static_cast<size_t>(op)] == op ? 0 : 1); };
-      return place(a) < place(b);
+      const auto position = [&](int op) { return std::pair(after_[static_cast<size_t>(op)], after_[static_cast<size_t>(op)] == op ? 0 : 1); };
+      return position(a) < position(b);
     });
     Trace out = without_symbols(trace_);
     for (const int i : order) out.bound_symbols.push_back(trace_.bound_symbols.read()[static_cast<size_t>(i)]);
