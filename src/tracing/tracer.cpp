@@ -207,9 +207,9 @@ SharedVector<BoundSymbol> Tracer::end_scope() {
 void Tracer::append(BoundSymbol bound) { scopes_.back().push_back(std::move(bound)); }
 
 ForwardOrigins Tracer::origin() const {
-  if (part_ == ForwardOrigin::Part::rule || origin_.empty()) return origin_;
+  if (role_ == ForwardOrigin::Part::rule || origin_.empty()) return origin_;
   ForwardOrigins out = origin_;
-  for (ForwardOrigin& origin : out.change()) origin.part = part_;
+  for (ForwardOrigin& origin : out.change()) origin.part = role_;
   return out;
 }
 

@@ -134,10 +134,10 @@ class Tracer final : public Interpreter {
   /// Marks everything recorded from now on as backward of this forward symbol (none: an empty result).
   void set_origin(ForwardOrigins origin) {
     origin_ = std::move(origin);
-    part_ = ForwardOrigin::Part::rule;
+    role_ = ForwardOrigin::Part::rule;
   }
   /// What is recorded from here on does for the line that was set.
-  void set_origin_part(ForwardOrigin::Part part) { part_ = part; }
+  void set_origin_role(ForwardOrigin::Part part) { role_ = part; }
   /// Where everything recorded from now on comes from, instead of the line that its call passes on: inside a composite or a rule the
   /// lines are the library's own. None: the calls' own lines again.
   void set_location(std::optional<SourceLocation> at) { location_ = at; }
@@ -286,7 +286,7 @@ class Tracer final : public Interpreter {
   std::unordered_set<const TensorImpl*> reached_;
   ForwardOrigins origin() const;
   ForwardOrigins origin_;  // shared by all lines that a rule records
-  ForwardOrigin::Part part_ = ForwardOrigin::Part::rule;
+  ForwardOrigin::Part role_ = ForwardOrigin::Part::rule;
   std::optional<SourceLocation> location_;
   Tags tags_;
   int sequence_ = 0, last_sequence_ = 0;

@@ -240,9 +240,9 @@ class GradTransform final : public ArgumentPack::Resolver {
     for_each_argument(bound, [&](const Value& value) {
       if (!zero_propagation.has(value)) return;
       const TensorProxy& proxy = value.tensor();
-      tracer_.set_origin_part(ForwardOrigin::Part::zeros);
+      tracer_.set_origin_role(ForwardOrigin::Part::zeros);
       const Tensor made = zeros(proxy.shape, {.dtype = proxy.dtype, .device = proxy.device});
-      tracer_.set_origin_part(ForwardOrigin::Part::rule);
+      tracer_.set_origin_role(ForwardOrigin::Part::rule);
       replayed_.set(proxy.id, tracer_.value_of(made));
       zero_propagation.remove(value);
     });
@@ -309,20 +309,20 @@ class GradTransform final : public ArgumentPack::Resolver {
   }
 
   void accumulate(const Tensor& destination, const Tensor& cotangent) {
-    tracer_.set_origin_part(ForwardOrigin::Part::unbroadcast);
+    tracer_.set_origin_role(ForwardOrigin::Part::unbroadcast);
     const Tensor reduced = sum_to_shape(cotangent, destination.shape());
-    tracer_.set_origin_part(ForwardOrigin::Part::cast);
+    tracer_.set_origin_role(ForwardOrigin::Part::cast);
     const Tensor cast = reduced.dtype() == destination.dtype() ? reduced
                                                                : prims::convert_element_type(reduced, destination.dtype());
     Tensor& total = slot(gradients_, destination.impl()->proxy->id);
     total = total.defined() ? add_up(total, cast) : cast;
-    tracer_.set_origin_part(ForwardOrigin::Part::rule);
+    tracer_.set_origin_role(ForwardOrigin::Part::rule);
   }
 
   Tensor add_up(const Tensor& total, const Tensor& more) {
-    tracer_.set_origin_part(ForwardOrigin::Part::accumulation);
+    tracer_.set_origin_role(ForwardOrigin::Part::accumulation);
     const Tensor sum = add(total, more);
-    tracer_.set_origin_part(ForwardOrigin::Part::rule);
+    tracer_.set_origin_role(ForwardOrigin::Part::rule);
     return sum;
   }
 
