@@ -7,12 +7,15 @@
 #include <fulgurite/error.h>
 #include <fulgurite/extend.h>
 
+#include "executors/executor_names.h"
 #include "executors/gemm/gemm_executor.h"
 #include "ops/core/dispatch.h"
 #include "support/environment.h"
 #include "support/text/text.h"
 
 namespace fulgurite {
+
+std::string_view present_executor_name(std::string_view name) { return name == "products" ? "gemm" : name; }
 
 namespace {
 
@@ -22,7 +25,7 @@ std::vector<std::string> names_at_start() {
   std::vector<std::string> names;
   for (size_t at = 0; at <= wanted->size();) {
     const size_t end = std::min(wanted->find(',', at), wanted->size());
-    if (end > at) names.push_back(wanted->substr(at, end - at));
+    if (end > at) names.emplace_back(present_executor_name(std::string_view(*wanted).substr(at, end - at)));
     at = end + 1;
   }
   return names;
@@ -35,7 +38,8 @@ struct Registry {
   std::vector<std::shared_ptr<const Executor>> added;
   std::vector<std::string> default_names = names_at_start();
 
-  const Executor* find(std::string_view name) const {
+  const Executor* find(std::string_view given) const {
+    const std::string_view name = present_executor_name(given);
     for (const Executor* executor : executors)
       if (executor->name == name) return executor;
     return nullptr;

@@ -4,6 +4,7 @@
 #include <fulgurite/error.h>
 #include <fulgurite/extend.h>
 
+#include "executors/executor_names.h"
 #include "jit/jit_state.h"
 #include "support/text/text.h"
 
@@ -38,7 +39,7 @@ void check_options(const JitOptions& options, SourceLocation at) {
                         at);
   const std::vector<std::string> known = all_executors();
   for (const std::string& name : options.executors)
-    if (std::ranges::find(known, name) == known.end())
+    if (std::ranges::find(known, present_executor_name(name)) == known.end())
       throw UserError(text::cat("jit: there is no executor \"", name, "\"; registered are ",
                                 text::join(known, [](const std::string& one) { return one; })),
                       at);

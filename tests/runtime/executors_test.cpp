@@ -1,4 +1,6 @@
 #include <fulgurite/error.h>
+#include <fulgurite/jit.h>
+#include <fulgurite/operators.h>
 
 #include "executors/registry.h"
 #include "support/test.h"
@@ -19,6 +21,18 @@ TEST("eager is always asked last") {
 TEST("an unknown executor is an error that names the registered ones") {
   expect_error([] { resolve_executors({"cudnn"}); }, "there is no executor \"cudnn\"; registered are onednn, gemm, fuser, eager");
   expect_error([] { set_default_executors({"cudnn"}); }, "there is no executor");
+}
+
+TEST("gemm still answers to products, its name before 0.2") {
+  const std::vector<const Executor*> found = resolve_executors({"products"});
+  expect_equal(found.size(), 2u);
+  expect_equal(found.front()->name, "gemm");
+  const auto f = jit([](Tensor x) { return x * 2; }, {.executors = {"products", "onednn"}});
+  expect_equal(f(ones({2})).to_vector<float>(), std::vector<float>{2, 2});
+  const std::vector<std::string> before = default_executors();
+  set_default_executors({"products"});
+  expect_equal(resolve_executors({}).front()->name, "gemm");
+  set_default_executors(before);
 }
 
 TEST("the default order can be changed") {
