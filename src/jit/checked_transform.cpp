@@ -17,7 +17,7 @@ std::string type_of(const Value& value) { return value.is_tensor() ? value.tenso
 // Which argument is another one than before; callers give what was recorded.
 std::optional<std::string> changed_arguments(const Trace& before, const Trace& after) {
   const std::vector<Value> wanted = input_values(before), given = input_values(after);
-  if (wanted.size() != given.size()) return text::cat("expected ", wanted.size(), " arguments, got ", given.size());
+  if (wanted.size() != given.size()) return text::cat("it takes ", given.size(), " arguments, before it were ", wanted.size());
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i].is_proxy() != given[i].is_proxy() || (wanted[i].is_proxy() && type_of(wanted[i]) != type_of(given[i])))
       return text::cat("its argument ", i, " is ", type_of(given[i]), ", before it was ", type_of(wanted[i]));

@@ -10,14 +10,14 @@
 
 #if defined(FULGURITE_PAIR_ATTENTION)
 // The kernels for pairs of bf16 and for a matrix unit, compiled with instructions for the rest that more CPUs have.
-namespace fulgurite::kernels_emulated_bf16_dot {
+namespace fulgurite::kernels_emulated_pairs {
 void attention_kernel(Arguments, std::span<const Tensor> results);
 void attention_backward_kernel(Arguments, std::span<const Tensor> results);
-}  // namespace fulgurite::kernels_emulated_bf16_dot
-namespace fulgurite::kernels_emulated_amx {
+}  // namespace fulgurite::kernels_emulated_pairs
+namespace fulgurite::kernels_emulated_unit {
 void attention_kernel(Arguments, std::span<const Tensor> results);
 void attention_backward_kernel(Arguments, std::span<const Tensor> results);
-}  // namespace fulgurite::kernels_emulated_amx
+}  // namespace fulgurite::kernels_emulated_unit
 #endif
 
 using namespace fulgurite;
@@ -67,8 +67,8 @@ std::vector<PairKernels> pair_kernels([[maybe_unused]] const Operands& o) {
 #if defined(FULGURITE_PAIR_ATTENTION)
   const bool are_bf16_dot = o.query.dtype() == Dtype::bf16 && o.query.shape()[2].hint() >= 16 && o.key.shape()[2].hint() >= 16;
   if (are_bf16_dot && __builtin_cpu_supports("avx2"))
-    return {{kernels_emulated_bf16_dot::attention_kernel, kernels_emulated_bf16_dot::attention_backward_kernel},
-            {kernels_emulated_amx::attention_kernel, kernels_emulated_amx::attention_backward_kernel}};
+    return {{kernels_emulated_pairs::attention_kernel, kernels_emulated_pairs::attention_backward_kernel},
+            {kernels_emulated_unit::attention_kernel, kernels_emulated_unit::attention_backward_kernel}};
 #endif
   return {};
 }

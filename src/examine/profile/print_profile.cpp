@@ -105,7 +105,7 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
   print_table(out, "by operator", report.by_operator(), inside, 20);
   out << '\n';
   print_table(out, "by line of the program", report.by_user_line(), inside, 20);
-  out << "\nstep " << time_text(report.step) << ", of it in ops " << time_text(inside) << " (" << formatted("%.1f", 100 * inside / report.step)
+  out << "\nstep " << time_text(report.step) << ", of it in lines " << time_text(inside) << " (" << formatted("%.1f", 100 * inside / report.step)
       << " %); without the profile " << time_text(report.plain_step) << " (least " << time_text(report.least_step) << " and "
       << time_text(report.least_plain_step) << "; " << report.steps << " steps each)\n";
   return out;

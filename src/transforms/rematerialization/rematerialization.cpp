@@ -243,7 +243,7 @@ std::vector<char> solve_within(const Recomputation& problem, int64_t budget) {
   if (least > budget)
     throw UserError(text::cat(
         "memory_budget: the backward needs at least ", least, " bytes of the forward, more than the ", budget,
-        " allowed; put checkpoint() around regions of the function, so that matmuls are recomputed too"));
+        " allowed; put checkpoint() around parts of the function, so that matmuls are recomputed too"));
   return best;
 }
 

@@ -38,7 +38,7 @@ TEST("an activation is computed in the product before it, and what a backward ne
 #include <fulgurite/fulgurite.h>
 using namespace fulgurite;
 
-// Run by products with this kernel:
+// Run by gemm with this kernel:
 //   extern "C" void pack_f32_as_bf16(const ProductLaunch& launch, long first, long last) {
 //     pack_right<float, BFloat16>(launch, first, last);
 //   }
@@ -125,7 +125,7 @@ TEST("an activation's gradient is computed in the product that makes its cotange
 #include <fulgurite/fulgurite.h>
 using namespace fulgurite;
 
-// Run by products with this kernel:
+// Run by gemm with this kernel:
 //   extern "C" void pack_f32_as_bf16(const ProductLaunch& launch, long first, long last) {
 //     pack_right<float, BFloat16>(launch, first, last);
 //   }
@@ -147,7 +147,7 @@ static auto fusion2(Tensor t10, Tensor t_3, Tensor t2) {
   return std::tuple(t7, t27);
 }
 
-// Run by products with this kernel:
+// Run by gemm with this kernel:
 //   extern "C" void pack_bf16(const ProductLaunch& launch, long first, long last) {
 //     pack_right<BFloat16, BFloat16>(launch, first, last);
 //   }
@@ -162,7 +162,7 @@ static auto fusion3(Tensor t13, Tensor t14) {
   return std::tuple(t16);
 }
 
-// Run by products with this kernel:
+// Run by gemm with this kernel:
 //   extern "C" void pack_f32_as_bf16(const ProductLaunch& launch, long first, long last) {
 //     pack_right<float, BFloat16>(launch, first, last);
 //   }
@@ -177,7 +177,7 @@ static auto fusion4(Tensor t27, Tensor t_1) {
   return std::tuple(t28);
 }
 
-// Run by products with this kernel:
+// Run by gemm with this kernel:
 //   extern "C" void pack_bf16(const ProductLaunch& launch, long first, long last) {
 //     pack_right<BFloat16, BFloat16>(launch, first, last);
 //   }

@@ -43,7 +43,7 @@ TEST("a layer under autocast reads its f32 weight and bias in the product") {
 #include <fulgurite/fulgurite.h>
 using namespace fulgurite;
 
-// Run by products with this kernel:
+// Run by gemm with this kernel:
 //   extern "C" void pack_f32_as_bf16(const ProductLaunch& launch, long first, long last) {
 //     pack_right<float, BFloat16>(launch, first, last);
 //   }
@@ -97,7 +97,7 @@ TEST("both products of the backward are taken, and the gradient of an f32 weight
 #include <fulgurite/fulgurite.h>
 using namespace fulgurite;
 
-// Run by products with this kernel:
+// Run by gemm with this kernel:
 //   extern "C" void pack_f32_as_bf16(const ProductLaunch& launch, long first, long last) {
 //     pack_right<float, BFloat16>(launch, first, last);
 //   }
@@ -112,7 +112,7 @@ static auto fusion1(Tensor t3, Tensor t_1) {
   return std::tuple(t4);
 }
 
-// Run by products with this kernel:
+// Run by gemm with this kernel:
 //   extern "C" void pack_bf16(const ProductLaunch& launch, long first, long last) {
 //     pack_right<BFloat16, BFloat16>(launch, first, last);
 //   }

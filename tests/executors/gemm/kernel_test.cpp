@@ -207,8 +207,8 @@ codegen::LoweredEpilogue gelu_epilogue(Dtype dtype, const std::string& approxima
   for (const BoundSymbol& bound : trace.bound_symbols) {
     if (bound.symbol->name() == "linear" || bound.symbol->name() == "matmul") lines.product = &bound;
     if (!bound.symbol->name().starts_with("gelu")) continue;
-    lines.region.lines.push_back(&bound);
-    lines.region.results.push_back(bound.outputs.read()[0]);
+    lines.loop_nest.ops.push_back(&bound);
+    lines.loop_nest.results.push_back(bound.outputs.read()[0]);
   }
   codegen::OpExpressions expressions;
   codegen::LoweredEpilogue lowered = codegen::lower_epilogue(lines, expressions);
