@@ -1,18 +1,26 @@
 """Makes the pages of the C++ reference, one for each public header, from Doxygen's XML."""
+
 import dataclasses
 import pathlib
 import re
 import xml.etree.ElementTree as ElementTree
 
 NAMESPACE = "fulgurite::"
-INTERNAL = {"retain", "release", "collect", "tensors", "state_with_edited", "state_with_callbacks"}  # public for templates in headers alone
+INTERNAL = {
+    "retain",
+    "release",
+    "collect",
+    "tensors",
+    "state_with_edited",
+    "state_with_callbacks",
+}  # public for templates in headers alone
 LARGE_CLASS = 100  # a class with more methods is listed as one block
-KINDS = {"function": "Functions", "enum": "Enumerations", "typedef": "Types", "variable": "Variables"}
 
 
 @dataclasses.dataclass
 class Declaration:
     """One declaration of a header, or of a class."""
+
     kind: str
     name: str
     text: str
@@ -45,8 +53,11 @@ def escape(text: str | None) -> str:
 
 
 def documentation(member) -> str:
-    parts = [inline(member.find(tag)).strip() for tag in ("briefdescription", "detaileddescription", "inbodydescription")
-             if member.find(tag) is not None]
+    parts = [
+        inline(member.find(tag)).strip()
+        for tag in ("briefdescription", "detaileddescription", "inbodydescription")
+        if member.find(tag) is not None
+    ]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -58,31 +69,44 @@ def short(text: str) -> str:
     return text.replace(NAMESPACE, "").replace("< ", "<").replace(" >", ">").replace(" &", "&").replace(" *", "*")
 
 
+def joined(*words: str) -> str:
+    return " ".join(word for word in words if word)
+
+
 def function_text(member) -> str:
-    template = member.find("templateparamlist")
     head = ""
-    if template is not None:
-        parameters = (" ".join(filter(None, (plain(p.find("type")), plain(p.find("declname"))))) for p in template)
+    if (template := member.find("templateparamlist")) is not None:
+        parameters = (joined(plain(p.find("type")), plain(p.find("declname"))) for p in template)
         head = f"template <{', '.join(parameters)}>\n"
-    words = [word for word in ("static", "explicit", "virtual") if member.get({"virtual": "virt"}.get(word, word)) in ("yes", "virtual", "pure-virtual")]
-    return head + " ".join(filter(None, [*words, plain(member.find("type")), plain(member.find("name")) + plain(member.find("argsstring"))])) + ";"
+    attributes = {"static": "static", "explicit": "explicit", "virtual": "virt"}
+    words = [word for word, name in attributes.items() if member.get(name) in ("yes", "virtual", "pure-virtual")]
+    name = plain(member.find("name")) + plain(member.find("argsstring"))
+    return head + joined(*words, plain(member.find("type")), name) + ";"
+
+
+def variable_text(member) -> str:
+    name = plain(member.find("name")) + plain(member.find("argsstring"))
+    return joined(plain(member.find("type")), name, plain(member.find("initializer"))) + ";"
+
+
+def enumerators(member) -> list[Declaration]:
+    names = [(plain(value.find("name")), documentation(value)) for value in member.findall("enumvalue")]
+    return [Declaration("variable", name, name, text, 0, 0) for name, text in names]
 
 
 def declaration(member) -> Declaration:
-    kind, name, place, values = member.get("kind"), plain(member.find("name")), member.find("location"), []
-    text = documentation(member)
+    kind, name, place = member.get("kind"), plain(member.find("name")), member.find("location")
     if kind == "function":
         code = function_text(member)
     elif kind == "enum":
         code = f"enum class {name};"
-        values = [Declaration("variable", plain(v.find("name")), plain(v.find("name")), documentation(v), 0, 0) for v in member.findall("enumvalue")]
     elif kind == "typedef":
         code = f"using {name} = {plain(member.find('type'))};"
     else:
-        code = " ".join(filter(None, [plain(member.find("type")), name + plain(member.find("argsstring")), plain(member.find("initializer"))])) + ";"
+        code = variable_text(member)
     line = int(place.get("line"))
     end = max(line, int(place.get("bodyend") or line))
-    return Declaration(kind, name, short(code), text, line, end, values)
+    return Declaration(kind, name, short(code), documentation(member), line, end, enumerators(member))
 
 
 def compound(definition) -> Declaration:
@@ -90,10 +114,17 @@ def compound(definition) -> Declaration:
     name = plain(definition.find("compoundname")).removeprefix(NAMESPACE)
     line = int(place.get("line"))
     end = int(place.get("bodyend") or line)
-    members = [declaration(m) for section in definition.findall("sectiondef") if not section.get("kind").startswith("private")
-               for m in section.findall("memberdef") if m.get("kind") != "friend"]
+    members = [
+        declaration(m)
+        for section in definition.findall("sectiondef")
+        if not section.get("kind").startswith("private")
+        for m in section.findall("memberdef")
+        if m.get("kind") != "friend"
+    ]
     members.sort(key=lambda m: m.line)
-    return Declaration("class", name, f"{definition.get('kind')} {short(name)};", documentation(definition), line, end, members)
+    return Declaration(
+        "class", name, f"{definition.get('kind')} {short(name)};", documentation(definition), line, end, members
+    )
 
 
 def read(xml: pathlib.Path) -> dict[str, list[Declaration]]:
@@ -101,7 +132,11 @@ def read(xml: pathlib.Path) -> dict[str, list[Declaration]]:
     headers: dict[str, list[Declaration]] = {}
     for path in sorted(xml.glob("*.xml")):
         for definition in ElementTree.parse(path).getroot().findall("compounddef"):
-            if definition.get("kind") in ("class", "struct") and definition.get("prot") == "public" and "<" not in plain(definition.find("compoundname")):
+            if (
+                definition.get("kind") in ("class", "struct")
+                and definition.get("prot") == "public"
+                and "<" not in plain(definition.find("compoundname"))
+            ):
                 headers.setdefault(definition.find("location").get("file"), []).append(compound(definition))
             elif definition.get("kind") == "namespace":
                 for member in definition.iter("memberdef"):
@@ -118,7 +153,7 @@ def groups(declarations: list[Declaration], source: list[str]) -> list[list[Decl
     out: list[list[Declaration]] = []
     for d in declarations:
         before = out[-1][-1] if out else None
-        adjacent = before and not any(not line.strip() for line in source[before.end:d.line - 1])
+        adjacent = before and not any(not line.strip() for line in source[before.end : d.line - 1])
         if before and not d.documentation and adjacent and "class" not in (d.kind, before.kind):
             out[-1].append(d)
         else:
@@ -140,7 +175,9 @@ def table(title: str, members: list[Declaration]) -> str:
 
 
 def class_text(d: Declaration, source: list[str]) -> str:
-    out = f"### {escape(short(d.name))}\n\n{d.documentation}\n\n" + table("member", [m for m in d.members if m.kind == "variable"])
+    out = f"### {escape(short(d.name))}\n\n{d.documentation}\n\n" + table(
+        "member", [m for m in d.members if m.kind == "variable"]
+    )
     others = [m for m in d.members if m.kind != "variable"]
     if len(others) > LARGE_CLASS:
         return out + block(others)
@@ -154,7 +191,9 @@ def page(header: str, declarations: list[Declaration], source: list[str]) -> str
             out += class_text(group[0], source) + "\n"
         else:
             names = list(dict.fromkeys(d.name for d in group))
-            out += f"### {escape(', '.join(names))}\n\n{block(group)}\n{group[0].documentation}\n\n" + "".join(table("value", d.members) for d in group)
+            out += f"### {escape(', '.join(names))}\n\n{block(group)}\n{group[0].documentation}\n\n" + "".join(
+                table("value", d.members) for d in group
+            )
     return out
 
 
@@ -163,8 +202,18 @@ def undocumented(header: str, declarations: list[Declaration], source: list[str]
     known, above = set(), None
     for group in groups(declarations, source):
         first = group[0]
-        is_companion = first.kind in ("typedef", "class") and above and above.kind == "class" and all(line.strip() for line in source[above.end:first.line - 1])
-        if not (first.documentation or is_companion or first.name in known or (first.name.startswith("operator") and first.kind == "function")):
+        is_companion = (
+            first.kind in ("typedef", "class")
+            and above
+            and above.kind == "class"
+            and all(line.strip() for line in source[above.end : first.line - 1])
+        )
+        if not (
+            first.documentation
+            or is_companion
+            or first.name in known
+            or (first.name.startswith("operator") and first.kind == "function")
+        ):
             yield f"include/fulgurite/{header}:{first.line}: {first.name} has no comment"
         known |= {d.name for d in group}
         above = group[-1]
@@ -185,6 +234,9 @@ def write(xml: pathlib.Path, root: pathlib.Path, folder: pathlib.Path) -> list[s
         names = list(dict.fromkeys(short(d.name) for d in declarations if not d.name.startswith("operator")))
         shown = ", ".join(f"`{n}`" for n in names[:8]) + (f", … ({len(names)} names)" if len(names) > 8 else "")
         rows.append(f"| [{header}]({name}) | {shown} |")
-    (folder / "index.md").write_text("# C++ reference\n\nMade from the comments of the public headers. `fulgurite/fulgurite.h` includes all of them.\n\n"
-                                     "| header | names |\n| --- | --- |\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    (folder / "index.md").write_text(
+        "# C++ reference\n\nMade from the comments of the public headers.\n\n"
+        "| header | names |\n| --- | --- |\n" + "\n".join(rows) + "\n",
+        encoding="utf-8",
+    )
     return complaints

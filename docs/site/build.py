@@ -1,4 +1,8 @@
-"""Builds the site of the documents: the book, the reference pages, the decisions, and the C++ reference. usage: build.py OUT (by tools/docs site)"""
+"""Builds the site of the documents: the book, the reference pages, the decisions, and the C++ reference.
+
+usage: build.py OUT (tools/docs site OUT runs it)
+"""
+
 import json
 import pathlib
 import re
@@ -13,8 +17,20 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SITE = pathlib.Path(__file__).resolve().parent
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "src/README.md"]
 LINK = re.compile(r"\]\(([^)\s#]+)[^)]*\)")
-BOOK = ["getting_started", "tensors_and_autograd", "jit_and_traces", "training", "checkpoints_and_files", "debugging", "performance", "extending",
-        "from_libtorch", "from_pytorch", "from_jax", "limits"]
+BOOK = [
+    "getting_started",
+    "tensors_and_autograd",
+    "jit_and_traces",
+    "training",
+    "checkpoints_and_files",
+    "debugging",
+    "performance",
+    "extending",
+    "from_libtorch",
+    "from_pytorch",
+    "from_jax",
+    "limits",
+]
 DEVELOPERS = ["docs/architecture.md", "src/README.md", "CONTRIBUTING.md", "docs/dependencies.md", "CHANGELOG.md"]
 
 
@@ -46,15 +62,28 @@ def api(folder: pathlib.Path) -> list[str]:
 
 def navigation(folder: pathlib.Path) -> list:
     listed = {*DEVELOPERS, "README.md"}
-    reference = sorted(p.relative_to(folder).as_posix() for p in (folder / "docs").glob("*.md") if p.relative_to(folder).as_posix() not in listed)
+    reference = sorted(
+        p.relative_to(folder).as_posix()
+        for p in (folder / "docs").glob("*.md")
+        if p.relative_to(folder).as_posix() not in listed
+    )
     headers = sorted(p.relative_to(folder).as_posix() for p in (folder / "api").glob("*.md") if p.name != "index.md")
-    return [{"Home": "README.md"},
-            {"Book": ["docs/book/README.md", *(f"docs/book/{name}.md" for name in BOOK)]},
-            {"Reference": reference},
-            {"C++ reference": ["api/index.md", *({title(folder / name): name} for name in headers)]},
-            {"Developers": DEVELOPERS},
-            {"Decisions": ["docs/decisions/README.md", *({title(p): p.relative_to(folder).as_posix()}
-                                                         for p in sorted((folder / "docs" / "decisions").glob("0*.md")))]}]
+    return [
+        {"Home": "README.md"},
+        {"Book": ["docs/book/README.md", *(f"docs/book/{name}.md" for name in BOOK)]},
+        {"Reference": reference},
+        {"C++ reference": ["api/index.md", *({title(folder / name): name} for name in headers)]},
+        {"Developers": DEVELOPERS},
+        {
+            "Decisions": [
+                "docs/decisions/README.md",
+                *(
+                    {title(p): p.relative_to(folder).as_posix()}
+                    for p in sorted((folder / "docs" / "decisions").glob("0*.md"))
+                ),
+            ]
+        },
+    ]
 
 
 def main() -> int:
@@ -69,7 +98,12 @@ def main() -> int:
         settings |= {"docs_dir": str(folder), "site_dir": str(out), "nav": navigation(folder)}
         # JSON is YAML.
         (pathlib.Path(work) / "mkdocs.yml").write_text(json.dumps(settings), encoding="utf-8")
-        return subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--config-file", str(pathlib.Path(work) / "mkdocs.yml")]).returncode
+        # --quiet would hide warnings from --strict.
+        command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", f"{work}/mkdocs.yml"]
+        done = subprocess.run(command, stderr=subprocess.STDOUT, stdout=subprocess.PIPE, text=True)
+        if done.returncode:
+            print(done.stdout, file=sys.stderr)
+        return done.returncode
 
 
 if __name__ == "__main__":

@@ -1,4 +1,8 @@
-"""Turns comments behind declarations into documentation: `int x = 0;  // text` becomes `int x = 0;  ///< text`. usage: doxygen_filter.py FILE"""
+"""Turns comments behind declarations into documentation: `int x = 0;  // text` becomes `int x = 0;  ///< text`.
+
+usage: doxygen_filter.py FILE
+"""
+
 import re
 import sys
 

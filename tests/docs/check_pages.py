@@ -1,5 +1,9 @@
 #!/usr/bin/env python3
-"""Checks the Markdown pages of the tree: relative links and their anchors, paths in backticks, the decisions' list, the architecture's length."""
+"""Checks the Markdown pages of the tree.
+
+Relative links and their anchors, paths in backticks, the list of the decisions, the length of the architecture.
+"""
+
 import argparse
 import pathlib
 import re
@@ -20,7 +24,9 @@ HISTORY = "CHANGELOG.md"
 
 
 def pages(root: pathlib.Path) -> list[pathlib.Path]:
-    return sorted([*root.glob("*.md"), *root.glob("src/**/*.md"), *root.glob("tests/**/*.md"), *root.glob("docs/**/*.md")])
+    return sorted(
+        [*root.glob("*.md"), *root.glob("src/**/*.md"), *root.glob("tests/**/*.md"), *root.glob("docs/**/*.md")]
+    )
 
 
 def anchors(text: str) -> set[str]:
