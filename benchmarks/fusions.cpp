@@ -1,5 +1,5 @@
 // The fusions that peers are compared on, forward and backward, on one executor list each: prints one JSON line a case.
-//   bench_fusions [--executors onednn,fuser] [--seconds 0.5] [--only NAME] [--dtype f32]
+//   bench_fusions [--executors onednn,fuser] [--seconds 0.5] [--only NAME] [--dtype f32] [--excess 1]
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -29,6 +29,7 @@ struct Options {
   double seconds = 0.5;
   std::string only;
   Dtype dtype = Dtype::f32;  // but of adamw
+  bool allows_excess_precision = false;
 };
 
 void measure(const Options& options, const std::string& name, const std::function<void()>& run) {
@@ -52,7 +53,7 @@ void measure(const Options& options, const std::string& name, const std::functio
 // Forward and backward of one jitted function.
 template <class F>
 void forward_backward(const Options& options, const std::string& name, F function, std::vector<Tensor> inputs, Tensor gradient) {
-  auto f = jit(function, {.executors = options.executors});
+  auto f = jit(function, {.executors = options.executors, .allow_excess_precision = options.allows_excess_precision});
   for (Tensor& input : inputs)
     if (is_floating(input.dtype())) input = input.to(options.dtype).requires_grad_();
   if (gradient.defined()) gradient = gradient.to(options.dtype);
@@ -85,6 +86,7 @@ int main(int argc, char** argv) {
     else if (flag == "--seconds") options.seconds = std::atof(value.c_str());
     else if (flag == "--only") options.only = value;
     else if (flag == "--dtype") options.dtype = value == "bf16" ? Dtype::bf16 : value == "f16" ? Dtype::f16 : Dtype::f32;
+    else if (flag == "--excess") options.allows_excess_precision = value == "1";
     else return std::fprintf(stderr, "unknown flag %s\n", flag.c_str()), 2;
   }
   manual_seed(1);

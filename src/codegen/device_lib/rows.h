@@ -37,8 +37,16 @@ FULGURITE_INLINE Ints wrap_8(const Ints& a) { return shift_right_signed(shift_le
 FULGURITE_INLINE Ints wrap_unsigned_8(const Ints& a) { return a & Ints(255); }
 // Rounded as a store into bf16 or f16 would: half a unit is added, and an odd number's last bit. The upper halves are the result.
 FULGURITE_INLINE Ints with_half_a_bfloat16(const Floats& x) {
-  const Ints bits = bits_of(x);
-  return bits + Ints(0x7fff) + (shift_right(bits, 16) & Ints(1));
+  const Ints bits = bits_of(x), upper = shift_right(bits, 16);
+#if defined(__AVX512F__)
+  // In the lowest place the odd bit decides a tie as well as added, and one instruction puts it there.
+  Ints decided = bits;
+  const Ints odd(1);
+  asm("vpternlogd $0xf8, %2, %1, %0" : "+v"(decided.part[0]) : "v"(upper.part[0]), "v"(odd.part[0]));
+  return decided + Ints(0x7fff);
+#else
+  return bits + Ints(0x7fff) + (upper & Ints(1));
+#endif
 }
 /// The same, and what is not a number becomes quiet instead.
 FULGURITE_INLINE Ints with_bfloat16_above(const Floats& x) {
@@ -304,8 +312,38 @@ FULGURITE_INLINE Ints keep_inside(const Columns& c, const Ints& x, const Ints& f
 FULGURITE_INLINE Floats load(const BFloat16* row, const Columns& c) { return from_bits(shift_left(load_halves(row, c), 16)); }
 FULGURITE_INLINE void store(BFloat16* row, const Columns& c, const Floats& value) { store_halves(row, c, to_exact_bfloat16(value).halves); }
 FULGURITE_INLINE void store(BFloat16* row, const Columns& c, const ExactBFloat16& value) { store_halves(row, c, value.halves); }
+#if defined(__F16C__)
+#if defined(__AVX512F__)
+FULGURITE_INLINE Floats load(const Float16* row, const Columns& c) {
+  const HalfLanes* const from = (const HalfLanes*)(row + c.at);
+  Floats result;
+  __builtin_prefetch((const char*)from + c.ahead);
+  asm("vcvtph2ps %1, %0%{%2%}%{z%}" : "=v"(result.part[0]) : "m"(*from), "Yk"(c.mask));
+  return result;
+}
+FULGURITE_INLINE void store(Float16* row, const Columns& c, const ExactFloat16& value) {
+  HalfLanes* const to = (HalfLanes*)(row + c.at);
+  __builtin_prefetch((const char*)to + c.ahead, 1);
+  asm("vmovdqu16 %1, %0%{%2%}" : "+m"(*to) : "v"(value.part[0]), "Yk"(c.mask));
+}
+#else
+FULGURITE_INLINE Floats load(const Float16* row, const Columns& c) {
+  if (c.is_whole()) return from_float16(row + c.at);
+  Float16 some[lanes] = {};
+  copy_some(some, row + c.at, c.count());
+  return from_float16(some);
+}
+FULGURITE_INLINE void store(Float16* row, const Columns& c, const ExactFloat16& value) {
+  typedef unsigned short Part __attribute__((vector_size(part_bytes / 2), aligned(2), may_alias));
+  if (!c.is_whole()) return copy_some(row + c.at, (const Float16*)&value, c.count());
+  FULGURITE_EACH_PART(*(Part*)(row + c.at + p * part_lanes) = value.part[p]);
+}
+#endif
+FULGURITE_INLINE void store(Float16* row, const Columns& c, const Floats& value) { store(row, c, to_exact_float16(value)); }
+#else
 FULGURITE_INLINE Floats load(const Float16* row, const Columns& c) { return from_float16_bits(load_halves(row, c)); }
 FULGURITE_INLINE void store(Float16* row, const Columns& c, const Floats& value) { store_halves(row, c, float16_bits(value)); }
+#endif
 FULGURITE_INLINE Ints load(const short* row, const Columns& c) { return wrap_16(load_halves(row, c)); }
 FULGURITE_INLINE void store(short* row, const Columns& c, const Ints& value) { store_halves(row, c, value); }
 FULGURITE_INLINE Ints load(const signed char* row, const Columns& c) { return wrap_8(load_bytes(row, c)); }
@@ -324,6 +362,9 @@ FULGURITE_INLINE void store(const ResultRow<Element>& row, const Columns& c, con
 }
 
 FULGURITE_INLINE void store(const ResultRow<BFloat16>& row, const Columns& c, const Floats& value) { store(row, c, to_exact_bfloat16(value)); }
+#if defined(__F16C__)
+FULGURITE_INLINE void store(const ResultRow<Float16>& row, const Columns& c, const Floats& value) { store(row, c, to_exact_float16(value)); }
+#endif
 
 template <class Element>
 FULGURITE_INLINE auto load(const KeptRow<Element>& row, const Columns& c) {

@@ -194,7 +194,7 @@ std::string converted(const std::string& text, Dtype from, Dtype to) {
   if (from == to) return text;
   if (from == Dtype::boolean) {
     if (wanted == Lanes::ints) return text::cat("to_numbers(", text, ")");
-    return converted(text::cat("to_numbers(", text, ")"), Dtype::i32, to);
+    return converted(text::cat("to_numbers(", text, ")"), Dtype::u8, to);
   }
   if (to == Dtype::boolean) return text::cat(text, " != 0");
   std::string out = text;
@@ -204,7 +204,7 @@ std::string converted(const std::string& text, Dtype from, Dtype to) {
   }
   switch (to) {
     case Dtype::bf16:
-    case Dtype::f16: return rounded_text(out, to);
+    case Dtype::f16: return from == Dtype::i8 || from == Dtype::u8 ? out : rounded_text(out, to);
     case Dtype::i16: return from == Dtype::i8 || from == Dtype::u8 ? out : text::cat("wrap_16(", out, ")");
     case Dtype::i8: return text::cat("wrap_8(", out, ")");
     case Dtype::u8: return text::cat("wrap_unsigned_8(", out, ")");

@@ -12,6 +12,8 @@ namespace {
 
 using Kind = KernelValue::Kind;
 
+constexpr std::string_view rounding = "round_to_bfloat16(";
+
 // What a kept row is made of.
 std::string_view lane_text(Lanes lanes) {
   static constexpr std::string_view names[] = {"float", "double", "int", "long long", "int"};
@@ -20,7 +22,8 @@ std::string_view lane_text(Lanes lanes) {
 
 class KernelPrinter {
  public:
-  KernelPrinter(const Kernel& kernel, const Schedule& schedule, bool plain_names) : kernel_(kernel), schedule_(schedule), is_inside_bfloat16_(is_inside_bfloat16(kernel)) {
+  KernelPrinter(const Kernel& kernel, const Schedule& schedule, bool plain_names) : kernel_(kernel), schedule_(schedule) {
+    for (const KernelValue& v : kernel.values) is_inside_bfloat16_.push_back(is_inside_bfloat16(v));
     for (size_t i = 0; i < kernel.values.size(); ++i)
       names_.push_back(plain_names ? text::cat("v", i) : free_name(identifier(kernel.values[i].name)));
   }
@@ -103,8 +106,9 @@ class KernelPrinter {
 
   std::string expression(const KernelValue& v) const {
     std::string text = expression_text(v, [this](int operand) -> const std::string& { return name(operand); });
-    constexpr std::string_view rounding = "round_to_bfloat16(", inside = "round_inside_bfloat16(";
-    for (size_t at = 0; is_inside_bfloat16_ && (at = text.find(rounding, at)) != std::string::npos;) text.replace(at, rounding.size(), inside);
+    constexpr std::string_view inside = "round_inside_bfloat16(";
+    const bool reads_bfloat16 = std::ranges::all_of(v.operands, [&](int operand) { return is_inside_bfloat16_[static_cast<size_t>(operand)]; });
+    for (size_t at = 0; reads_bfloat16 && (at = text.find(rounding, at)) != std::string::npos;) text.replace(at, rounding.size(), inside);
     return text;
   }
 
@@ -112,11 +116,15 @@ class KernelPrinter {
   std::string stored(int i) const {
     if (value(i).dtype != Dtype::bf16) return name(i);
     if (value(i).is_rounded) return text::cat("exact_bfloat16(", name(i), ")");
-    return is_inside_bfloat16_ ? text::cat("inside_bfloat16(", name(i), ")") : name(i);
+    return is_inside_bfloat16_[static_cast<size_t>(i)] ? text::cat("inside_bfloat16(", name(i), ")") : name(i);
   }
-  // No other floating numbers are read: rounding need not look for those that are none.
-  static bool is_inside_bfloat16(const Kernel& kernel) {
-    return std::ranges::all_of(kernel.inputs, [](const KernelOperand& input) { return input.dtype == Dtype::bf16 || !is_floating(input.dtype); });
+  // Where a value is not a number, none of its bits are below those of bf16: it is computed from values of bf16 alone, or rounded to it.
+  // Rounding of what is computed from it need not look for those that are none.
+  bool is_inside_bfloat16(const KernelValue& v) const {
+    if (v.lanes != Lanes::floats) return true;
+    if (v.kind == Kind::input || v.kind == Kind::taken) return v.dtype == Dtype::bf16;
+    if (v.kind == Kind::computed && v.expression.starts_with(rounding)) return true;
+    return std::ranges::all_of(v.operands, [&](int operand) { return is_inside_bfloat16_[static_cast<size_t>(operand)]; });
   }
 
   void define(int i, std::string_view is) { line("const ", lanes_text(value(i).lanes), " ", name(i), " = ", is, ";"); }
@@ -158,7 +166,7 @@ class KernelPrinter {
 
   const Kernel& kernel_;
   const Schedule& schedule_;
-  const bool is_inside_bfloat16_;
+  std::vector<char> is_inside_bfloat16_;  // by value
   std::vector<std::string> names_;
   std::string out_;
   int depth_ = 0;

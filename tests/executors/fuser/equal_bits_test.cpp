@@ -174,3 +174,30 @@ TEST("sums of a fusion differ from eager mode's by their order alone") {
     }
   }
 }
+
+TEST("numbers that are none keep no low bits when they are rounded, whatever they come from") {
+  // Half a unit added to the NaN with all bits would be -0.
+  std::vector<float> given(64);
+  for (size_t i = 0; i < given.size(); ++i) given[i] = i % 3 == 0 ? std::bit_cast<float>(0x7fffffffu) : i % 3 == 1 ? std::bit_cast<float>(0xffff8000u) : 1.5f;
+  const Tensor x = tensor(given), y = full({64}, 3.0).to(Dtype::bf16);
+  expect_same_bits([](Tensor a, Tensor b) { return a.to(Dtype::bf16) * b + b; }, x, y);
+  expect_same_bits([](Tensor a, Tensor b) { return (a * b).to(Dtype::bf16).to(Dtype::f32) - a; }, x, y);
+  const Tensor halves = tensor(given).to(Dtype::f16);
+  expect_same_bits([](Tensor a, Tensor b) { return (a.to(Dtype::bf16) * b).to(Dtype::f16) + a; }, halves, y);
+  auto mixed = jit([](Tensor a, Tensor b) { return (a.to(Dtype::bf16) * b + b) * b; }, {.executors = {"fuser"}});
+  mixed(x, y);
+  const std::string text = kernel_of(last_traces(mixed).back(), 0);
+  expect(text.find("round_to_bfloat16(") != std::string::npos && text.find("round_inside_bfloat16(") != std::string::npos,
+         "the first rounding looks for what is no number, those after it need not: " + text);
+}
+
+TEST("whole numbers of eight bits and truth values are 16-bit numbers unrounded") {
+  const Tensor x = arange(0, 256).to(Dtype::u8), y = (arange(0, 256) - 128).to(Dtype::i8);
+  for (const Dtype dtype : {Dtype::bf16, Dtype::f16}) {
+    expect_same_bits([dtype](Tensor a, Tensor b) { return a.to(dtype) * b.to(dtype) + (a > 7).to(dtype); }, x, y);
+    auto converted = jit([dtype](Tensor a) { return -(a > 7).to(dtype); }, {.executors = {"fuser"}});
+    converted(x);
+    const std::string text = kernel_of(last_traces(converted).back(), 0);
+    expect(text.find("round_to") == std::string::npos && text.find("round_inside") == std::string::npos, text);
+  }
+}
