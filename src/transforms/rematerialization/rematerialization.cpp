@@ -12,6 +12,7 @@
 #include "transforms/grad/exact_comparisons.h"
 #include "transforms/grad/joint_trace.h"
 #include "transforms/grad/kept_by_operators.h"
+#include "transforms/rematerialization/copied_arguments.h"
 
 namespace fulgurite {
 
@@ -95,6 +96,13 @@ class Recomputation {
     std::vector<char> is_repeated(count, false);
     for (int i = 0; i < count; ++i) is_repeated[i] = is_forward_[i] && is_had[symbol_node_[i]];
     return is_repeated;
+  }
+
+  /// Arguments that are copied where a repeated symbol reads them, by proxy id.
+  std::vector<char> copied() const {
+    std::vector<char> out(values_.size(), false);
+    for (size_t id = 0; id < values_.size(); ++id) out[id] = is_copied(static_cast<int>(id));
+    return out;
   }
 
   /// Bytes that the backward keeps beside arguments and results, storages once.
@@ -189,10 +197,14 @@ class Recomputation {
     }
   }
 
-  /// What keeping a value costs when a byte is worth so much.
+  bool is_copied(int id) const { return !is_of_caller_.empty() && is_of_caller_[id] && producer_[id] < 0; }
+
+  /// What keeping a value costs when a byte is worth so much. An argument that the caller may overwrite is copied.
   int64_t price(int id, int64_t min_saving) const {
     const int root = root_[id];
-    if (!is_of_caller_.empty() && is_of_caller_[root]) return MaxFlow::unlimited;
+    if (!is_of_caller_.empty() && is_of_caller_[root]) {
+      return is_copied(id) ? cost_.keeping(*values_[id]) * min_saving + copying(*values_[id]) : MaxFlow::unlimited;
+    }
     return (is_outside_[root] ? 1 : cost_.keeping(*values_[root])) * min_saving;
   }
 
@@ -256,6 +268,7 @@ Trace choose(const Trace& given, const RecomputationOptions& options, const Reco
   Trace out = joint;
   for (size_t i = 0; i < is_repeated.size(); ++i)
     if (is_repeated[i]) out.bound_symbols[i].tags.add(Tag::recompute_in_backward);
+  if (!may_keep.empty()) copy_repeated_arguments(out, problem.copied());
   return out;
 }
 

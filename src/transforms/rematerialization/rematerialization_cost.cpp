@@ -51,6 +51,8 @@ int64_t bytes_of(const Value& value) {
   return count * size_of(value.tensor().dtype);
 }
 
+int64_t copying(const Value& value) { return calling + 2 * bytes_of(value); }
+
 int64_t SymbolBySymbolCost::keeping(const Value& value) const { return std::max<int64_t>(bytes_of(value), 1); }
 
 std::optional<int64_t> SymbolBySymbolCost::repeating(const BoundSymbol& bound) const {

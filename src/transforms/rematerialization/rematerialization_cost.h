@@ -24,6 +24,8 @@ class SymbolBySymbolCost final : public RecomputationCost {
   std::optional<int64_t> repeating(const BoundSymbol&) const override;
 };
 
+/// Bytes moved to copy a value.
+int64_t copying(const Value&);
 /// Bytes of a tensor's elements, 8 for a number.
 int64_t bytes_of(const Value&);
 
