@@ -52,7 +52,7 @@ void decompose_unfold(Arguments a, Results& out, SourceLocation at) {
   Dims order;
   for (int64_t d = 0; d < first; ++d) order.push_back(d);
   for (const int64_t d : {first + 2, first + 3, first, first + 1}) order.push_back(d);
-  const Tensor ordered = permute(windows, order, at);
+  const Tensor ordered = clone(permute(windows, order, at), at);
   Shape shape = leading_sizes(x.shape(), 2);
   shape.back() = shape.back() * w.kernel.numel();
   shape.push_back(counts.numel());
@@ -144,7 +144,7 @@ constinit const Symbol channel_shuffle_symbol{
                   " channels are not a multiple of groups = ", groups.hint());
           const Shape rest = last_sizes(x.shape(), x.ndim() - 2);
           const Tensor apart = reshape(x, joined_sizes({x.size(0), groups, channels / groups}, rest), at);
-          const Tensor turned = transpose(apart, 1, 2, at);
+          const Tensor turned = clone(transpose(apart, 1, 2, at), at);
           out.push_back(reshape(turned, x.shape(), at));
         },
 };

@@ -203,11 +203,13 @@ constinit const Symbol pad_symbol{
               "mode must be \"constant\", \"reflect\", \"replicate\" or \"circular\", got \"", mode, "\"");
       require(a[3].is_none() || a[3].floating() == 0.0, "mode \"", mode, "\" takes no value");
       Tensor padded = input;
+      bool is_copy = false;  // what is only cut would be a view
       for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
         const int64_t dim = input.ndim() - 1 - static_cast<int64_t>(i / 2);
         padded = pad_from_itself(padded, dim, pairs[i], pairs[i + 1], mode, at);
+        is_copy = is_copy || pairs[i] > 0 || pairs[i + 1] > 0;
       }
-      out.push_back(padded);
+      out.push_back(is_copy ? padded : clone(padded, at));
     },
 };
 

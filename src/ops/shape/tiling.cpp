@@ -38,7 +38,7 @@ Tensor at_least(Tensor x, int64_t ndim, SourceLocation at) {
   return x;
 }
 
-/// The elements moved up by `shift` along a dimension, those that leave coming back at the start.
+/// The elements moved up by `shift` along a dimension, those that leave coming back at the start; the tensor itself where none moves.
 Tensor rolled(const Tensor& x, Int shift, int64_t dim, SourceLocation at) {
   const Int size = x.size(static_cast<int>(dim));
   if (size == 0) return x;
@@ -92,7 +92,8 @@ constinit const Symbol repeat_interleave_symbol{
         joined[dim] = size * count;
         const Tensor apart = unsqueeze(x, dim + 1, at);
         const Tensor expanded = expand(apart, wide, at);
-        return out.push_back(reshape(expanded, joined, at));
+        const Tensor laid_out = reshape(expanded, joined, at);
+        return out.push_back(count == 1 ? clone(laid_out, at) : contiguous(laid_out, at));
       }
       Tensor repeats = at_least(a[1].tensor(), 1, at);
       require(repeats.ndim() == 1, "repeats must have at most 1 dimension, got shape ", repeats.shape());
@@ -132,13 +133,13 @@ constinit const Symbol roll_symbol{
         require(shifts.size() == 1, "without dims there must be one shift, got ", shifts.size());
         const Tensor flat = reshape(x, {-1}, at);
         const Tensor moved = rolled(flat, shifts[0], 0, at);
-        return out.push_back(reshape(moved, x.shape(), at));
+        return out.push_back(moved.is_same(flat) ? clone(x, at) : reshape(moved, x.shape(), at));
       }
       const auto dims = a[2].integers();
       require(shifts.size() == dims.size(), "shifts has ", shifts.size(), " numbers and dims ", dims.size());
       Tensor result = x;
       for (size_t i = 0; i < dims.size(); ++i) result = rolled(result, shifts[i], normalize_dim(dims[i], x.ndim()), at);
-      out.push_back(result);
+      out.push_back(result.is_same(x) ? clone(x, at) : result);
     },
 };
 
@@ -212,7 +213,7 @@ constinit const Symbol pixel_shuffle_symbol{
       for (const int64_t d : {0, 3, 1, 4, 2}) order.push_back(first + d);
       const Tensor parts = reshape(x, apart, at);
       const Tensor ordered = permute(parts, order, at);
-      out.push_back(reshape(ordered, joined, at));
+      out.push_back(reshape(clone(ordered, at), joined, at));
     },
 };
 
@@ -237,7 +238,7 @@ constinit const Symbol pixel_unshuffle_symbol{
       for (const int64_t d : {0, 2, 4, 1, 3}) order.push_back(first + d);
       const Tensor parts = reshape(x, apart, at);
       const Tensor ordered = permute(parts, order, at);
-      out.push_back(reshape(ordered, joined, at));
+      out.push_back(reshape(clone(ordered, at), joined, at));
     },
 };
 
