@@ -3,6 +3,7 @@
 #include <fulgurite/tensor.h>
 #include <fulgurite/value.h>
 
+#include "support/base/deferred_error.h"
 #include "support/text/text.h"
 #include "tensor/tensor_impl.h"
 
@@ -11,8 +12,10 @@ namespace fulgurite {
 namespace {
 
 const TensorImpl& defined_impl(const Tensor& tensor, const char* what) {
-  if (!tensor.defined())
+  if (!tensor.defined()) {
+    throw_deferred_error();
     throw UserError(text::cat(what, " of an undefined tensor: default-constructed, moved from, or a grad() before backward()"));
+  }
   return *tensor.impl();
 }
 

@@ -7,6 +7,7 @@
 
 #include "ops/core/autocast.h"
 #include "ops/core/call_error.h"
+#include "support/base/deferred_error.h"
 
 namespace fulgurite {
 
@@ -29,12 +30,14 @@ bool has_undefined(const Argument& list) {
 }
 
 [[noreturn, gnu::cold]] void refuse_none(const Parameter& parameter) {
+  throw_deferred_error();
   const bool is_tensor = parameter.type == Parameter::Type::tensor || parameter.type == Parameter::Type::operand;
   throw RuleError{is_tensor ? text::cat(parameter.name, " is an undefined tensor: default-constructed, moved from, or a grad() before backward()")
                             : text::cat(parameter.name, " is missing")};
 }
 
 [[noreturn, gnu::cold]] void refuse_none_in_list(const Parameter& parameter) {
+  throw_deferred_error();
   throw RuleError{text::cat(parameter.name, " holds an undefined tensor: default-constructed, moved from, or a grad() before backward()")};
 }
 
@@ -66,6 +69,7 @@ InterpreterScope::~InterpreterScope() {
   call_before_next();
   innermost.interpreter = previous_;
   innermost.autocast = autocast_;
+  if (!previous_) forget_deferred_error();
 }
 
 std::optional<Dtype> autocast_dtype() { return innermost.autocast; }

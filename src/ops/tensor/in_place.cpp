@@ -8,6 +8,7 @@
 #include "ops/elementwise/pointwise_rules.h"
 #include "ops/generated/symbols.h"
 #include "ops/shape/shape_rules.h"
+#include "support/base/deferred_error.h"
 #include "tensor/overlap.h"
 
 namespace fulgurite {
@@ -17,7 +18,10 @@ namespace {
 int category(Dtype dtype) { return is_floating(dtype) ? 2 : is_integer(dtype) ? 1 : 0; }
 
 void check_destination(const Tensor& destination, const Shape& source, std::string_view operation, SourceLocation at) {
-  if (!destination.defined()) throw UserError(text::cat(operation, ": the tensor is undefined"), at);
+  if (!destination.defined()) {
+    throw_deferred_error();
+    throw UserError(text::cat(operation, ": the tensor is undefined"), at);
+  }
   Shape common;
   try {
     common = broadcast_shapes(destination.shape(), source);

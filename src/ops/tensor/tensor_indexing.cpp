@@ -8,10 +8,14 @@
 #include "ops/generated/symbols.h"
 #include "ops/indexing/indexing_rules.h"
 #include "ops/tensor/indexed_elements.h"
+#include "support/base/deferred_error.h"
 
 namespace fulgurite {
 namespace {
 
+bool is_mask(const Argument& index) {
+  return index.is_tensor() && (index.tensor().dtype() == Dtype::boolean || index.tensor().dtype() == Dtype::u8);
+}
 bool is_list(const Argument& index) { return index.is_tensor() || index.kind() == Argument::Kind::integers; }
 
 template <class... Indexes>
@@ -21,7 +25,14 @@ Tensor get_item(const Tensor& x, const Index& first, const Indexes&... others) {
   if (innermost_interpreter() && is_whole(list)) return x;
   std::shared_ptr<const IndexedElements> outer = IndexedElements::take(x);
   const Argument arguments[] = {x, std::span<const Argument>(list)};
-  Tensor result = dispatch(getitem_symbol, arguments, first.at());
+  Tensor result;
+  try {
+    result = dispatch(getitem_symbol, arguments, first.at());
+  } catch (const UserError&) {
+    // How many elements a mask lists is not known inside a trace; x(mask) = value does not ask for them.
+    if (outer || !innermost_interpreter() || std::ranges::none_of(list, is_mask)) throw;
+    defer_error(std::current_exception());
+  }
   if (outer || std::ranges::any_of(list, is_list)) {
     const Index* const indices[] = {&first, &others...};
     IndexedElements::note(x, indices, result, std::move(outer));
@@ -57,9 +68,12 @@ Tensor Tensor::operator()(const Index& a, const Index& b, const Index& c, const 
 Tensor Tensor::operator[](const Index& index) const { return get_item(*this, index); }
 
 void Tensor::operator=(const Operand& value) && {
-  if (!defined()) throw UserError("a value is assigned to an undefined tensor", value.at());
+  const auto elements = IndexedElements::take(*this);
+  if (value.kind() == Operand::Kind::none || (!defined() && !elements)) throw_deferred_error();
+  forget_deferred_error();
+  if (!defined() && !elements) throw UserError("a value is assigned to an undefined tensor", value.at());
   if (value.kind() == Operand::Kind::none) throw UserError("x(…) = value: the value is an undefined tensor", value.at());
-  if (const auto elements = IndexedElements::take(*this)) return elements->assign(value, value.at());
+  if (elements) return elements->assign(value, value.at());
   // Nobody else holds what would be written: the tensor is a temporary.
   const bool unseen = impl_->owners == 1 && (is_proxy(*this) ? !impl_->base : impl_->storage->owners == 1);
   if (unseen)
