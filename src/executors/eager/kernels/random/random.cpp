@@ -17,9 +17,9 @@ namespace {
 
 constexpr int64_t block = 256, grain = 4096;
 
-/// The first two words that Philox gives for each of `block` counters from `counter` on. Numbers lie in pairs of lanes,
+/// The words that Philox gives for each of `block` counters from `counter` on, two or all four. Numbers lie in pairs of lanes,
 /// a counter to a pair; the upper lanes hold what is left of earlier products and are never read.
-void philox(uint64_t seed, uint64_t counter, uint64_t* first, uint64_t* second) {
+void philox(uint64_t seed, uint64_t counter, uint64_t* first, uint64_t* second, uint64_t* third = nullptr, uint64_t* fourth = nullptr) {
   constexpr int64_t pairs = lanes / 2;
   const Ints multiplier0(static_cast<int>(0xD2511F53)), multiplier1(static_cast<int>(0xCD9E8D57));
   for (int64_t i = 0; i < block; i += pairs) {
@@ -42,18 +42,26 @@ void philox(uint64_t seed, uint64_t counter, uint64_t* first, uint64_t* second) 
     }
     store(reinterpret_cast<int*>(first + i), c0);
     store(reinterpret_cast<int*>(second + i), c1);
+    if (third == nullptr) continue;
+    store(reinterpret_cast<int*>(third + i), c2);
+    store(reinterpret_cast<int*>(fourth + i), c3);
   }
+}
+
+RandomState read_state(const Tensor& state) {
+  const TensorImpl& from = *state.impl();
+  RandomState out{};
+  std::memcpy(&out.seed, from.data(), 8);
+  std::memcpy(&out.offset, from.data() + 8 * from.strides[0], 8);
+  return out;
 }
 
 /// Calls make(first words, second words, numbers, count) for blocks of the result; the numbers are stored in its dtype.
 template <class Number, class Make>
 void draw(const Tensor& state, const Tensor& result, Make make) {
   const TensorImpl& to = *result.impl();
-  const TensorImpl& from = *state.impl();
-  const char* words = from.data();
-  uint64_t seed, offset;
-  std::memcpy(&seed, words, 8);
-  std::memcpy(&offset, words + 8 * from.strides[0], 8);
+  const RandomState drawn = read_state(state);
+  const uint64_t seed = drawn.seed, offset = drawn.offset;
   const Convert convert = find_conversion(dtype_of<Number>, to.dtype);
   const int64_t item = size_of(to.dtype);
   parallel_for(to.numel(), grain, [&](int64_t begin, int64_t end) {
@@ -137,8 +145,28 @@ void uniform(Arguments arguments, std::span<const Tensor> results) {
   }
 }
 
+/// Both numbers that a normal one is made of have the 53 bits of f64: tails as far out as 8.5 are drawn.
+void wide_normal(const Tensor& state, const Tensor& result, double mean, double deviation) {
+  const TensorImpl& to = *result.impl();
+  const RandomState from = read_state(state);
+  parallel_for(to.numel(), grain, [&](int64_t begin, int64_t end) {
+    alignas(64) uint64_t words[4][block];
+    alignas(64) double squares[block], numbers[block];
+    for (int64_t at = begin; at < end; at += block) {
+      const int64_t count = std::min(block, end - at);
+      philox(from.seed, from.offset + static_cast<uint64_t>(at), words[0], words[1], words[2], words[3]);
+      for (int64_t i = 0; i < count; ++i) squares[i] = -2 * log_of_positive(1 - wide_unit(words[0][i], words[1][i]));
+      for (int64_t i = 0; i < count; ++i) squares[i] = __builtin_sqrt(squares[i]);
+      for (int64_t i = 0; i < count; ++i) numbers[i] = squares[i] * cosine_of_turn(wide_unit(words[2][i], words[3][i]));
+      scale_and_shift(numbers, deviation, mean, count);
+      std::memcpy(to.data() + at * 8, numbers, static_cast<size_t>(count) * 8);
+    }
+  });
+}
+
 void normal(Arguments arguments, std::span<const Tensor> results) {
   const double mean = arguments[2].floating().hint(), deviation = arguments[3].floating().hint();
+  if (results[0].dtype() == Dtype::f64) return wide_normal(arguments[0].tensor(), results[0], mean, deviation);
   draw<double>(arguments[0].tensor(), results[0],
                [=](const uint64_t* first, const uint64_t* second, double* numbers, int64_t count) {
                  alignas(64) double squares[block];
