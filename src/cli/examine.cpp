@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <sstream>
 
@@ -12,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/example_models.h"
 #include "cli/flags.h"
+#include "io/atomic_file.h"
 #include "io/json.h"
 #include "support/text/text.h"
 #include "support/text/wrap.h"
@@ -111,8 +111,7 @@ void show_profile(const Example& example, const std::string& model, const examin
   else if (outputs.prints) std::cout << report;
   if (!outputs.page.empty()) examine::write_html(example.function, outputs.page, {.title = model, .profile = &report});
   if (outputs.chrome.empty()) return;
-  std::ofstream file(outputs.chrome, std::ios::binary);
-  if (!(file << report.chrome_trace()) || !file.flush()) throw UserError("cannot write " + outputs.chrome);
+  write_file(outputs.chrome, report.chrome_trace());
 }
 
 }  // namespace
@@ -211,8 +210,7 @@ int repro(const std::vector<std::string>& arguments) {
     std::cout << program;
     return 0;
   }
-  std::ofstream file(out);
-  if (!(file << program) || !file.flush()) throw UserError("cannot write " + out);
+  write_file(out, program);
   return 0;
 }
 

@@ -167,7 +167,10 @@ std::shared_ptr<void> detail::open_scope(bool fullgraph, const std::vector<std::
 
 int64_t captures() { return Captures::all().count(); }
 std::vector<Trace> last_traces() { return Captures::all().last_traces(); }
-void reset() { Captures::all().reset(); }
+void reset() {
+  act_immediately("compiled_autograd::reset()", {});
+  Captures::all().reset();
+}
 
 }  // namespace compiled_autograd
 

@@ -68,6 +68,7 @@ uint64_t executors_version() { return version.load(std::memory_order_relaxed); }
 void count_executor_change() { version.fetch_add(1, std::memory_order_relaxed); }
 
 void add_executor(std::shared_ptr<const Executor> executor, SourceLocation at) {
+  act_immediately("register_executor()", at);
   Registry& r = registry();
   const std::lock_guard lock(r.mutex);
   if (r.find(executor->name) != nullptr)

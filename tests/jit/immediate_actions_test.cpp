@@ -64,6 +64,29 @@ TEST("where a function is compiled whole they are refused, at the user's line") 
   expect_error([&] { jit(checkpoint(program))(x); }, start + "inside checkpoint()" + end);
 }
 
+TEST("counters are cleared and backwards forgotten at each call, and executors added where it is no recording") {
+  const auto cleared = jit([](Tensor x) {
+    const Tensor y = x * 2;
+    counters().clear();
+    compiled_autograd::reset();
+    return y + 1;
+  });
+  for (int i = 0; i < 3; ++i) {
+    jit([](Tensor x) { return x + 1; })(ones({2}));
+    expect(counters()["unique_graphs"] > 0);
+    cleared(ones({2}));
+    // The piece behind the call is compiled once, after it.
+    expect_equal(counters()["unique_graphs"], int64_t{i == 0});
+  }
+  const auto adds = [](Tensor x) {
+    register_executor(OperatorExecutor("added_inside"));
+    return x * 2;
+  };
+  expect_error([&] { jit(adds, {.fullgraph = true})(ones({2})); },
+               "register_executor() inside a traced function: a graph break, which cannot be made with fullgraph = true; call it outside of the function\n"
+               "  at immediate_actions_test.cpp:");
+}
+
 TEST("save_safetensors() inside a jitted function writes values, arguments and captured tensors, at each call") {
   const std::string path = temporary_file("saved_inside");
   const Tensor captured = tensor({7.0});

@@ -1,9 +1,9 @@
-#include <fstream>
 
 #include <fulgurite/error.h>
 #include <fulgurite/explorer.h>
 
 #include "examine/explorer/explorer_data.h"
+#include "io/atomic_file.h"
 #include "support/text/text.h"
 
 namespace fulgurite::examine {
@@ -53,8 +53,11 @@ std::string html(const Jitted& f, const HtmlOptions& options) {
 
 void write_html(const Jitted& f, const std::string& path, const HtmlOptions& options) {
   const std::string page = html(f, options);
-  std::ofstream file(path, std::ios::binary);
-  if (!(file << page) || !file.flush()) throw UserError(text::cat("write_html: cannot write ", path));
+  try {
+    write_file(path, page);
+  } catch (const UserError& error) {
+    throw UserError(text::cat("write_html: ", error.what()));
+  }
 }
 
 }  // namespace fulgurite::examine

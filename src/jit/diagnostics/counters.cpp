@@ -2,6 +2,7 @@
 
 #include <fulgurite/error.h>
 
+#include "ops/core/dispatch.h"
 #include "support/context.h"
 #include "support/text/text.h"
 
@@ -24,6 +25,7 @@ int64_t Counters::operator[](std::string_view name) const {
 }
 
 void Counters::clear() {
+  act_immediately("Counters::clear()", {});
   for (const Counter& counter : all) (context().*counter.count).store(0, std::memory_order_relaxed);
 }
 
