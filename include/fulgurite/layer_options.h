@@ -84,6 +84,7 @@ struct LinearOptions {
 struct EmbeddingOptions {
   detail::NamedMembers named_members = detail::NamedMembers();
   std::optional<int64_t> padding_idx = {};
+  bool scale_grad_by_freq = false;
   std::optional<Dtype> dtype = {};
   Device device = {};
 };

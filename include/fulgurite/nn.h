@@ -49,6 +49,7 @@ struct Linear {
 struct Embedding {
   Tensor weight;  // [rows, width]
   std::optional<int64_t> padding_idx;
+  bool scale_grad_by_freq = false;  // a row's gradient is divided by how often the row is taken
   Embedding() = default;
   Embedding(int64_t num_embeddings, int64_t embedding_dim, const EmbeddingOptions& options = {},
             SourceLocation at = SourceLocation::here());
@@ -125,6 +126,7 @@ struct Fields<nn::Embedding> {
   static void visit(auto& object, auto&& member) {
     member("weight", object.weight);
     member("padding_idx", object.padding_idx);
+    member("scale_grad_by_freq", object.scale_grad_by_freq);
   }
 };
 template <>

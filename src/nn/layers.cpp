@@ -65,7 +65,9 @@ Linear::Linear(int64_t in_features, int64_t out_features, const detail::Given<bo
 Tensor Linear::operator()(const Tensor& x, SourceLocation at) const { return linear(x, weight, bias, at); }
 
 Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, const EmbeddingOptions& options, SourceLocation at)
-    : Embedding(num_embeddings, embedding_dim, options.padding_idx, tensor_options(options), at) {}
+    : Embedding(num_embeddings, embedding_dim, options.padding_idx, tensor_options(options), at) {
+  scale_grad_by_freq = options.scale_grad_by_freq;
+}
 
 Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim,
                      const detail::Given<std::optional<int64_t>>& padding, SourceLocation at)
@@ -87,7 +89,7 @@ Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, std::optiona
 
 Tensor Embedding::operator()(const Tensor& indices, SourceLocation at) const {
   const std::optional<Int> padding = padding_idx ? std::optional<Int>(*padding_idx) : std::nullopt;
-  return embedding(indices, weight, padding, {}, 2.0, false, false, at);
+  return embedding(indices, weight, padding, {}, 2.0, scale_grad_by_freq, false, at);
 }
 
 LayerNorm::LayerNorm(const NormalizedShape& shape, const LayerNormOptions& options, SourceLocation at)
