@@ -165,6 +165,7 @@ CompiledRun::CompiledRun(const BackwardCall& call, const BackwardGraph& graph, c
   for (const Effect& effect : effects)
     if (effect.kind == Effect::Kind::call_backward) came_.resize(static_cast<size_t>(effect.first_source) + effect.results.size());
   if (std::ranges::none_of(effects, [](const Effect& effect) { return calls_user(effect.kind); })) return;
+  hooks_at_start_ = count_hooks();
   saved_.reserve(inputs.size());
   size_t next = call.gradients.size();
   for (size_t i = 0; i < graph.calls.size(); ++i)
@@ -246,7 +247,14 @@ std::span<const F> CompiledRun::take_hooks(std::vector<F>& list, size_t number, 
   return is_last_of_list(number) ? left : left.first(std::min<size_t>(1, left.size()));
 }
 
-// A gradient that was captured without hooks has no line to call one from.
+std::vector<size_t> CompiledRun::count_hooks() const {
+  std::vector<size_t> counts;
+  for (const NodeCall& call : graph_.calls)
+    for (size_t output = 0; output < call.node->output_count(); ++output) counts.push_back(hooks_of_output(*call.node, output).size());
+  return counts;
+}
+
+// A gradient that was captured without hooks, or with traceable ones alone, has no line to call one from.
 void CompiledRun::check_added_hooks(int first_call) {
   const uint64_t changes = context().hook_changes.load(std::memory_order_relaxed);
   if (changes == hook_changes_) return;
@@ -256,6 +264,9 @@ void CompiledRun::check_added_hooks(int first_call) {
       return effect.kind == kind && effect.call == static_cast<int>(call) && effect.output == output;
     });
   };
+  const std::vector<size_t> counts = count_hooks();
+  size_t place = 0;  // of a call's first output among them
+  for (size_t i = 0; i < static_cast<size_t>(first_call) && i < graph_.calls.size(); ++i) place += graph_.calls[i].node->output_count();
   for (auto i = static_cast<size_t>(first_call); i < graph_.calls.size(); ++i) {
     const Node& node = *graph_.calls[i].node;
     Node::Hooks* const hooks = node.existing_hooks();
@@ -263,9 +274,15 @@ void CompiledRun::check_added_hooks(int first_call) {
     bool is_missed = (hooks && !hooks->before.empty() && !has_op(Effect::Kind::before_node, i, 0)) ||
                      (hooks && !hooks->after.empty() && !has_op(Effect::Kind::after_node, i, 0)) ||
                      (leaf && !post_accumulate_hooks(*leaf).empty() && !has_op(Effect::Kind::post_accumulate_hook, i, 0));
-    for (size_t output = 0; !is_missed && output < node.output_count(); ++output)
-      is_missed = std::ranges::any_of(hooks_of_output(node, output), [](const Hook& hook) { return !hook.recorded_as(); }) &&
-                  !has_op(Effect::Kind::tensor_hook, i, output);
+    for (size_t output = 0; output < node.output_count(); ++output, ++place) {
+      if (counts[place] == hooks_at_start_[place] || has_op(Effect::Kind::tensor_hook, i, output)) continue;
+      is_missed = is_missed || counts[place] > hooks_at_start_[place];
+      if (counts[place] < hooks_at_start_[place])
+        throw UserError(text::cat("compiled autograd: a hook took a traceable hook away from ", node.name(), " (NodeCall ", i + 1,
+                                  "), which has not run yet and was captured with it; take it away before backward(), or run this backward "
+                                  "outside of compiled autograd's scope"),
+                        node.source());
+    }
     if (is_missed)
       throw UserError(text::cat("compiled autograd: a hook added a hook to ", node.name(), " (NodeCall ", i + 1,
                                 "), which has not run yet and was captured without one; add it before backward(), or run this backward "

@@ -85,9 +85,11 @@ class CompiledRun {
   std::span<const F> take_hooks(std::vector<F>& list, size_t effect, std::vector<F> (*find)(const Node&, size_t output));
   bool is_last_of_list(size_t effect) const;
   void check_added_hooks(int first_call);
+  std::vector<size_t> count_hooks() const;
   std::vector<Hook> tensor_hooks_;
   std::vector<std::function<void(Tensor)>> post_accumulate_hooks_;
   uint64_t hook_changes_;  // when the lists were last looked at
+  std::vector<size_t> hooks_at_start_;  // of each output of each call, where hooks are called
   std::vector<char> came_;  // by source
   int turn_ = 0;
   // Where hooks are called, what the calls saved, in their order; and the first call that saved what was written since.

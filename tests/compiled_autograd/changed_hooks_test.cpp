@@ -82,6 +82,26 @@ TEST("a hook that is added where the captured backward has none is an error that
       "it before backward(), or run this backward outside of compiled autograd's scope");
 }
 
+TEST("so are traceable hooks that are added or taken away there: they would be left out, or run all the same") {
+  const auto run = [](bool adds) {
+    const Tensor x = tensor({1.0, 2.0}).requires_grad_();
+    const Tensor y = x * 2.0, z = y * 3.0;
+    const auto hook = autograd::traceable([](Tensor g) { return g * 100.0; });
+    const auto handle = adds ? nullptr : std::make_shared<HookHandle>(y.register_hook(hook));
+    z.register_hook([y, hook, handle](Tensor) {
+      if (handle) handle->remove();
+      else y.register_hook(hook);
+    });
+    sum(z).backward();
+    return x.grad().to_vector<float>();
+  };
+  expect_near(run(true), {600, 600});
+  expect_near(run(false), {6, 6});
+  const auto scope = compiled_autograd::enable();
+  expect_error([&] { run(true); }, "compiled autograd: a hook added a hook to MulBackward0 (NodeCall 3), which has not run yet");
+  expect_error([&] { run(false); }, "compiled autograd: a hook took a traceable hook away from MulBackward0 (NodeCall 3), which has not run yet");
+}
+
 TEST("a traceable hook behind one that is called runs once") {
   expect_both(
       [] {
