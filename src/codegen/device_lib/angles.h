@@ -5,16 +5,10 @@
 namespace fulgurite::FULGURITE_KERNELS {
 
 FULGURITE_INLINE Floats tan(const Floats& x) {
-  if (any(abs(x) > Floats(largest_turn))) [[unlikely]] {
-    float value[lanes];
-    store(value, x);
-    for (int lane = 0; lane < lanes; ++lane) value[lane] = __builtin_tanf(value[lane]);
-    return load(value);
-  }
   const Turn turn = turn_of(x);
   const Ints is_odd = (turn.quarters & Ints(1)) != Ints(0);
   const Floats value = select(is_odd, -turn.cosine, turn.sine) / select(is_odd, turn.sine, turn.cosine);
-  return select(x == Floats(0.f), x, value);
+  return with_large_angles(x, select(x == Floats(0.f), x, value), [](float one) { return __builtin_tanf(one); });
 }
 
 /// (asin(r) - r) / r^3 for z = r^2, r <= 1/2.

@@ -236,19 +236,23 @@ FULGURITE_INLINE Turn turn_of(const Floats& x) {
           high + multiply_add(c * z, z, multiply_add(-low, r, lost_of_high))};
 }
 
+/// The values of f, one by one, in the lanes of large angles, and only there: an element's value does not depend on its neighbours.
+template <class Function>
+FULGURITE_INLINE Floats with_large_angles(const Floats& x, const Floats& value, Function f) {
+  const Ints is_large = abs(x) > Floats(largest_turn);
+  if (!any(is_large)) [[likely]] return value;
+  float one[lanes];
+  store(one, x);
+  for (int lane = 0; lane < lanes; ++lane) one[lane] = f(one[lane]);
+  return select(is_large, load(one), value);
+}
 /// sin(x + quarter * pi / 2).
 FULGURITE_INLINE Floats sine(const Floats& x, int quarter) {
-  if (any(abs(x) > Floats(largest_turn))) [[unlikely]] {
-    float value[lanes];
-    store(value, x);
-    for (int lane = 0; lane < lanes; ++lane)
-      value[lane] = quarter ? __builtin_cosf(value[lane]) : __builtin_sinf(value[lane]);
-    return load(value);
-  }
   const Turn turn = turn_of(x);
   const Ints n = turn.quarters + Ints(quarter);
   const Floats value = select((n & Ints(1)) != Ints(0), turn.cosine, turn.sine);
-  return from_bits(bits_of(value) ^ shift_left(n & Ints(2), 30));
+  const Floats turned = from_bits(bits_of(value) ^ shift_left(n & Ints(2), 30));
+  return with_large_angles(x, turned, [&](float one) { return quarter ? __builtin_cosf(one) : __builtin_sinf(one); });
 }
 FULGURITE_INLINE Floats sin(const Floats& x) { return select(x == Floats(0.f), x, sine(x, 0)); }
 FULGURITE_INLINE Floats cos(const Floats& x) { return sine(x, 1); }
