@@ -250,7 +250,8 @@ std::span<const F> CompiledRun::take_hooks(std::vector<F>& list, size_t number, 
 std::vector<size_t> CompiledRun::count_hooks() const {
   std::vector<size_t> counts;
   for (const NodeCall& call : graph_.calls)
-    for (size_t output = 0; output < call.node->output_count(); ++output) counts.push_back(hooks_of_output(*call.node, output).size());
+    for (size_t output = 0; output < call.node->output_count(); ++output)
+      counts.push_back(hooks_of_output(*call.node, output).size());
   return counts;
 }
 
@@ -265,8 +266,9 @@ void CompiledRun::check_added_hooks(int first_call) {
     });
   };
   const std::vector<size_t> counts = count_hooks();
-  size_t place = 0;  // of a call's first output among them
-  for (size_t i = 0; i < static_cast<size_t>(first_call) && i < graph_.calls.size(); ++i) place += graph_.calls[i].node->output_count();
+  size_t position = 0;  // of a call's first output among them
+  for (size_t i = 0; i < static_cast<size_t>(first_call) && i < graph_.calls.size(); ++i)
+    position += graph_.calls[i].node->output_count();
   for (auto i = static_cast<size_t>(first_call); i < graph_.calls.size(); ++i) {
     const Node& node = *graph_.calls[i].node;
     Node::Hooks* const hooks = node.existing_hooks();
@@ -274,14 +276,16 @@ void CompiledRun::check_added_hooks(int first_call) {
     bool is_missed = (hooks && !hooks->before.empty() && !has_op(Effect::Kind::before_node, i, 0)) ||
                      (hooks && !hooks->after.empty() && !has_op(Effect::Kind::after_node, i, 0)) ||
                      (leaf && !post_accumulate_hooks(*leaf).empty() && !has_op(Effect::Kind::post_accumulate_hook, i, 0));
-    for (size_t output = 0; output < node.output_count(); ++output, ++place) {
-      if (counts[place] == hooks_at_start_[place] || has_op(Effect::Kind::tensor_hook, i, output)) continue;
-      is_missed = is_missed || counts[place] > hooks_at_start_[place];
-      if (counts[place] < hooks_at_start_[place])
-        throw UserError(text::cat("compiled autograd: a hook took a traceable hook away from ", node.name(), " (NodeCall ", i + 1,
-                                  "), which has not run yet and was captured with it; take it away before backward(), or run this backward "
-                                  "outside of compiled autograd's scope"),
-                        node.source());
+    for (size_t output = 0; output < node.output_count(); ++output, ++position) {
+      if (counts[position] == hooks_at_start_[position] || has_op(Effect::Kind::tensor_hook, i, output)) continue;
+      is_missed = is_missed || counts[position] > hooks_at_start_[position];
+      if (counts[position] < hooks_at_start_[position])
+        throw UserError(
+            text::cat(
+                "compiled autograd: a hook took a traceable hook away from ", node.name(), " (NodeCall ", i + 1,
+                "), which has not run yet and was captured with it; take it away before backward(), or run this backward "
+                "outside of compiled autograd's scope"),
+            node.source());
     }
     if (is_missed)
       throw UserError(text::cat("compiled autograd: a hook added a hook to ", node.name(), " (NodeCall ", i + 1,

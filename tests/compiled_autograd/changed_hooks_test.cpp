@@ -98,8 +98,11 @@ TEST("so are traceable hooks that are added or taken away there: they would be l
   expect_near(run(true), {600, 600});
   expect_near(run(false), {6, 6});
   const auto scope = compiled_autograd::enable();
-  expect_error([&] { run(true); }, "compiled autograd: a hook added a hook to MulBackward0 (NodeCall 3), which has not run yet");
-  expect_error([&] { run(false); }, "compiled autograd: a hook took a traceable hook away from MulBackward0 (NodeCall 3), which has not run yet");
+  expect_error([&] { run(true); },
+               "compiled autograd: a hook added a hook to MulBackward0 (NodeCall 3), which has not run yet");
+  expect_error(
+      [&] { run(false); },
+      "compiled autograd: a hook took a traceable hook away from MulBackward0 (NodeCall 3), which has not run yet");
 }
 
 TEST("a traceable hook behind one that is called runs once") {

@@ -148,8 +148,10 @@ TEST("write_html writes the page, and says where it cannot") {
   const std::string written((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   expect_equal(written, examine::html(f));
   std::filesystem::remove(path);
-  expect_error([&] { examine::write_html(f, "/nowhere/page.html"); }, "write_html: cannot write /nowhere/page.html: No such file or directory");
-  // Nothing but whole pages: what is no file is refused before anything is written.
+  expect_error([&] { examine::write_html(f, "/nowhere/page.html"); },
+               "write_html: cannot write /nowhere/page.html: No such file or directory");
+  // A page is written whole: a folder is refused before anything is written.
   const auto folder = std::filesystem::temp_directory_path();
-  expect_error([&] { examine::write_html(f, folder.string()); }, "write_html: cannot write " + folder.string() + ": it is a folder, not a regular file");
+  expect_error([&] { examine::write_html(f, folder.string()); },
+               "write_html: cannot write " + folder.string() + ": it is a folder, not a regular file");
 }

@@ -89,5 +89,6 @@ TEST("normal numbers of f64 are made of 53 bits each") {
   manual_seed(7);
   const std::vector<double> drawn = randn({4}, {.dtype = Dtype::f64}).to_vector<double>();
   const std::vector<double> wanted{1.8738796919830123, 0.48231604747901297, 0.039122903655233104, 0.5958076234642465};
-  for (size_t i = 0; i < wanted.size(); ++i) expect(std::fabs(drawn[i] - wanted[i]) < 1e-14, std::to_string(drawn[i] - wanted[i]));
+  for (size_t i = 0; i < wanted.size(); ++i)
+    expect(std::fabs(drawn[i] - wanted[i]) < 1e-14, std::to_string(drawn[i] - wanted[i]));
 }

@@ -52,7 +52,8 @@ struct PointwiseProgram {
 
 // Mostly of ordinary size; zeros of either sign, infinities and very large and small numbers are among them.
 double random_element(std::mt19937& random) {
-  static constexpr double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, -NAN, 1e30, -1e-30, 1e-40, 70000, 0.5, -1, 3e38, 6e-8};
+  static constexpr double special[] = {0.0,    -0.0,  INFINITY, -INFINITY, NAN, -NAN, 1e30,
+                                       -1e-30, 1e-40, 70000,    0.5,       -1,  3e38, 6e-8};
   if (random() % 24 == 0) return special[random() % std::size(special)];
   return (static_cast<double>(random() % 80001) / 10000 - 4) * (random() % 16 == 0 ? 1e4 : 1);
 }
@@ -82,8 +83,10 @@ Tensor apply(const Step& step, Tensor x, Tensor y, const Tensor& z, bool is_comp
     case 2: return Tensor(call(full_name(unary[detail % std::size(unary)]), {x}));
     case 3:
     case 4:
-      // The sign of a computed NaN depends on the order of the operands, which compilers choose; that of a given one is a bit like others.
-      if (is_computed && std::string_view(binary[detail % std::size(binary)]) == "copysign") y = Tensor(call("torch.nan_to_num", {y}));
+      // The sign of a computed NaN depends on the order of operands, which compilers choose; an input's is a bit like
+      // others.
+      if (is_computed && std::string_view(binary[detail % std::size(binary)]) == "copysign")
+        y = Tensor(call("torch.nan_to_num", {y}));
       return Tensor(call(full_name(binary[detail % std::size(binary)]), {x, y}));
     case 5: return detail % 2 ? x * step.number + y : x - y * step.number;
     case 6: return detail % 2 ? add(x, y, step.number) : sub(x, y, step.number);
@@ -110,7 +113,8 @@ Tensor apply(const Step& step, Tensor x, Tensor y, const Tensor& z, bool is_comp
 std::vector<Tensor> PointwiseProgram::operator()(const std::vector<Tensor>& inputs) const {
   const auto values = [this](const std::vector<Tensor>& given) {
     std::vector<Tensor> all(given);
-    for (const Step& step : steps) all.push_back(apply(step, all[step.left], all[step.right], all[step.third], step.right >= given.size()));
+    for (const Step& step : steps)
+      all.push_back(apply(step, all[step.left], all[step.right], all[step.third], step.right >= given.size()));
     return std::vector<Tensor>(all.end() - static_cast<std::ptrdiff_t>(results), all.end());
   };
   if (!is_differentiated) return values(inputs);

@@ -82,9 +82,11 @@ TEST("counters are cleared and backwards forgotten at each call, and executors a
     register_executor(OperatorExecutor("added_inside"));
     return x * 2;
   };
-  expect_error([&] { jit(adds, {.fullgraph = true})(ones({2})); },
-               "register_executor() inside a traced function: a graph break, which cannot be made with fullgraph = true; call it outside of the function\n"
-               "  at immediate_actions_test.cpp:");
+  expect_error(
+      [&] { jit(adds, {.fullgraph = true})(ones({2})); },
+      "register_executor() inside a traced function: a graph break, which cannot be made with fullgraph = true; "
+      "call it outside of the function\n"
+      "  at immediate_actions_test.cpp:");
 }
 
 TEST("save_safetensors() inside a jitted function writes values, arguments and captured tensors, at each call") {

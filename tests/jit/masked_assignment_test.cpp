@@ -46,14 +46,39 @@ TEST("so is a tensor that is broadcast over the places, which has a gradient") {
 
 TEST("what a mask lists is an error where it is read") {
   const Tensor x = tensor({1.0, 2.0, 3.0});
-  const std::string inside = "a mask as an index asks for the value of cpu bool[3] inside a traced function: a graph break, which cannot be made inside grad()";
+  const std::string inside =
+      "a mask as an index needs the value of cpu bool[3] inside a traced function: a graph break, "
+      "which cannot be made inside grad()";
   expect_error([&] { grad([](Tensor t) { return sum(t(t > 1)); })(x); }, inside);
-  expect_error([&] { grad([](Tensor t) { return sum(t * static_cast<double>(static_cast<int64_t>(t(t > 1).numel()))); })(x); }, inside);
-  expect_error([&] { grad([](Tensor t) { Tensor y = t * 1.0; y(y > 1) += 1.0; return sum(y); })(x); }, inside);
+  expect_error(
+      [&] { grad([](Tensor t) { return sum(t * static_cast<double>(static_cast<int64_t>(t(t > 1).numel()))); })(x); },
+      inside);
+  expect_error(
+      [&] {
+        grad([](Tensor t) {
+          Tensor y = t * 1.0;
+          y(y > 1) += 1.0;
+          return sum(y);
+        })(x);
+      },
+      inside);
   // As many values as places: their number is asked for.
-  expect_error([&] { grad([](Tensor t) { Tensor y = t * 1.0; y(y > 1) = tensor({8.0, 9.0}); return sum(y); })(x); }, inside);
+  expect_error(
+      [&] {
+        grad([](Tensor t) {
+          Tensor y = t * 1.0;
+          y(y > 1) = tensor({8.0, 9.0});
+          return sum(y);
+        })(x);
+      },
+      inside);
   // Nothing was asked of what is dropped.
-  expect_near(grad([](Tensor t) { static_cast<void>(t(t > 1)); return sum(t); })(x).to_vector<float>(), {1, 1, 1});
+  expect_near(grad([](Tensor t) {
+                static_cast<void>(t(t > 1));
+                return sum(t);
+              })(x)
+                  .to_vector<float>(),
+              {1, 1, 1});
   const Tensor nothing;
   expect_error([&] { sum(nothing); }, "input is an undefined tensor");
 }

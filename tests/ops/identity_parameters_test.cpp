@@ -29,7 +29,8 @@ void expect_copy(const Function& f, const Tensor& x, SourceLocation at = SourceL
 }  // namespace
 
 TEST("nothing is moved, repeated or padded: a copy") {
-  const Tensor row = arange(4.0), x = arange(12.0).reshape({3, 4}).clone(), image = arange(32.0).reshape({1, 2, 4, 4}).clone();
+  const Tensor row = arange(4.0), x = arange(12.0).reshape({3, 4}).clone(),
+               image = arange(32.0).reshape({1, 2, 4, 4}).clone();
   expect_copy([](const Tensor& t) { return roll(t, 0); }, row);
   expect_copy([](const Tensor& t) { return roll(t, 12); }, x);
   expect_copy([](const Tensor& t) { return roll(t, {0, 3}, {1, 0}); }, x);

@@ -236,11 +236,13 @@ FULGURITE_INLINE Turn turn_of(const Floats& x) {
           high + multiply_add(c * z, z, multiply_add(-low, r, lost_of_high))};
 }
 
-/// The values of f, one by one, in the lanes of large angles, and only there: an element's value does not depend on its neighbours.
+/// The values of f, one by one, in the lanes of large angles, and only there: an element's value does not depend on
+/// its neighbours.
 template <class Function>
 FULGURITE_INLINE Floats with_large_angles(const Floats& x, const Floats& value, Function f) {
   const Ints is_large = abs(x) > Floats(largest_turn);
-  if (!any(is_large)) [[likely]] return value;
+  if (!any(is_large)) [[likely]]
+    return value;
   float one[lanes];
   store(one, x);
   for (int lane = 0; lane < lanes; ++lane) one[lane] = f(one[lane]);

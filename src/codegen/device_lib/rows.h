@@ -339,7 +339,9 @@ FULGURITE_INLINE void store(Float16* row, const Columns& c, const ExactFloat16& 
   FULGURITE_EACH_PART(*(Part*)(row + c.at + p * part_lanes) = value.part[p]);
 }
 #endif
-FULGURITE_INLINE void store(Float16* row, const Columns& c, const Floats& value) { store(row, c, to_exact_float16(value)); }
+FULGURITE_INLINE void store(Float16* row, const Columns& c, const Floats& value) {
+  store(row, c, to_exact_float16(value));
+}
 #else
 FULGURITE_INLINE Floats load(const Float16* row, const Columns& c) { return from_float16_bits(load_halves(row, c)); }
 FULGURITE_INLINE void store(Float16* row, const Columns& c, const Floats& value) { store_halves(row, c, float16_bits(value)); }
@@ -363,7 +365,9 @@ FULGURITE_INLINE void store(const ResultRow<Element>& row, const Columns& c, con
 
 FULGURITE_INLINE void store(const ResultRow<BFloat16>& row, const Columns& c, const Floats& value) { store(row, c, to_exact_bfloat16(value)); }
 #if defined(__F16C__)
-FULGURITE_INLINE void store(const ResultRow<Float16>& row, const Columns& c, const Floats& value) { store(row, c, to_exact_float16(value)); }
+FULGURITE_INLINE void store(const ResultRow<Float16>& row, const Columns& c, const Floats& value) {
+  store(row, c, to_exact_float16(value));
+}
 #endif
 
 template <class Element>

@@ -47,10 +47,14 @@ FULGURITE_INLINE ExactFloat16 to_exact_float16(const Floats& x) {
 FULGURITE_INLINE Floats from_float16(const Float16* from) {
   typedef unsigned short Part __attribute__((vector_size(part_bytes / 2), aligned(2), may_alias));
   Floats result;
-  FULGURITE_EACH_PART(asm("vcvtph2ps %1, %0" : "=v"(result.part[p]) : "m"(*(const Part*)(&from->bits + p * part_lanes))));
+  FULGURITE_EACH_PART(asm("vcvtph2ps %1, %0"
+                          : "=v"(result.part[p])
+                          : "m"(*(const Part*)(&from->bits + p * part_lanes))));
   return result;
 }
-FULGURITE_INLINE void stream(Float16* to, const ExactFloat16& value) { FULGURITE_EACH_PART(stream_part(to + p * part_lanes, value.part[p])); }
+FULGURITE_INLINE void stream(Float16* to, const ExactFloat16& value) {
+  FULGURITE_EACH_PART(stream_part(to + p * part_lanes, value.part[p]));
+}
 #endif
 
 }  // namespace fulgurite::FULGURITE_KERNELS

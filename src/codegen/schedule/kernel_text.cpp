@@ -22,7 +22,8 @@ std::string_view lane_text(Lanes lanes) {
 
 class KernelPrinter {
  public:
-  KernelPrinter(const Kernel& kernel, const Schedule& schedule, bool plain_names) : kernel_(kernel), schedule_(schedule) {
+  KernelPrinter(const Kernel& kernel, const Schedule& schedule, bool plain_names)
+      : kernel_(kernel), schedule_(schedule) {
     for (const KernelValue& v : kernel.values) is_inside_bfloat16_.push_back(is_inside_bfloat16(v));
     for (size_t i = 0; i < kernel.values.size(); ++i)
       names_.push_back(plain_names ? text::cat("v", i) : free_name(identifier(kernel.values[i].name)));
@@ -107,8 +108,10 @@ class KernelPrinter {
   std::string expression(const KernelValue& v) const {
     std::string text = expression_text(v, [this](int operand) -> const std::string& { return name(operand); });
     constexpr std::string_view inside = "round_inside_bfloat16(";
-    const bool reads_bfloat16 = std::ranges::all_of(v.operands, [&](int operand) { return is_inside_bfloat16_[static_cast<size_t>(operand)]; });
-    for (size_t at = 0; reads_bfloat16 && (at = text.find(rounding, at)) != std::string::npos;) text.replace(at, rounding.size(), inside);
+    const bool reads_bfloat16 =
+        std::ranges::all_of(v.operands, [&](int operand) { return is_inside_bfloat16_[static_cast<size_t>(operand)]; });
+    for (size_t at = 0; reads_bfloat16 && (at = text.find(rounding, at)) != std::string::npos;)
+      text.replace(at, rounding.size(), inside);
     return text;
   }
 
@@ -118,13 +121,14 @@ class KernelPrinter {
     if (value(i).is_rounded) return text::cat("exact_bfloat16(", name(i), ")");
     return is_inside_bfloat16_[static_cast<size_t>(i)] ? text::cat("inside_bfloat16(", name(i), ")") : name(i);
   }
-  // Where a value is not a number, none of its bits are below those of bf16: it is computed from values of bf16 alone, or rounded to it.
+  // A NaN in such a value has no bits below those of bf16: it is computed from values of bf16 alone, or rounded to it.
   // Rounding of what is computed from it need not look for those that are none.
   bool is_inside_bfloat16(const KernelValue& v) const {
     if (v.lanes != Lanes::floats) return true;
     if (v.kind == Kind::input || v.kind == Kind::taken) return v.dtype == Dtype::bf16;
     if (v.kind == Kind::computed && v.expression.starts_with(rounding)) return true;
-    return std::ranges::all_of(v.operands, [&](int operand) { return is_inside_bfloat16_[static_cast<size_t>(operand)]; });
+    return std::ranges::all_of(v.operands,
+                               [&](int operand) { return is_inside_bfloat16_[static_cast<size_t>(operand)]; });
   }
 
   void define(int i, std::string_view is) { line("const ", lanes_text(value(i).lanes), " ", name(i), " = ", is, ";"); }

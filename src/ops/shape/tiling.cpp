@@ -38,7 +38,8 @@ Tensor at_least(Tensor x, int64_t ndim, SourceLocation at) {
   return x;
 }
 
-/// The elements moved up by `shift` along a dimension, those that leave coming back at the start; the tensor itself where none moves.
+/// The elements moved up by `shift` along a dimension, those that leave coming back at the start; the tensor itself
+/// where none moves.
 Tensor rolled(const Tensor& x, Int shift, int64_t dim, SourceLocation at) {
   const Int size = x.size(static_cast<int>(dim));
   if (size == 0) return x;

@@ -23,21 +23,21 @@ BoundSymbol clone_of(const Value& argument, Trace& trace) {
 }  // namespace
 
 void copy_repeated_arguments(Trace& joint, const std::vector<char>& is_copied) {
-  std::vector<BoundSymbol> lines;
+  std::vector<BoundSymbol> ops;
   Substitution copies(joint.next_id);
   for (BoundSymbol& bound : joint.bound_symbols) {
     if (bound.tags.has(Tag::recompute_in_backward)) {
       for_each_argument(bound, [&](const Value& value) {
         const int id = value.is_tensor() ? value.proxy_id() : -1;
         if (id < 0 || id >= static_cast<int>(is_copied.size()) || !is_copied[id] || copies.find(id) != nullptr) return;
-        lines.push_back(clone_of(value, joint));
-        copies.set(id, lines.back().outputs.read()[0]);
+        ops.push_back(clone_of(value, joint));
+        copies.set(id, ops.back().outputs.read()[0]);
       });
       if (!copies.is_empty()) copies.apply(bound);
     }
-    lines.push_back(std::move(bound));
+    ops.push_back(std::move(bound));
   }
-  joint.bound_symbols = std::move(lines);
+  joint.bound_symbols = std::move(ops);
 }
 
 }  // namespace fulgurite

@@ -51,7 +51,7 @@ int64_t bytes_of(const Value& value) {
   return count * size_of(value.tensor().dtype);
 }
 
-int64_t copying(const Value& value) { return calling + 2 * bytes_of(value); }
+int64_t copying(const Value& value) { return call_cost + 2 * bytes_of(value); }
 
 int64_t SymbolBySymbolCost::keeping(const Value& value) const { return std::max<int64_t>(bytes_of(value), 1); }
 

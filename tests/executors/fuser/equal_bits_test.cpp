@@ -178,7 +178,8 @@ TEST("sums of a fusion differ from eager mode's by their order alone") {
 TEST("numbers that are none keep no low bits when they are rounded, whatever they come from") {
   // Half a unit added to the NaN with all bits would be -0.
   std::vector<float> given(64);
-  for (size_t i = 0; i < given.size(); ++i) given[i] = i % 3 == 0 ? std::bit_cast<float>(0x7fffffffu) : i % 3 == 1 ? std::bit_cast<float>(0xffff8000u) : 1.5f;
+  for (size_t i = 0; i < given.size(); ++i)
+    given[i] = i % 3 == 0 ? std::bit_cast<float>(0x7fffffffu) : i % 3 == 1 ? std::bit_cast<float>(0xffff8000u) : 1.5f;
   const Tensor x = tensor(given), y = full({64}, 3.0).to(Dtype::bf16);
   expect_same_bits([](Tensor a, Tensor b) { return a.to(Dtype::bf16) * b + b; }, x, y);
   expect_same_bits([](Tensor a, Tensor b) { return (a * b).to(Dtype::bf16).to(Dtype::f32) - a; }, x, y);
@@ -187,8 +188,9 @@ TEST("numbers that are none keep no low bits when they are rounded, whatever the
   auto mixed = jit([](Tensor a, Tensor b) { return (a.to(Dtype::bf16) * b + b) * b; }, {.executors = {"fuser"}});
   mixed(x, y);
   const std::string text = kernel_of(last_traces(mixed).back(), 0);
-  expect(text.find("round_to_bfloat16(") != std::string::npos && text.find("round_inside_bfloat16(") != std::string::npos,
-         "the first rounding looks for what is no number, those after it need not: " + text);
+  expect(
+      text.find("round_to_bfloat16(") != std::string::npos && text.find("round_inside_bfloat16(") != std::string::npos,
+      "the first rounding looks for what is not a number, those after it need not: " + text);
 }
 
 TEST("whole numbers of eight bits and truth values are 16-bit numbers unrounded") {

@@ -17,9 +17,10 @@ namespace {
 
 constexpr int64_t block = 256, grain = 4096;
 
-/// The words that Philox gives for each of `block` counters from `counter` on, two or all four. Numbers lie in pairs of lanes,
-/// a counter to a pair; the upper lanes hold what is left of earlier products and are never read.
-void philox(uint64_t seed, uint64_t counter, uint64_t* first, uint64_t* second, uint64_t* third = nullptr, uint64_t* fourth = nullptr) {
+/// The words that Philox gives for each of `block` counters from `counter` on, two or all four. A number has a pair of
+/// lanes, a counter to a pair; the upper lanes hold what is left of earlier products and are never read.
+void philox(uint64_t seed, uint64_t counter, uint64_t* first, uint64_t* second, uint64_t* third = nullptr,
+            uint64_t* fourth = nullptr) {
   constexpr int64_t pairs = lanes / 2;
   const Ints multiplier0(static_cast<int>(0xD2511F53)), multiplier1(static_cast<int>(0xCD9E8D57));
   for (int64_t i = 0; i < block; i += pairs) {
