@@ -31,4 +31,5 @@
 #include <fulgurite/nn.h>
 #include <fulgurite/optim.h>
 #include <fulgurite/profile.h>
+#include <fulgurite/random.h>
 #include <fulgurite/supported.h>

@@ -47,13 +47,13 @@ DrawScope::DrawScope(Draws& draws) : outer_(innermost_rng_states) {
 }
 DrawScope::~DrawScope() { innermost_rng_states = outer_; }
 
-void Generator::seed(uint64_t seed) {
+void GeneratorState::seed(uint64_t seed) {
   if (is_replaying()) return;
   const std::lock_guard lock(mutex_);
   state_ = {seed, 0};
 }
 
-RandomState Generator::next_random_state(int64_t increment) {
+RandomState GeneratorState::next_random_state(int64_t increment) {
   return next_of(innermost_rng_states, [&] {
     const std::lock_guard lock(mutex_);
     const RandomState now = state_;
@@ -62,12 +62,12 @@ RandomState Generator::next_random_state(int64_t increment) {
   });
 }
 
-RandomState Generator::state() const {
+RandomState GeneratorState::state() const {
   const std::lock_guard lock(mutex_);
   return state_;
 }
 
-void Generator::set_state(RandomState state) {
+void GeneratorState::set_state(RandomState state) {
   const std::lock_guard lock(mutex_);
   state_ = state;
 }

@@ -17,10 +17,14 @@ namespace fulgurite {
 struct RandomState {
   uint64_t seed = 0, offset = 0;
 };
+inline constexpr uint64_t default_seed = 67280421310721u;  // PyTorch's
 
-/// The generator that all random operators draw from. Thread-safe.
-class Generator {
+/// A source of random draws behind a Generator; operators without a generator of their own draw from that of Context.
+/// Thread-safe.
+class GeneratorState {
  public:
+  GeneratorState() = default;
+  explicit GeneratorState(uint64_t seed) : state_{seed, 0} {}
   /// Starts over with another seed. Does nothing while draws are replayed.
   void seed(uint64_t seed);
   /// The state for a draw of `increment` numbers; the next draw begins behind it.
@@ -30,7 +34,7 @@ class Generator {
 
  private:
   mutable std::mutex mutex_;
-  RandomState state_{67280421310721u, 0};  // PyTorch's default seed
+  RandomState state_{default_seed, 0};
 };
 
 /// What a piece of the thread's work draws, in order; while a DrawScope holds it, every draw of the thread passes through it. A second
@@ -72,7 +76,7 @@ struct MachineLimits;
 /// The state of the process that is no folder's own. Every part is thread-safe. The allocator (tensor/memory/allocator.h) and the list of
 /// executors (executors/registry.h) keep theirs behind their own functions.
 struct Context {
-  Generator generator;
+  GeneratorState generator;
   std::atomic<int> threads;
   std::atomic<Dtype> default_dtype{Dtype::f32};
   std::atomic<int64_t> unique_graphs{0};  // that jit compiled

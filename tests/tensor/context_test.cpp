@@ -8,7 +8,7 @@
 namespace fulgurite {
 
 TEST("draws follow one another") {
-  Generator generator;
+  GeneratorState generator;
   generator.seed(42);
   expect_equal(generator.next_random_state(10).offset, 0u);
   const RandomState second = generator.next_random_state(5);

@@ -117,7 +117,7 @@ bool print_result(size_t number, const Tensor& actual, const Tensor& expected, c
 
 int compare(const std::string& title, const Side& subject, const Side& reference, Tolerance tolerance, int runs, const Conditions& conditions) {
   OpsBefore before(conditions);
-  Generator& generator = context().generator;
+  GeneratorState& generator = context().generator;
   const RandomState draws = generator.state();
   const std::vector<Tensor> actual = subject(conditions.tensors);
   generator.set_state(draws);  // both draw the same numbers

@@ -77,7 +77,7 @@ void verify_against_eager(const CallableTable& table, void* callable, const void
   const NoGrad no_grad;
   Replay replay{eager.tensors.data(), at, {}};
   // The eager run draws the numbers that the compiled one drew.
-  Generator& generator = context().generator;
+  GeneratorState& generator = context().generator;
   const RandomState after = generator.state();
   generator.set_state(eager.random);
   table.run(callable, arguments, replay);
