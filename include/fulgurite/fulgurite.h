@@ -15,11 +15,13 @@
 #include <fulgurite/trace_support.h>
 #include <fulgurite/value.h>
 
+#include <fulgurite/accessor.h>
 #include <fulgurite/autocast.h>
 #include <fulgurite/autograd.h>
 #include <fulgurite/autograd_function.h>
 #include <fulgurite/compiled_autograd.h>
 #include <fulgurite/counters.h>
+#include <fulgurite/data_dependent.h>
 #include <fulgurite/examine.h>
 #include <fulgurite/explorer.h>
 #include <fulgurite/extend.h>
