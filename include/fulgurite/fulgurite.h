@@ -32,6 +32,8 @@
 #include <fulgurite/memory.h>
 #include <fulgurite/nn.h>
 #include <fulgurite/optim.h>
+#include <fulgurite/optimizers.h>
 #include <fulgurite/profile.h>
 #include <fulgurite/random.h>
+#include <fulgurite/schedules.h>
 #include <fulgurite/supported.h>

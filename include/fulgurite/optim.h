@@ -73,13 +73,28 @@ class Optimizer {
   };
   void add_parameter(const Tensor& value, std::initializer_list<StateSpec> state);
   virtual void update(const Parameter& parameter, const Tensor& gradient, SourceLocation at) = 0;
+  /// State beside the parameters' and the groups', by names that begin with "more.".
+  virtual std::vector<std::pair<std::string, Tensor>> more_state() const { return {}; }
+  virtual void load_more_state(const std::map<std::string, Tensor>&, SourceLocation) {}
+  /// Gives the parameters of a group what they need for a momentum that changes. Throws UserError for an optimizer
+  /// without one.
+  virtual void prepare_momentum(size_t group, SourceLocation at);
+  void add_state(size_t parameter, std::initializer_list<StateSpec> state);
+  size_t group_of(size_t parameter) const { return parameters_[parameter].group; }
+  size_t parameter_count() const { return parameters_.size(); }
+  const Parameter& parameter_at(size_t i) const { return parameters_[i]; }
   const Tensor& learning_rate_tensor(size_t group) const { return groups_[group].learning_rate; }
+  /// The momentum, or the first beta, that a schedule sets: 0-d f64, undefined without one.
+  const Tensor& momentum_tensor(size_t group) const { return groups_[group].momentum; }
 
  private:
   friend class CosineSchedule;
+  friend class Schedule;
+  void set_momentum(size_t group, double momentum, SourceLocation at);
   struct Group {
     Tensor learning_rate;          // 0-d: f64 if a parameter is, else f32
     Tensor initial_learning_rate;  // 0-d f64; undefined until there is a schedule
+    Tensor momentum;               // 0-d f64; undefined until a schedule changes it
     double given_rate = 0;
   };
   const Group& group_at(size_t group) const;
@@ -95,6 +110,7 @@ struct SGDOptions {
   double dampening = 0;
   double weight_decay = 0;
   bool nesterov = false;
+  bool maximize = false;
 };
 /// Stochastic gradient descent (torch.optim.SGD).
 class SGD final : public Optimizer {
@@ -105,6 +121,7 @@ class SGD final : public Optimizer {
 
  private:
   void update(const Parameter&, const Tensor& gradient, SourceLocation) override;
+  void prepare_momentum(size_t group, SourceLocation at) override;
   std::vector<SGDOptions> options_;
 };
 
@@ -114,6 +131,8 @@ struct AdamOptions {
   std::pair<double, double> betas = {0.9, 0.999};
   double eps = 1e-8;
   double weight_decay = 0;
+  bool amsgrad = false;  // divides by the largest mean of squares so far
+  bool maximize = false;
 };
 /// Adam with decay as part of the gradient (torch.optim.Adam).
 class Adam final : public Optimizer {
@@ -124,6 +143,7 @@ class Adam final : public Optimizer {
 
  private:
   void update(const Parameter&, const Tensor& gradient, SourceLocation) override;
+  void prepare_momentum(size_t group, SourceLocation at) override;
   std::vector<AdamOptions> options_;
 };
 
@@ -133,6 +153,8 @@ struct AdamWOptions {
   std::pair<double, double> betas = {0.9, 0.999};
   double eps = 1e-8;
   double weight_decay = 1e-2;
+  bool amsgrad = false;  // divides by the largest mean of squares so far
+  bool maximize = false;
 };
 /// Adam with decay of the parameters themselves (torch.optim.AdamW).
 class AdamW final : public Optimizer {
@@ -143,6 +165,7 @@ class AdamW final : public Optimizer {
 
  private:
   void update(const Parameter&, const Tensor& gradient, SourceLocation) override;
+  void prepare_momentum(size_t group, SourceLocation at) override;
   std::vector<AdamWOptions> options_;
 };
 

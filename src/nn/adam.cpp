@@ -10,7 +10,7 @@ namespace fulgurite::optim {
 
 namespace {
 
-enum State : size_t { step_count, first_moment, second_moment };
+enum State : size_t { step_count, first_moment, second_moment, largest_second_moment };
 
 struct AdamStep {
   double beta1, beta2, eps, weight_decay;
@@ -34,6 +34,34 @@ void adam_step(const Tensor& parameter, const Tensor& gradient, const Tensor& co
   copy_(second, new_second, at);
 }
 
+// The same by operators, with a first beta that a schedule changes and the largest second moment so far.
+void composed_adam_step(const Tensor& parameter, const Tensor& gradient, const Tensor& count, const Tensor& first,
+                        const Tensor& second, const Tensor& largest, const Tensor& learning_rate, const Tensor& beta1,
+                        const AdamStep& s, SourceLocation at) {
+  copy_(count, add(count, 1, 1, at), at);
+  const Tensor steps = count.to(Dtype::f64, at);
+  const Tensor power1 = pow(beta1, steps, at), power2 = pow(s.beta2, steps, at);
+  const Tensor missing1 = sub(1.0, power1, 1, at), missing2 = sub(1.0, power2, 1, at);
+  const Tensor share = sub(1.0, beta1, 1, at), kept = mul(first, beta1, at), added = mul(gradient, share, at);
+  copy_(first, add(kept, added, 1, at), at);
+  const Tensor squares = mul(second, s.beta2, at);
+  copy_(second, addcmul(squares, gradient, gradient, 1 - s.beta2, at), at);
+  if (largest.defined()) copy_(largest, maximum(largest, second, at), at);
+  const Tensor root = sqrt(largest.defined() ? largest : second, at);
+  const Tensor divisor = add(div(root, sqrt(missing2, at), {}, at), s.eps, 1, at);
+  const Tensor rate = learning_rate.to(Dtype::f64, at);
+  const Tensor lost = mul(rate, s.weight_decay, at), kept_share = sub(1.0, lost, 1, at);
+  const Tensor shrunk = s.weight_decay != 0 ? mul(parameter, kept_share, at) : parameter;
+  const Tensor length = div(rate, missing1, {}, at), course = div(first, divisor, {}, at);
+  const Tensor change = mul(course, length, at);
+  copy_(parameter, sub(shrunk, change, 1, at), at);
+}
+
+template <class Options>
+Tensor signed_gradient(const Tensor& gradient, const Options& options, SourceLocation at) {
+  return options.maximize ? neg(gradient, at) : gradient;
+}
+
 }  // namespace
 
 AdamW::AdamW(const std::vector<Tensor>& parameters, const AdamWOptions& options, SourceLocation at)
@@ -44,16 +72,26 @@ AdamW::AdamW(const std::vector<ParameterGroup<AdamWOptions>>& groups, SourceLoca
     check_settings(group.options, at);
     options_.push_back(group.options);
     add_group(group.options.lr);
-    for (const Tensor& parameter : group.parameters)
+    for (const Tensor& parameter : group.parameters) {
       add_parameter(parameter, {{"step", false}, {"exp_avg", true}, {"exp_avg_sq", true}});
+      if (group.options.amsgrad) add_state(parameter_count() - 1, {{"max_exp_avg_sq", true}});
+    }
   }
 }
 
-void AdamW::update(const Parameter& p, const Tensor& gradient, SourceLocation at) {
+void AdamW::update(const Parameter& p, const Tensor& given, SourceLocation at) {
   const AdamWOptions& o = options_[p.group];
-  adam_step(p.value, gradient, p[step_count], p[first_moment], p[second_moment], learning_rate_tensor(p.group),
-            {o.betas.first, o.betas.second, o.eps, o.weight_decay}, at);
+  const Tensor gradient = signed_gradient(given, o, at);
+  const Tensor &rate = learning_rate_tensor(p.group), &beta1 = momentum_tensor(p.group);
+  const AdamStep step{o.betas.first, o.betas.second, o.eps, o.weight_decay};
+  if (o.amsgrad || beta1.defined())
+    return composed_adam_step(p.value, gradient, p[step_count], p[first_moment], p[second_moment],
+                              o.amsgrad ? p[largest_second_moment] : Tensor(), rate,
+                              beta1.defined() ? beta1 : full({}, o.betas.first, {.dtype = Dtype::f64}, at), step, at);
+  adam_step(p.value, gradient, p[step_count], p[first_moment], p[second_moment], rate, step, at);
 }
+
+void AdamW::prepare_momentum(size_t, SourceLocation) {}
 
 Adam::Adam(const std::vector<Tensor>& parameters, const AdamOptions& options, SourceLocation at)
     : Adam(std::vector<ParameterGroup<AdamOptions>>{{parameters, options}}, at) {}
@@ -63,17 +101,27 @@ Adam::Adam(const std::vector<ParameterGroup<AdamOptions>>& groups, SourceLocatio
     check_settings(group.options, at);
     options_.push_back(group.options);
     add_group(group.options.lr);
-    for (const Tensor& parameter : group.parameters)
+    for (const Tensor& parameter : group.parameters) {
       add_parameter(parameter, {{"step", false}, {"exp_avg", true}, {"exp_avg_sq", true}});
+      if (group.options.amsgrad) add_state(parameter_count() - 1, {{"max_exp_avg_sq", true}});
+    }
   }
 }
 
 void Adam::update(const Parameter& p, const Tensor& given, SourceLocation at) {
   const AdamOptions& o = options_[p.group];
-  const Tensor gradient = o.weight_decay != 0 ? add(given, p.value, o.weight_decay, at) : given;
-  adam_step(p.value, gradient, p[step_count], p[first_moment], p[second_moment], learning_rate_tensor(p.group),
-            {o.betas.first, o.betas.second, o.eps, 0}, at);
+  Tensor gradient = signed_gradient(given, o, at);
+  if (o.weight_decay != 0) gradient = add(gradient, p.value, o.weight_decay, at);
+  const Tensor &rate = learning_rate_tensor(p.group), &beta1 = momentum_tensor(p.group);
+  const AdamStep step{o.betas.first, o.betas.second, o.eps, 0};
+  if (o.amsgrad || beta1.defined())
+    return composed_adam_step(p.value, gradient, p[step_count], p[first_moment], p[second_moment],
+                              o.amsgrad ? p[largest_second_moment] : Tensor(), rate,
+                              beta1.defined() ? beta1 : full({}, o.betas.first, {.dtype = Dtype::f64}, at), step, at);
+  adam_step(p.value, gradient, p[step_count], p[first_moment], p[second_moment], rate, step, at);
 }
+
+void Adam::prepare_momentum(size_t, SourceLocation) {}
 
 SGD::SGD(const std::vector<Tensor>& parameters, const SGDOptions& options, SourceLocation at)
     : SGD(std::vector<ParameterGroup<SGDOptions>>{{parameters, options}}, at) {}
@@ -92,8 +140,11 @@ SGD::SGD(const std::vector<ParameterGroup<SGDOptions>>& groups, SourceLocation a
 
 void SGD::update(const Parameter& p, const Tensor& given, SourceLocation at) {
   const SGDOptions& o = options_[p.group];
-  Tensor gradient = o.weight_decay != 0 ? add(given, p.value, o.weight_decay, at) : given;
-  if (o.momentum != 0) {
+  Tensor gradient = signed_gradient(given, o, at);
+  if (o.weight_decay != 0) gradient = add(gradient, p.value, o.weight_decay, at);
+  const Tensor& scheduled = momentum_tensor(p.group);
+  if (o.momentum != 0 || scheduled.defined()) {
+    const Operand rate = scheduled.defined() ? Operand(scheduled) : Operand(o.momentum);
     const Tensor &buffer = p[0], &started = p[1];
     Tensor added = gradient;
     if (o.dampening != 0) {  // the first step is not dampened
@@ -101,15 +152,21 @@ void SGD::update(const Parameter& p, const Tensor& given, SourceLocation at) {
       const Tensor share = sub(1.0, dampening, 1, at);
       added = mul(gradient, share, at);
     }
-    const Tensor kept = mul(buffer, o.momentum, at);
+    const Tensor kept = mul(buffer, rate, at);
     const Tensor momentum = add(kept, added, 1, at);
     copy_(buffer, momentum, at);
     if (o.dampening != 0) fill_(started, 1.0, at);
-    gradient = o.nesterov ? add(gradient, momentum, o.momentum, at) : momentum;
+    gradient = o.nesterov ? add(gradient, mul(momentum, rate, at), 1, at) : momentum;
   }
   const Tensor change = mul(gradient, learning_rate_tensor(p.group), at);
   const Tensor value = sub(p.value, change, 1, at);
   copy_(p.value, value, at);
+}
+
+void SGD::prepare_momentum(size_t group, SourceLocation) {
+  if (options_[group].momentum != 0) return;
+  for (size_t i = 0; i < parameter_count(); ++i)
+    if (group_of(i) == group) add_state(i, {{"momentum_buffer", true}, {"started", false}});
 }
 
 std::vector<ParameterGroup<AdamWOptions>> decay_matrices_only(const std::vector<Tensor>& parameters,

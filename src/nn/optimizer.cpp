@@ -17,6 +17,10 @@ namespace {
 Dtype number_dtype(const Tensor& parameter) { return parameter.dtype() == Dtype::f64 ? Dtype::f64 : Dtype::f32; }
 
 bool is_initial_rate(std::string_view name) { return name.ends_with(".initial_lr"); }
+bool is_set_by_schedule(std::string_view name) {
+  return is_initial_rate(name) || (name.starts_with("groups.") && name.ends_with(".momentum"));
+}
+bool is_more(std::string_view name) { return name.starts_with("more."); }
 bool is_rate(std::string_view name) { return name.ends_with(".lr") || is_initial_rate(name); }
 
 /// Throws unless `state` has a tensor for each of the wanted ones and no other.
@@ -25,7 +29,7 @@ void check_state(const std::vector<std::pair<std::string, Tensor>>& wanted, cons
   for (const auto& [name, tensor] : wanted) {
     const auto found = state.find(name);
     if (found == state.end()) {
-      if (is_initial_rate(name)) continue;  // of a checkpoint written without a schedule
+      if (is_set_by_schedule(name)) continue;  // of a checkpoint written without a schedule
       throw UserError(text::cat("optimizer state ", name, " is missing"), at);
     }
     if (!found->second.defined() || !(found->second.shape() == tensor.shape()))
@@ -36,7 +40,7 @@ void check_state(const std::vector<std::pair<std::string, Tensor>>& wanted, cons
   for (const auto& [name, tensor] : state) {
     const bool is_known =
         std::any_of(wanted.begin(), wanted.end(), [&, &name = name](const auto& known) { return known.first == name; });
-    if (!is_known) throw UserError(text::cat("optimizer state ", name, " is unknown"), at);
+    if (!is_known && !is_more(name)) throw UserError(text::cat("optimizer state ", name, " is unknown"), at);
   }
 }
 
@@ -45,7 +49,8 @@ void check_state(const std::vector<std::pair<std::string, Tensor>>& wanted, cons
 Optimizer::~Optimizer() = default;
 
 void Optimizer::add_group(double learning_rate) {
-  groups_.push_back({full({}, learning_rate, {.dtype = Dtype::f32}), {}});
+  groups_.emplace_back();
+  groups_.back().learning_rate = full({}, learning_rate, {.dtype = Dtype::f32});
   groups_.back().given_rate = learning_rate;
   groups_.back().learning_rate.set_name(text::cat("learning_rate_", groups_.size() - 1));
 }
@@ -62,13 +67,32 @@ void Optimizer::add_parameter(const Tensor& value, std::initializer_list<StateSp
   Group& group = groups_.back();
   if (value.dtype() == Dtype::f64 && group.learning_rate.dtype() != Dtype::f64)
     group.learning_rate = full({}, group.given_rate, {.dtype = Dtype::f64}).set_name(group.learning_rate.name());
+  parameters_.push_back(std::move(parameter));
+  add_state(parameters_.size() - 1, state);
+}
+
+void Optimizer::add_state(size_t index, std::initializer_list<StateSpec> state) {
+  Parameter& parameter = parameters_[index];
   for (const StateSpec& spec : state) {
-    const Tensor zero = spec.like_parameter ? zeros(Dims(value.shape()), {.dtype = value.dtype()})
-                                            : zeros({}, {.dtype = number_dtype(value)});
-    zero.set_name(text::cat(spec.name, "_", parameters_.size()));
+    const Tensor zero = spec.like_parameter ? zeros(Dims(parameter.value.shape()), {.dtype = parameter.value.dtype()})
+                                            : zeros({}, {.dtype = number_dtype(parameter.value)});
+    zero.set_name(text::cat(spec.name, "_", index));
     parameter.state.emplace_back(spec.name, zero);
   }
-  parameters_.push_back(std::move(parameter));
+}
+
+void Optimizer::prepare_momentum(size_t, SourceLocation at) {
+  throw UserError("the optimizer has no momentum for a schedule to change; give the schedule cycle_momentum = false",
+                  at);
+}
+
+void Optimizer::set_momentum(size_t group, double momentum, SourceLocation at) {
+  Tensor& changed = groups_[group].momentum;
+  if (!changed.defined()) {
+    prepare_momentum(group, at);
+    changed = zeros({}, {.dtype = Dtype::f64}).set_name(text::cat("momentum_", group));
+  }
+  fill_(changed, momentum, at);
 }
 
 void Optimizer::step(SourceLocation at) {
@@ -142,6 +166,7 @@ std::vector<std::pair<std::string, Tensor>> Optimizer::named_state() const {
     out.emplace_back(text::cat("groups.", i, ".lr"), groups_[i].learning_rate);
     if (const Tensor& initial = groups_[i].initial_learning_rate; initial.defined())
       out.emplace_back(text::cat("groups.", i, ".initial_lr"), initial);
+    if (groups_[i].momentum.defined()) out.emplace_back(text::cat("groups.", i, ".momentum"), groups_[i].momentum);
   }
   return out;
 }
@@ -149,11 +174,14 @@ std::vector<std::pair<std::string, Tensor>> Optimizer::named_state() const {
 std::map<std::string, Tensor> Optimizer::state_dict() const {
   std::map<std::string, Tensor> out;
   for (auto& [name, tensor] : named_state()) out.emplace(name, tensor);
+  for (auto& [name, tensor] : more_state()) out.emplace(name, tensor);
   return out;
 }
 
 void Optimizer::load_state_dict(const std::map<std::string, Tensor>& state, SourceLocation at) {
   const auto initial_rates_are_in = [&](size_t group) { return state.contains(text::cat("groups.", group, ".initial_lr")); };
+  for (size_t i = 0; i < groups_.size(); ++i)
+    if (state.contains(text::cat("groups.", i, ".momentum"))) set_momentum(i, 0, at);
   auto wanted = named_state();
   std::vector<Tensor> initial_rates(groups_.size());  // of groups that have none yet
   for (size_t i = 0; i < groups_.size(); ++i) {
@@ -167,6 +195,7 @@ void Optimizer::load_state_dict(const std::map<std::string, Tensor>& state, Sour
     if (const auto found = state.find(name); found != state.end()) copy_(tensor, found->second, at);
   for (size_t i = 0; i < groups_.size(); ++i)
     if (initial_rates[i].defined()) groups_[i].initial_learning_rate = initial_rates[i];
+  load_more_state(state, at);
 }
 
 }  // namespace fulgurite::optim
