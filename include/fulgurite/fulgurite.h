@@ -16,6 +16,8 @@
 #include <fulgurite/value.h>
 
 #include <fulgurite/accessor.h>
+#include <fulgurite/activation_layers.h>
+#include <fulgurite/attention_layers.h>
 #include <fulgurite/autocast.h>
 #include <fulgurite/autograd.h>
 #include <fulgurite/autograd_function.h>
@@ -27,13 +29,18 @@
 #include <fulgurite/extend.h>
 #include <fulgurite/fusion_executor.h>
 #include <fulgurite/grad_scaler.h>
+#include <fulgurite/init.h>
 #include <fulgurite/io.h>
 #include <fulgurite/jit.h>
+#include <fulgurite/loss_layers.h>
 #include <fulgurite/memory.h>
 #include <fulgurite/nn.h>
+#include <fulgurite/normalization_layers.h>
 #include <fulgurite/optim.h>
 #include <fulgurite/optimizers.h>
 #include <fulgurite/profile.h>
 #include <fulgurite/random.h>
+#include <fulgurite/recurrent_layers.h>
 #include <fulgurite/schedules.h>
+#include <fulgurite/sequential.h>
 #include <fulgurite/supported.h>

@@ -105,10 +105,18 @@ struct RMSNorm {
   Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
 };
 
+/// Options of Dropout.
+struct DropoutOptions {
+  fulgurite::detail::NamedMembers named_members = fulgurite::detail::NamedMembers();
+  double p = 0.5;
+};
 /// Sets elements to zero while training.
 struct Dropout {
   double p = 0.5;
   bool training = true;
+  Dropout() = default;
+  Dropout(double p, bool training = true) : p(p), training(training) {}
+  Dropout(const DropoutOptions& options) : p(options.p) {}
   Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
 };
 
@@ -127,6 +135,13 @@ struct Fields<nn::Embedding> {
     member("weight", object.weight);
     member("padding_idx", object.padding_idx);
     member("scale_grad_by_freq", object.scale_grad_by_freq);
+  }
+};
+template <>
+struct Fields<nn::Dropout> {
+  static void visit(auto& object, auto&& member) {
+    member("p", object.p);
+    member("training", object.training);
   }
 };
 template <>
@@ -157,12 +172,23 @@ void normal_(const Tensor& tensor, double mean = 0, double std = 1, SourceLocati
 /// Draws every element evenly from low to high.
 void uniform_(const Tensor& tensor, double low = 0, double high = 1, SourceLocation at = SourceLocation::here());
 
+/// Options of load_state_dict.
+struct LoadOptions {
+  fulgurite::detail::NamedMembers named_members = fulgurite::detail::NamedMembers();
+  bool strict = true;  // false: names may be missing or unknown
+};
+/// The names of the model that the state does not have, and those of the state that the model does not have.
+struct LoadResult {
+  std::vector<std::string> missing, unexpected;
+};
+
 namespace model_detail {
 /// Without undefined tensors, those that require no gradient, and second mentions of the same tensor.
 NamedTensors keep_parameters(NamedTensors all);
 /// The tensor's storage in another dtype; of a parameter the gradient too.
 void convert_in_place(const Tensor& tensor, Dtype dtype);
-void load_state(const NamedTensors& into, const std::map<std::string, Tensor>& from, SourceLocation at);
+LoadResult load_state(const NamedTensors& into, const std::map<std::string, Tensor>& from, bool strict,
+                      SourceLocation at);
 std::map<std::string, Tensor> state_of(const NamedTensors& all);
 
 template <class Model>
@@ -212,12 +238,17 @@ template <class Model>
 std::map<std::string, Tensor> state_dict(const Model& model) {
   return model_detail::state_of(model_detail::named_tensors(model));
 }
-/// Copies the values in, converted to the model's dtypes. Throws UserError when a name is missing or unknown or a shape
-/// differs; the model is then unchanged.
+/// Copies the values in, converted to the model's dtypes. Throws UserError when a name is missing or unknown, unless
+/// `options.strict` is false, or when a shape differs; the model is then unchanged.
 template <class Model>
-void load_state_dict(const Model& model, const std::map<std::string, Tensor>& state,
-                     SourceLocation at = SourceLocation::here()) {
-  model_detail::load_state(model_detail::named_tensors(model), state, at);
+LoadResult load_state_dict(const Model& model, const std::map<std::string, Tensor>& state, const LoadOptions& options,
+                           SourceLocation at = SourceLocation::here()) {
+  return model_detail::load_state(model_detail::named_tensors(model), state, options.strict, at);
+}
+template <class Model>
+LoadResult load_state_dict(const Model& model, const std::map<std::string, Tensor>& state,
+                           SourceLocation at = SourceLocation::here()) {
+  return model_detail::load_state(model_detail::named_tensors(model), state, true, at);
 }
 
 /// A copy of the model with tensors of its own: parameters and buffers with their values, requires_grad and names, without

@@ -35,14 +35,17 @@ std::map<std::string, Tensor> state_of(const NamedTensors& all) {
   return out;
 }
 
-void load_state(const NamedTensors& into, const std::map<std::string, Tensor>& from, SourceLocation at) {
+LoadResult load_state(const NamedTensors& into, const std::map<std::string, Tensor>& from, bool strict,
+                      SourceLocation at) {
   std::string problems;
+  LoadResult result;
   const auto report = [&](const std::string& problem) { problems += problems.empty() ? problem : "; " + problem; };
   for (const auto& [name, tensor] : into) {
     if (!tensor.defined()) continue;
     const auto found = from.find(name);
     if (found == from.end()) {
-      report(text::cat(name, " is missing"));
+      result.missing.push_back(name);
+      if (strict) report(text::cat(name, " is missing"));
     } else if (!found->second.defined()) {
       report(text::cat(name, " is undefined"));
     } else if (!(found->second.shape() == tensor.shape())) {
@@ -53,12 +56,15 @@ void load_state(const NamedTensors& into, const std::map<std::string, Tensor>& f
     const bool is_known = std::any_of(into.begin(), into.end(), [&, &name = name](const auto& known) {
       return known.first == name && known.second.defined();
     });
-    if (!is_known) report(text::cat(name, " is not part of the model"));
+    if (is_known) continue;
+    result.unexpected.push_back(name);
+    if (strict) report(text::cat(name, " is not part of the model"));
   }
   if (!problems.empty()) throw UserError("load_state_dict: " + problems, at);
   const NoGrad no_grad;
   for (const auto& [name, tensor] : into)
-    if (tensor.defined()) copy_(tensor, from.at(name), at);
+    if (const auto found = from.find(name); tensor.defined() && found != from.end()) copy_(tensor, found->second, at);
+  return result;
 }
 
 }  // namespace fulgurite::nn::model_detail

@@ -177,6 +177,8 @@ constexpr void walk(Object& object, Visitor& visitor) {
       const Part<Visitor> part(visitor, index++);
       walk(item, visitor);
     }
+  } else if constexpr (requires { Fields<T>::is_erased; }) {
+    Fields<T>::walk(object, visitor);
   } else if constexpr (HasFields<T>) {
     if constexpr (requires { visitor.node(object); }) visitor.node(object);
     Fields<T>::visit(object, [&visitor](std::string_view name, auto& member) {
