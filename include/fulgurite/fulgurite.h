@@ -23,6 +23,7 @@
 #include <fulgurite/autograd_function.h>
 #include <fulgurite/compiled_autograd.h>
 #include <fulgurite/counters.h>
+#include <fulgurite/data.h>
 #include <fulgurite/data_dependent.h>
 #include <fulgurite/examine.h>
 #include <fulgurite/explorer.h>
