@@ -9,14 +9,12 @@
 #include <vector>
 
 #include <fulgurite/dtype.h>
+#include <fulgurite/random_state.h>
 #include <fulgurite/source_location.h>
+#include <fulgurite/source_reader.h>
 
 namespace fulgurite {
 
-/// What identifies one draw: element i of it uses the counter offset + i under the key seed.
-struct RandomState {
-  uint64_t seed = 0, offset = 0;
-};
 inline constexpr uint64_t default_seed = 67280421310721u;  // PyTorch's
 
 /// A source of random draws behind a Generator; operators without a generator of their own draw from that of Context.
@@ -68,6 +66,29 @@ class WarnedLines {
   std::set<std::pair<std::string, int>> lines_;
 };
 
+/// The names of files that front ends gave. Thread-safe.
+class FileNames {
+ public:
+  const char* keep(std::string_view name);
+  /// The one kept that is this name in some folder, or else the name. The last in the alphabet where there are several.
+  std::string in_folder(std::string_view name) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<std::string, std::less<>> names_;
+};
+
+/// The reader of lines that a front end set, or null. Thread-safe.
+class SourceReading {
+ public:
+  void set(SourceReader reader);
+  std::shared_ptr<const SourceReader> reader() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const SourceReader> reader_;
+};
+
 class BackwardInterceptor;
 namespace examine {
 struct MachineLimits;
@@ -90,6 +111,8 @@ struct Context {
   std::shared_ptr<const examine::MachineLimits> limits;  // of the machine, measured when they are first asked for
 
   WarnedLines warned_lines;  // of losses of two shapes
+  FileNames file_names;
+  SourceReading source_reading;
 
   Context();
 };

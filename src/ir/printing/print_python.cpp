@@ -1,3 +1,5 @@
+#include <fulgurite/python_form.h>
+
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
@@ -63,6 +65,14 @@ class PythonPrinter final : public OpPrinter {
     is_backward_ = trace.tags.has(Tag::backward);
     return body_lines(trace);
   }
+
+  std::string line(const BoundSymbol& bound) {
+    print(bound, 0);
+    while (!out_.empty() && out_.back() == '\n') out_.pop_back();
+    return std::move(out_);
+  }
+
+  std::string value_text(const Value& v) const { return value(v); }
 
  private:
   std::string value(const Value& v) const {
@@ -304,6 +314,8 @@ class PythonPrinter final : public OpPrinter {
 }  // namespace
 
 std::vector<std::string> python_lines(const Trace& trace) { return PythonPrinter({}).lines(trace); }
+std::string python(const BoundSymbol& bound, PrintOptions options) { return PythonPrinter(options).line(bound); }
+std::string python_value(const Value& value) { return PythonPrinter({}).value_text(value); }
 std::string Trace::python(PrintOptions options) const { return PythonPrinter(options).trace(*this); }
 
 }  // namespace fulgurite

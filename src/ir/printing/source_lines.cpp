@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "ir/printing/source_reader.h"
 #include "support/text/text.h"
 
 namespace fulgurite {
@@ -31,10 +32,16 @@ std::string SourceLines::text(SourceLocation location) {
   std::string_view base = location.file;
   if (const size_t slash = base.rfind('/'); slash != std::string_view::npos) base.remove_prefix(slash + 1);
   std::string out = text::cat(base, ":", location.line);
-  const std::vector<std::string>& lines = lines_of(location.file);
-  if (location.line < 1 || static_cast<size_t>(location.line) > lines.size()) return out;
-  const std::string& line = lines[location.line - 1];
-  const size_t first = line.find_first_not_of(" \t"), last = line.find_last_not_of(" \t\r");
+  const std::optional<std::string> known = read_source(location.file, location.line);
+  std::string line;
+  if (known) {
+    line = *known;
+  } else {
+    const std::vector<std::string>& lines = lines_of(location.file);
+    if (location.line < 1 || static_cast<size_t>(location.line) > lines.size()) return out;
+    line = lines[static_cast<size_t>(location.line) - 1];
+  }
+  const size_t first = line.find_first_not_of(" \t"), last = line.find_last_not_of(" \t\r\n");
   // A backslash at the end would join the comment with the line below it.
   if (first != std::string::npos && line[last] != '\\') out += text::cat(": ", std::string_view(line).substr(first, last - first + 1));
   return out;
