@@ -1,0 +1,175 @@
+"""The back end of `torch.compile`: what we can record is ours, the rest falls back, and a report says what, why and
+where."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.fx.passes.split_module import split_module
+
+from .. import _core
+from .._core import Unsupported
+from .calls import DTYPE
+from .graph import Program, source_of, unsupported_nodes
+
+_FALLBACKS = ("eager", "inductor", "error")
+_OPTIONS = {"fallback", "executors", "cache", "associate_forward", "memory_budget", "min_part", "quiet"}
+_programs: list[Program] = []
+_cuts: list[str] = []
+
+
+def backend(
+    module: torch.fx.GraphModule, example_inputs: list[Any], options: dict[str, Any] | None = None, **more: Any
+) -> Callable[..., Any]:
+    """What `torch.compile(m, backend="fulgurite", options={...})` calls with each graph.
+
+    Options: fallback ("eager", "inductor" or "error"): who runs what is not ours; executors, cache,
+    associate_forward, memory_budget as of
+    `fulgurite.jit`; min_part: the least number of calls that a part of a cut graph has; quiet: no line on stderr for
+    a cut.
+    """
+    given = {**(options or {}), **more.pop("options", {}), **more}
+    unknown = set(given) - _OPTIONS
+    if unknown:
+        known = ", ".join(sorted(_OPTIONS))
+        raise _core.Error(f"torch.compile: the back end fulgurite has no option {sorted(unknown)[0]!r}; it has {known}")
+    fallback = given.pop("fallback", "eager")
+    if fallback not in _FALLBACKS:
+        raise _core.Error(f"torch.compile: fallback={fallback!r}; there are {', '.join(_FALLBACKS)}")
+    min_part, quiet = given.pop("min_part", 3), given.pop("quiet", False)
+    if torch.is_autocast_enabled("cpu"):
+        given["autocast"] = DTYPE[torch.get_autocast_dtype("cpu")]
+    if any(isinstance(x, (list, tuple, dict)) for x in example_inputs):  # compiled autograd's graphs take a list
+        return _flattened(module, example_inputs, {**given, "fallback": fallback, "min_part": min_part, "quiet": quiet})
+    try:
+        reasons = unsupported_nodes(module)
+    except (Unsupported, _core.Error) as reason:
+        return _all_elsewhere(module, str(reason), fallback, quiet)
+    if not reasons:
+        return _program(module, given)
+    return _cut(module, reasons, fallback, min_part, quiet, given)
+
+
+def _program(module: torch.fx.GraphModule, options: dict[str, Any]) -> Program:
+    program = Program(module, **options)
+    _programs.append(program)
+    return program
+
+
+def _flattened(module: torch.fx.GraphModule, example_inputs: list[Any], options: dict[str, Any]) -> Callable[..., Any]:
+    from torch._dynamo.utils import flatten_graph_inputs
+
+    def compile_flat(inner: Any, inputs: list[Any]) -> Any:
+        graph = torch.fx.GraphModule(inner, torch.fx.Tracer().trace(inner)) if not hasattr(inner, "graph") else inner
+        return backend(graph, inputs, options)
+
+    return flatten_graph_inputs(module, example_inputs, compile_flat)
+
+
+def _announce(text: str, quiet: bool) -> None:
+    _cuts.append(text)
+    if not quiet:
+        print("fulgurite: " + text.splitlines()[0], file=sys.stderr)
+
+
+def _elsewhere(module: torch.nn.Module, fallback: str) -> Callable[..., Any]:
+    return torch.compile(module, backend="inductor") if fallback == "inductor" else module
+
+
+def _all_elsewhere(module: torch.fx.GraphModule, reason: str, fallback: str, quiet: bool) -> Callable[..., Any]:
+    if fallback == "error":
+        raise Unsupported(f"torch.compile: a graph cannot be recorded: {reason}")
+    _announce(f"a graph runs on PyTorch ({fallback}): {reason}", quiet)
+    return _elsewhere(module, fallback)
+
+
+def _described(reasons: dict[torch.fx.Node, str]) -> list[str]:
+    out: dict[str, int] = {}
+    for node, reason in reasons.items():
+        file, line = source_of(node)
+        text = f"{reason} at {file}:{line}" if file else reason
+        out[text] = out.get(text, 0) + 1
+    return [text if count == 1 else f"{text} ({count} times)" for text, count in out.items()]
+
+
+def _cut(
+    module: torch.fx.GraphModule,
+    reasons: dict[torch.fx.Node, str],
+    fallback: str,
+    min_part: int,
+    quiet: bool,
+    options: dict[str, Any],
+) -> Callable[..., Any]:
+    described = _described(reasons)
+    if fallback == "error":
+        raise Unsupported("torch.compile: these calls have no operator:\n  " + "\n  ".join(described))
+    calls = [n for n in module.graph.nodes if n.op in ("call_function", "call_method")]
+    _announce(f"{len(reasons)} of {len(calls)} calls on PyTorch ({fallback}): " + "\n  ".join(described), quiet)
+    places, is_ours = _parts(calls, reasons, min_part)
+    if not any(is_ours):
+        return _elsewhere(module, fallback)
+    split = split_module(module, module, lambda node: places.get(node, 0), keep_original_order=True)
+    for name, part in list(split.named_children()):
+        if not name.startswith("submod_"):
+            continue
+        number = int(name.removeprefix("submod_"))
+        compiled = _program(part, options) if is_ours[number] else _elsewhere(part, fallback)
+        if compiled is not part:
+            setattr(split, name, _Callable(compiled))
+    return split
+
+
+class _Callable(torch.nn.Module):
+    """A compiled part as the module that the split graph calls."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = [function]  # in a list, so that it is not registered
+
+    def forward(self, *args: Any) -> Any:
+        return self.function[0](*args)
+
+
+def _parts(
+    calls: list[torch.fx.Node], reasons: dict[torch.fx.Node, str], min_part: int
+) -> tuple[dict[torch.fx.Node, int], list[bool]]:
+    """Runs of calls, ours and not, in order; short ones of ours join their neighbours."""
+    runs: list[tuple[bool, list[torch.fx.Node]]] = []
+    for node in calls:
+        ours = node not in reasons
+        if not runs or runs[-1][0] != ours:
+            runs.append((ours, []))
+        runs[-1][1].append(node)
+    joined: list[tuple[bool, list[torch.fx.Node]]] = []
+    for ours, nodes in runs:
+        ours = ours and len(nodes) >= min_part
+        if joined and joined[-1][0] == ours:
+            joined[-1][1].extend(nodes)
+        else:
+            joined.append((ours, list(nodes)))
+    return {node: i for i, (_, nodes) in enumerate(joined) for node in nodes}, [ours for ours, _ in joined]
+
+
+def set_as_default() -> None:
+    """A bare `@torch.compile` uses our back end from here on."""
+    torch.compiler.set_default_backend("fulgurite")
+
+
+def programs() -> list[Program]:
+    """What was compiled, in order: for `fulgurite.last_traces` and `fulgurite.examine`."""
+    return list(_programs)
+
+
+def report() -> str:
+    """What ran on PyTorch instead, why and where; of every graph since the process began, or reset()."""
+    lines = [f"{len(_programs)} programs compiled"]
+    return "\n".join(lines + (_cuts or ["nothing fell back"]))
+
+
+def reset() -> None:
+    """Forgets the programs and the report; torch._dynamo.reset() forgets what PyTorch keeps."""
+    _programs.clear()
+    _cuts.clear()

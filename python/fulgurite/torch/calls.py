@@ -1,0 +1,261 @@
+"""How a call of PyTorch becomes a call of one of our operators: what all tables share."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+
+from .. import _core
+from .._core import Dtype, Tensor, Unsupported
+
+At = tuple[str, int]
+Handler = Callable[[list[Any], dict[str, Any], At], Any]
+
+BOOL: Dtype = getattr(Dtype, "bool")
+DTYPE: dict[torch.dtype, Dtype] = {
+    torch.float64: Dtype.float64,
+    torch.float32: Dtype.float32,
+    torch.bfloat16: Dtype.bfloat16,
+    torch.float16: Dtype.float16,
+    torch.int64: Dtype.int64,
+    torch.int32: Dtype.int32,
+    torch.int16: Dtype.int16,
+    torch.int8: Dtype.int8,
+    torch.uint8: Dtype.uint8,
+    torch.bool: BOOL,
+}
+TORCH_DTYPE = {ours: theirs for theirs, ours in DTYPE.items()}
+FLOATING = {Dtype.float64, Dtype.float32, Dtype.bfloat16, Dtype.float16}
+# Keywords that say where and how a result lies, which our operators decide themselves.
+DROPPED = {
+    "device",
+    "layout",
+    "pin_memory",
+    "memory_format",
+    "non_blocking",
+    "copy",
+    "_stacklevel",
+    "generator",
+    "names",
+}
+
+FUNCTIONS: dict[Any, Handler] = {}
+METHODS: dict[str, Handler] = {}
+
+
+def function(*keys: Any) -> Callable[[Handler], Handler]:
+    """Says how these callables are recorded."""
+
+    def add(handler: Handler) -> Handler:
+        for key in keys:
+            FUNCTIONS[key] = handler
+        return handler
+
+    return add
+
+
+def method(*names: str) -> Callable[[Handler], Handler]:
+    """Says how these methods of tensors are recorded."""
+
+    def add(handler: Handler) -> Handler:
+        for name in names:
+            METHODS[name] = handler
+        return handler
+
+    return add
+
+
+def call(op: str, args: Iterable[Any], kwargs: dict[str, Any], at: At) -> Any:
+    """One of our operators, recorded for the line `at`."""
+    return _core.call(op, args, kwargs, at)
+
+
+def write(x: Tensor, value: Any, at: At) -> Tensor:
+    """Writes `value` over all of `x`."""
+    _core.set_item(x, ..., value, at)
+    return x
+
+
+def has_tensor(values: Iterable[Any]) -> bool:
+    """Whether one of our tensors is among these values."""
+    for value in values:
+        if isinstance(value, Tensor):
+            return True
+        if isinstance(value, (tuple, list)) and has_tensor(value):
+            return True
+    return False
+
+
+_known: dict[str, bool] = {}
+_parameters: dict[str, list[str]] = {}
+
+
+def known(name: str) -> bool:
+    """Whether there is an operator of this name, or one that it is the in-place form of."""
+    found = _known.get(name)
+    if found is None:
+        found = _known[name] = _core.has_operator(name)
+    return found
+
+
+def parameters(name: str) -> list[str]:
+    """The names of an operator's parameters."""
+    found = _parameters.get(name)
+    if found is None:
+        base = name if known(name) else name[:-1]
+        found = _parameters[name] = [p[0] for p in _core.parameters(base)]
+    return found
+
+
+def by_name(name: str, args: list[Any], kwargs: dict[str, Any], at: At) -> Any:
+    """Signatures agree with PyTorch's but for keywords about layouts, and a few older spellings."""
+    if not kwargs:
+        return call(name, args, {}, at)
+    if kwargs.get("out") is not None:
+        raise Unsupported(f"{name}: out=")
+    wanted = parameters(name)
+    kept: dict[str, Any] = {}
+    for key, value in kwargs.items():
+        if key in DROPPED or key == "out" or (key == "requires_grad" and not value):
+            continue
+        if key == "inplace" and key not in wanted:
+            if value:
+                return call(name + "_", args, {}, at)
+            continue
+        if key == "axis" and "dim" in wanted:
+            key = "dim"
+        elif key == "self":
+            key = "input"
+        if value is None and key not in wanted:
+            continue
+        kept[key] = value
+    return call(name, args, kept, at)
+
+
+def our_dtype(dtype: Any) -> Dtype:
+    """One of PyTorch's dtypes as ours; Unsupported where there is none."""
+    if isinstance(dtype, Dtype):
+        return dtype
+    if dtype not in DTYPE:
+        raise Unsupported(f"dtype {dtype}")
+    return DTYPE[dtype]
+
+
+def convert(x: Tensor, dtype: Any, at: At) -> Tensor:
+    """`x` in another dtype."""
+    wanted = our_dtype(dtype)
+    return x if x.dtype == wanted else call("prims.convert_element_type", [x, wanted], {}, at)
+
+
+def _spellings(target: Any) -> list[str]:
+    name = builtins.getattr(target, "__name__", None)
+    if name is None:
+        return []
+    module = builtins.getattr(target, "__module__", None) or ""
+    out = []
+    if "functional" in module or module.endswith("_nn"):
+        out.append("nn.functional." + name)
+    if "linalg" in module or name.startswith("linalg_"):
+        out.append("linalg." + name.removeprefix("linalg_"))
+    if name.startswith("special_"):
+        out.append("special." + name[8:])
+    return [*out, name, "nn.functional." + name]
+
+
+_resolved: dict[Any, str] = {}
+
+
+def resolve(target: Any) -> str | None:
+    """The name of the operator that a function of PyTorch is, if there is one."""
+    found = _resolved.get(target)
+    if found is not None:
+        return found
+    for name in _spellings(target):
+        if known(name) or (name.endswith("_") and not name.endswith("__") and known(name[:-1])):
+            _resolved[target] = name
+            return name
+    return None
+
+
+def whole_name(target: Any) -> str:
+    """What a report calls a function."""
+    return f"{builtins.getattr(target, '__module__', '') or 'torch'}.{builtins.getattr(target, '__name__', target)}"
+
+
+def function_call(target: Any, args: list[Any], kwargs: dict[str, Any], at: At) -> Any:
+    """Records a call of a function; Unsupported where there is no operator for it."""
+    handler = FUNCTIONS.get(target)
+    if handler is not None:
+        return handler(args, kwargs, at)
+    if isinstance(target, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
+        from . import aten
+
+        return aten.run(target, args, kwargs, at)
+    op = resolve(target)
+    if op is not None:
+        return by_name(op, args, kwargs, at)
+    module = builtins.getattr(target, "__module__", "")
+    if (
+        module in ("math", "_operator", "builtins", "torch")
+        and not has_tensor(args)
+        and not has_tensor(kwargs.values())
+    ):
+        return target(*args, **kwargs)
+    raise Unsupported(f"{whole_name(target)} (no operator)")
+
+
+def method_call(name: str, args: list[Any], kwargs: dict[str, Any], at: At) -> Any:
+    """Records a call of a method of a tensor."""
+    handler = METHODS.get(name)
+    if handler is not None:
+        return handler(args, kwargs, at)
+    base = name[:-1] if name.endswith("_") and not name.startswith("_") else name
+    for prefix in ("", "nn.functional."):
+        if known(prefix + base):
+            return by_name(prefix + name, args, kwargs, at)
+    raise Unsupported(f"torch.Tensor.{name} (no operator)")
+
+
+class Scopes:
+    """Gradient modes and autocast that a graph's nodes enter and leave; what is still open when it ends is closed."""
+
+    def __init__(self) -> None:
+        self.open: list[Any] = []
+
+    def enter(self, scope: Any) -> str:
+        scope.__enter__()
+        self.open.append(scope)
+        return "scope"
+
+    def leave(self) -> None:
+        if self.open:
+            self.open.pop().__exit__(None, None, None)
+
+    def close(self) -> None:
+        while self.open:
+            self.leave()
+
+
+SCOPES = Scopes()
+
+
+@function(torch._C._set_grad_enabled)
+def set_grad_enabled(args: list[Any], kwargs: dict[str, Any], at: At) -> None:
+    """A gradient mode from here on."""
+    SCOPES.enter(_core.enable_grad() if args[0] else _core.no_grad())
+
+
+@function(torch.amp.autocast_mode._enter_autocast)
+def enter_autocast(args: list[Any], kwargs: dict[str, Any], at: At) -> str:
+    """Autocast until its exit."""
+    _, dtype, enabled = ([*args, None, None, None])[:3]
+    return SCOPES.enter(_core.autocast(our_dtype(dtype or torch.bfloat16) if enabled else None))
+
+
+@function(torch.amp.autocast_mode._exit_autocast)
+def exit_autocast(args: list[Any], kwargs: dict[str, Any], at: At) -> None:
+    """The end of the innermost scope."""
+    SCOPES.leave()

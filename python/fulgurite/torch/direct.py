@@ -1,0 +1,233 @@
+"""`fulgurite.jit` of PyTorch code, traced directly: no Dynamo, no FX.
+
+Functions of `torch` arrive at a function mode and are recorded as our operators of the same name. What we have no
+operator for runs as
+PyTorch's own implementation and arrives, decomposed, at `__torch_dispatch__`. Where Python asks for elements, the
+piece recorded so
+far ends, is run, and the function goes on.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from .. import _core
+from .._core import Tensor, Unsupported
+from . import aten, calls, functions
+from .calls import DTYPE, TORCH_DTYPE, function_call, method_call
+
+_make = torch.Tensor._make_wrapper_subclass
+_INTERNAL = (torch.__path__[0], __file__.rsplit("/", 2)[0], "<frozen ", "<string>")
+
+
+class Proxy(torch.Tensor):
+    """Stands for a value of the trace while PyTorch's code runs."""
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+    _fg: Tensor
+
+    @staticmethod
+    def __new__(cls: type[Proxy], value: Tensor) -> Proxy:
+        sizes = [s if isinstance(s, int) else s.hint() for s in value.shape]
+        made = _make(cls, sizes, dtype=TORCH_DTYPE[value.dtype], device="cpu", requires_grad=False)
+        made._fg = value
+        return made
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return f"<a value of the function being recorded: {TORCH_DTYPE[self._fg.dtype]} {list(self.shape)}>"
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        is_mutable = aten.is_mutable(func)
+        try:
+            out = aten.run(func, unwrap(list(args)), unwrap(dict(kwargs)), user_line())
+            return args[0] if is_mutable else wrap(out)
+        except Unsupported:
+            if is_mutable:  # a decomposition would give the value and not write it
+                raise
+            rule = decompositions().get(func)  # PyTorch's, into operators that we may have
+            if rule is not None:
+                return rule(*args, **kwargs)
+            out = func.decompose(*args, **kwargs)
+            if out is NotImplemented:
+                raise
+            return out
+
+
+def unwrap(tree: Any) -> Any:
+    """Values of the trace in the place of proxies, tensors of ours in the place of PyTorch's."""
+    if isinstance(tree, Proxy):
+        return tree._fg
+    if isinstance(tree, torch.Tensor):
+        return import_plain(tree)
+    if isinstance(tree, (list, tuple)):
+        return [unwrap(x) for x in tree] if type(tree) is not tuple else tuple(unwrap(x) for x in tree)
+    if isinstance(tree, dict):
+        return {k: unwrap(v) for k, v in tree.items()}
+    if isinstance(tree, slice):
+        return slice(unwrap(tree.start), unwrap(tree.stop), unwrap(tree.step))
+    return tree
+
+
+def import_plain(tensor: torch.Tensor) -> Tensor:
+    """A tensor of PyTorch's that we can read; Unsupported says what it is where we cannot."""
+    if tensor.device.type != "cpu":
+        raise Unsupported(f"a tensor on the device {tensor.device}: fulgurite runs on the CPU")
+    if tensor.layout is not torch.strided or tensor.dtype not in DTYPE:
+        raise Unsupported(f"a tensor of dtype {tensor.dtype} and layout {tensor.layout}")
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
+        raise Unsupported(f"a tensor of the subclass {type(tensor).__name__}")
+    return _core.from_dlpack(tensor.detach().resolve_neg())
+
+
+def wrap(tree: Any) -> Any:
+    """Proxies in the place of values of the trace."""
+    if isinstance(tree, Tensor):
+        return Proxy(tree)
+    if isinstance(tree, (list, tuple)):
+        return tuple(wrap(x) for x in tree)
+    if isinstance(tree, _core.Dtype):
+        return TORCH_DTYPE[tree]
+    return tree
+
+
+_table: dict[Any, Any] | None = None
+
+
+def decompositions() -> dict[Any, Any]:
+    """PyTorch's table of decompositions."""
+    global _table
+    if _table is None:
+        import torch._decomp
+        import torch._refs
+
+        _table = dict(torch._decomp.decomposition_table)
+    return _table
+
+
+_line: list[calls.At] = []  # of the graph's node that is recorded, where a graph is
+
+
+def user_line() -> calls.At:
+    """The innermost line of Python that is neither ours nor PyTorch's."""
+    if _line:
+        return _line[-1]
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_INTERNAL):
+        frame = frame.f_back
+    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
+
+
+_METADATA = frozenset(
+    """shape dtype device ndim requires_grad is_leaf layout is_cuda is_sparse is_quantized is_meta names itemsize
+    grad_fn _base is_nested is_mkldnn is_xla is_mps is_cpu is_xpu grad _version output_nr nbytes is_vulkan is_ipu
+    is_maia is_mtia""".split()
+)
+_METADATA_METHODS = frozenset(
+    """size dim numel nelement is_floating_point is_complex __len__ __hash__ stride is_contiguous get_device
+    element_size storage_offset data_ptr __format__ __repr__ is_inference is_shared untyped_storage""".split()
+)
+_CREATORS = {
+    torch.zeros,
+    torch.ones,
+    torch.empty,
+    torch.full,
+    torch.arange,
+    torch.tensor,
+    torch.rand,
+    torch.randn,
+    torch.eye,
+    torch.linspace,
+    torch.scalar_tensor,
+}
+_ELEMENTS = {"item": lambda v: v, "__bool__": bool, "__int__": int, "__float__": float, "__index__": int}
+_kinds: dict[Any, tuple[str, str]] = {}
+
+
+def _kind_of(func: Any) -> tuple[str, str]:
+    found = _kinds.get(func)
+    if found is None:
+        name = getattr(func, "__name__", "")
+        if name in ("__get__", "__set__"):
+            found = (name.strip("_"), getattr(getattr(func, "__self__", None), "__name__", ""))
+        elif isinstance(func, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
+            found = ("aten", "")
+        elif getattr(func, "__objclass__", None) is not None or getattr(torch.Tensor, name, None) is func:
+            found = ("method", name)
+        else:
+            found = ("function", name)
+        _kinds[func] = found
+    return found
+
+
+def _any_proxy(tree: Any) -> bool:
+    for x in tree:
+        if isinstance(x, Proxy):
+            return True
+        if isinstance(x, (list, tuple)) and _any_proxy(x):
+            return True
+        if isinstance(x, slice) and (isinstance(x.start, Proxy) or isinstance(x.stop, Proxy)):
+            return True
+    return False
+
+
+class Recorder(TorchFunctionMode):
+    """Records what PyTorch's functions are called for; `fallen` has the names that went to PyTorch's own
+    implementation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fallen: dict[str, calls.At] = {}
+        self.grad_modes: list[Any] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        kind, name = _kind_of(func)
+        if func is torch._C._set_grad_enabled:
+            self._set_grad_mode(bool(args[0]))
+            return func(*args, **kwargs)
+        if kind == "get" and name == "requires_grad" and isinstance(args[0], Proxy):
+            return args[0]._fg.requires_grad
+        if kind == "get" and (name in _METADATA or not _any_proxy(args)):
+            return func(*args, **kwargs)
+        if kind == "method" and name in _METADATA_METHODS:
+            return func(*args, **kwargs)
+        if not (func in _CREATORS or _any_proxy(args) or (kwargs and _any_proxy(kwargs.values()))):
+            return func(*args, **kwargs)
+        if kind == "set":
+            raise Unsupported(f"an assignment to Tensor.{name} while a function is recorded")
+        try:
+            return self._record(kind, name, func, args, kwargs)
+        except Unsupported as reason:
+            self.fallen.setdefault(str(reason), user_line())
+            with torch.no_grad():  # PyTorch's own: what it is made of comes to __torch_dispatch__
+                return func(*args, **kwargs)
+
+    def _record(self, kind: str, name: str, func: Any, args: Any, kwargs: Any) -> Any:
+        at = user_line()
+        if kind == "get":
+            return wrap(functions.attribute(args[0]._fg, name, at))
+        a, k = unwrap(list(args)), unwrap(kwargs)
+        if kind == "method" and name in _ELEMENTS:
+            return _ELEMENTS[name](a[0].item(at))
+        if kind == "method":
+            out = method_call(name, a, k, at)
+            if name.endswith("_") and not name.endswith("__") and isinstance(args[0], Proxy):
+                return args[0]
+            return args[0] if out is a[0] and isinstance(args[0], Proxy) and name.startswith("__i") else wrap(out)
+        return wrap(aten.run(func, a, k, at) if kind == "aten" else function_call(func, a, k, at))
+
+    def _set_grad_mode(self, on: bool) -> None:
+        scope = _core.enable_grad() if on else _core.no_grad()
+        scope.__enter__()
+        self.grad_modes.append(scope)
+
+    def __exit__(self, *failure: Any) -> Any:
+        while self.grad_modes:
+            self.grad_modes.pop().__exit__(None, None, None)
+        return super().__exit__(*failure)

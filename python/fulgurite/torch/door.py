@@ -1,0 +1,211 @@
+"""Functions and modules of PyTorch behind `fulgurite.jit`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils import _pytree
+
+from .. import _core
+from .._compiled import TENSOR, Compiled, Hole, _hashable
+from .._core import Unsupported
+from .._supported import Report
+from .calls import DTYPE
+from .direct import Proxy, Recorder, import_plain, unwrap
+from .training import run, seed_from_torch, train
+
+
+class Members:
+    """The parameters and buffers of a module, looked up anew at each call: replaced ones are seen. Tied ones are
+    one."""
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self.module = module
+        self.slots: list[tuple[dict[str, Any], str]] = []
+        self.names: list[str] = []
+        self.places: dict[str, int] = {}
+        self.modules = [m for _, m in module.named_modules()]
+        seen: dict[int, int] = {}
+        for prefix, part in module.named_modules():
+            for store in (part._parameters, part._buffers):
+                for key, value in store.items():
+                    if value is None:
+                        continue
+                    name = f"{prefix}.{key}" if prefix else key
+                    if id(value) not in seen:
+                        seen[id(value)] = len(self.slots)
+                        self.slots.append((store, key))
+                        self.names.append(name)
+                    self.places[name] = seen[id(value)]
+
+    def tensors(self) -> list[torch.Tensor]:
+        """Those of this call."""
+        return [store[key] for store, key in self.slots]
+
+    def modes(self) -> tuple[bool, ...]:
+        """Which parts are in training."""
+        return tuple([m.training for m in self.modules])
+
+    def check(self) -> None:
+        """Refuses what would be run at the recording only."""
+        for part in self.modules:
+            if part._backward_hooks or part._backward_pre_hooks:
+                raise _core.Error(
+                    f"jit: {type(part).__name__} has full backward hooks, which would see the recording instead of "
+                    f"each backward; "
+                    'use torch.compile(backend="fulgurite"), or hooks on tensors'
+                )
+
+
+class Door:
+    """What a compiled function does with arguments of PyTorch."""
+
+    def __init__(self, owner: Compiled) -> None:
+        self.owner = owner
+        self.entries: dict[Any, Entry] = {}
+        self.members = Members(owner.target) if isinstance(owner.target, torch.nn.Module) else None
+
+    def __call__(self, args: Any, kwargs: Any) -> Any:
+        leaves, spec = _pytree.tree_flatten((args, kwargs))
+        if torch.compiler.is_compiling() or any(
+            isinstance(x, Proxy) for x in leaves
+        ):  # becomes part of what is recorded
+            return self.owner.target(*args, **kwargs)
+        arguments = []
+        constants: list[Any] = []
+        for leaf in leaves:
+            if isinstance(leaf, torch.Tensor):
+                arguments.append(leaf)
+                constants.append(TENSOR)
+            else:
+                constants.append(leaf)
+        grad, members = torch.is_grad_enabled(), self.members
+        autocast = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
+        key = (
+            spec,
+            tuple([_hashable(c) for c in constants]),
+            tuple([type(c) for c in constants]),
+            grad,
+            autocast,
+            members.modes() if members else None,
+        )
+        entry = self.entries.get(key)
+        if entry is None:
+            entry = self.entries[key] = Entry(self, spec, constants, arguments, autocast)
+        self.owner.last = entry
+        return entry(arguments, members.tensors() if members else [], grad)
+
+
+class Entry:
+    """A compiled function for one structure of arguments, their constants and PyTorch's modes."""
+
+    def __init__(
+        self, door: Door, spec: Any, constants: list[Any], arguments: list[torch.Tensor], autocast: Any
+    ) -> None:
+        self.door, self.spec, self.constants = door, spec, constants
+        self.results: list[tuple[Any, list[Any]]] = []
+        self.fallen: dict[str, Any] = {}
+        self.draws: bool | None = None
+        for argument in arguments:
+            _check(argument)
+        names = door.members.names if door.members else []
+        if door.members:
+            door.members.check()
+        more = {} if autocast is None else {"autocast": DTYPE[autocast]}
+        self.function = door.owner.make_function(self.record, self._names(), names, **more)
+
+    def _names(self) -> list[str]:
+        args, kwargs = _pytree.tree_unflatten(range(self.spec.num_leaves), self.spec)
+        given = self.door.owner.options["argument_names"] or self.door.owner.parameter_names
+        named = {given[i] if i < len(given) else str(i): part for i, part in enumerate(args)} | kwargs
+        names: dict[int, str] = {}
+        for path, leaf in _pytree.tree_flatten_with_path(named)[0]:
+            names[leaf] = ".".join(str(getattr(p, "key", getattr(p, "idx", getattr(p, "name", p)))) for p in path)
+        return [names.get(i, str(i)) for i, c in enumerate(self.constants) if isinstance(c, Hole)]
+
+    def record(self, values: list[Any], members: list[Any]) -> list[Any]:
+        """Runs PyTorch's code on proxies; the last result says which structure the results had."""
+        given = iter([Proxy(v) for v in values])
+        args, kwargs = _pytree.tree_unflatten([next(given) if c is TENSOR else c for c in self.constants], self.spec)
+        recorder = Recorder()
+        out = self._run(recorder, args, kwargs, [Proxy(m) for m in members])
+        self.fallen.update(recorder.fallen)
+        leaves, spec = _pytree.tree_flatten(out)
+        leaves = [
+            Proxy(import_plain(x)) if isinstance(x, torch.Tensor) and not isinstance(x, Proxy) else x for x in leaves
+        ]
+        self.results.append((spec, [TENSOR if isinstance(x, Proxy) else x for x in leaves]))
+        return [unwrap(x) for x in leaves if isinstance(x, Proxy)] + [len(self.results) - 1]
+
+    def _run(self, recorder: Recorder, args: Any, kwargs: Any, members: list[Proxy]) -> Any:
+        was_autocast = torch.is_autocast_enabled("cpu")
+        quiet: Any = torch.autocast("cpu", enabled=False) if was_autocast else torch.enable_grad()
+        with torch.compiler._compile_session_context(), recorder, quiet:
+            if self.door.members is None:
+                return self.door.owner.target(*args, **kwargs)
+            given = {name: members[place] for name, place in self.door.members.places.items()}
+            return torch.func.functional_call(self.door.owner.target, given, args, kwargs, tie_weights=False)
+
+    def __call__(self, arguments: list[torch.Tensor], members: list[torch.Tensor], grad: bool) -> Any:
+        before = torch.get_rng_state() if self.draws is None else None
+        if self.draws is not False:
+            seed_from_torch()
+        if grad and any([t.requires_grad for t in arguments] + [t.requires_grad for t in members]):
+            *results, which = train(self.function, arguments, members)
+        else:
+            *results, which = run(self.function, arguments, members)
+        if self.draws is None:
+            self.draws = self.function.draws()
+            if not self.draws:  # a function that draws nothing leaves PyTorch's generator alone
+                torch.set_rng_state(before)
+        spec, holes = self.results[int(which)]
+        given = iter(results)
+        return _pytree.tree_unflatten([next(given) if hole is TENSOR else hole for hole in holes], spec)
+
+
+def _check(argument: torch.Tensor) -> None:
+    try:
+        import_plain(argument)
+    except Unsupported as reason:
+        raise Unsupported(f"jit: {reason}") from None
+
+
+def report_of(f: Callable[..., Any], args: Any, kwargs: Any) -> Report:
+    """Records a function of PyTorch, and says what of it went to PyTorch's own implementation."""
+    compiled = Compiled(
+        f.target if isinstance(f, Compiled) else f,
+        {
+            "cache": "constant values",
+            "executors": [],
+            "transforms": [],
+            "fullgraph": False,
+            "autocast": None,
+            "memory_budget": None,
+            "associate_forward": False,
+            "argument_names": [],
+        },
+    )
+    problems = []
+    try:
+        compiled(*args, **kwargs)
+    except _core.Error as error:
+        file, line = error.source or ("", 0)
+        problems.append((str(error), "", file, line))
+    entry = compiled.last
+    fallen = entry.fallen if entry is not None else {}
+    lines = [f"{what}: run by PyTorch's own implementation, at {file}:{line}" for what, (file, line) in fallen.items()]
+    lines += [what for what, *_ in problems]
+    operators = []
+    if entry is not None and not problems:
+        traces = entry.function.last_traces()
+        for line in traces[0].bound_symbols if traces else []:
+            file, number = line.source or ("", 0)
+            operators.append((line.name, 1, "", file, number))
+    return Report(
+        not problems,
+        operators,
+        problems + [(w, "", *at) for w, at in fallen.items()],
+        "\n".join(lines) or "everything is supported",
+    )

@@ -1,0 +1,223 @@
+"""Dynamo's graphs, recorded with our operators: before AOTAutograd, with our differentiation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils import _pytree
+
+from .. import _core
+from .._core import Function, Tensor, Unsupported
+from . import direct, functions  # noqa: F401  the table of functions is filled by its import
+from .calls import SCOPES, At, function_call, method_call, our_dtype, whole_name
+from .training import run, seed_from_torch, train
+
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+_PART = re.compile(r"\['([^']+)'\]|\.([A-Za-z]\w*)|\[(\d+)\]")
+
+
+def source_of(node: torch.fx.Node) -> At:
+    """The innermost line of Python that a node comes from."""
+    found = _FRAME.findall(node.meta.get("stack_trace") or "")
+    return (found[-1][0], int(found[-1][1])) if found else ("", 0)
+
+
+def _tidy(name: str) -> str:
+    """L['self']._modules['h']._modules['0']._parameters['weight'] -> h.0.weight"""
+    parts = ["".join(p) for p in _PART.findall(name)]
+    return ".".join(p for p in parts if p not in ("self", "_modules", "_parameters", "_buffers")) or "x"
+
+
+def _source_name(node: torch.fx.Node) -> str:
+    source = getattr(node, "_dynamo_source", None)
+    if source is None:
+        return ""
+    return source.name if isinstance(source.name, str) else source.name()
+
+
+def example_of(node: torch.fx.Node) -> Any:
+    """What Dynamo knows of a node's result."""
+    return node.meta.get("example_value", node.meta.get("val"))
+
+
+def runs_as_torch(graph: torch.fx.Graph) -> bool:
+    """Whether a graph has layers of functorch, whose functions must run as PyTorch's code on proxies."""
+    marks = ("functorch", "_saved_tensors_hooks", "_autograd_grad")
+    names = [f"{getattr(n.target, '__module__', '')} {n.target}" for n in graph.nodes if n.op == "call_function"]
+    return any(mark in name for mark in marks for name in names)
+
+
+class Walker:
+    """Records a graph. `on_failure` may give a result for a node that we have no operator for."""
+
+    def __init__(
+        self, module: torch.fx.GraphModule, on_failure: Callable[[torch.fx.Node, Exception], Any] | None = None
+    ) -> None:
+        self.module, self.on_failure = module, on_failure
+        self.nodes = list(module.graph.nodes)
+        self.placeholders = [n for n in self.nodes if n.op == "placeholder"]
+        self.is_member: list[bool] = []
+        self.names: list[str] = []
+        taken: set[str] = set()
+        for node in self.placeholders:
+            source = _source_name(node)
+            is_parameter = (
+                isinstance(example_of(node), torch.nn.Parameter) or "_parameters" in source or "_buffers" in source
+            )
+            self.is_member.append(is_parameter and not isinstance(example_of(node), (int, float, torch.SymInt)))
+            name = _tidy(source) if source else node.name
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            self.names.append(name)
+        self.as_torch = runs_as_torch(module.graph)
+        self.spec: Any = None
+        self.holes: list[Any] = []
+
+    def record(self, values: list[Any], members: list[Any]) -> list[Any]:
+        """The body of the compiled function."""
+        try:
+            return self._record(iter(values), iter(members))
+        finally:
+            SCOPES.close()
+
+    def _record(self, values: Any, members: Any) -> list[Any]:
+        env: dict[torch.fx.Node, Any] = {}
+        stands: Any = direct.wrap if self.as_torch else lambda x: x
+        inputs = iter([next(members) if m else next(values) for m in self.is_member])
+        for node in self.nodes:
+            if node.op == "placeholder":
+                env[node] = stands(next(inputs))
+            elif node.op == "output":
+                return self._results(torch.fx.node.map_arg(node.args[0], lambda a: env[a]))
+            elif node.op == "get_attr":
+                env[node] = self._attribute(node.target)
+            else:
+                args = torch.fx.node.map_arg(node.args, lambda a: env[a])
+                kwargs = torch.fx.node.map_arg(node.kwargs, lambda a: env[a])
+                env[node] = self._call(node, args, kwargs)
+        raise AssertionError("a graph without an output")
+
+    def _call(self, node: torch.fx.Node, args: Any, kwargs: Any) -> Any:
+        try:
+            if self.as_torch:
+                return self._call_as_torch(node, args, kwargs)
+            at = source_of(node)
+            record: Any = method_call if node.op == "call_method" else function_call
+            return record(node.target, list(args), dict(kwargs), at)
+        except (Unsupported, _core.Error, TypeError, ValueError, NotImplementedError) as reason:
+            if self.on_failure is None:
+                raise
+            return self.on_failure(node, reason)
+
+    @staticmethod
+    def _call_as_torch(node: torch.fx.Node, args: Any, kwargs: Any) -> Any:
+        direct._line.append(source_of(node))
+        try:
+            with direct.Recorder():
+                return (
+                    node.target(*args, **kwargs)
+                    if node.op == "call_function"
+                    else getattr(args[0], node.target)(*args[1:], **kwargs)
+                )
+        finally:
+            direct._line.pop()
+
+    def _attribute(self, target: str) -> Any:
+        value: Any = self.module
+        for part in target.split("."):
+            value = getattr(value, part)
+        return direct.import_plain(value) if isinstance(value, torch.Tensor) and not self.as_torch else value
+
+    def _results(self, out: Any) -> list[Any]:
+        leaves, self.spec = _pytree.tree_flatten(out)
+        leaves = [x._fg if isinstance(x, direct.Proxy) else x for x in leaves]
+        is_value = [isinstance(x, (Tensor, _core.Int, _core.Float)) for x in leaves]
+        self.holes = [None if v else x for v, x in zip(is_value, leaves)]
+        self.is_value = is_value
+        return [x for x, v in zip(leaves, is_value) if v]
+
+
+class Program:
+    """One of Dynamo's graphs, or a part of one, compiled: what PyTorch calls in its place."""
+
+    def __init__(self, module: torch.fx.GraphModule, **options: Any) -> None:
+        self.walker = Walker(module)
+        names, is_member = self.walker.names, self.walker.is_member
+        self.function = Function(
+            self.walker.record,
+            [n for n, m in zip(names, is_member) if not m],
+            [n for n, m in zip(names, is_member) if m],
+            fullgraph=True,
+            **options,
+        )
+        self.argument_places = [i for i, m in enumerate(is_member) if not m]
+        self.member_places = [i for i, m in enumerate(is_member) if m]
+        self.draws: bool | None = None
+        self.last = self  # as compiled functions have it
+
+    def __call__(self, *args: Any) -> Any:
+        arguments = [args[i] for i in self.argument_places]
+        members = [args[i] for i in self.member_places]
+        before = torch.get_rng_state() if self.draws is None else None
+        if self.draws is not False:
+            seed_from_torch()
+        if torch.is_grad_enabled() and any([isinstance(x, torch.Tensor) and x.requires_grad for x in args]):
+            results = train(self.function, arguments, members)
+        else:
+            results = run(self.function, arguments, members)
+        if self.draws is None:
+            self.draws = self.function.draws()
+            if not self.draws:
+                torch.set_rng_state(before)
+        return self._assemble(results)
+
+    def _assemble(self, results: list[Any]) -> Any:
+        walker = self.walker
+        given = iter(results)
+        return _pytree.tree_unflatten(
+            [next(given) if v else x for v, x in zip(walker.is_value, walker.holes)], walker.spec
+        )
+
+
+def stand_in(example: Any) -> Any:
+    """A tensor of ours, of any elements, that is like one of Dynamo's examples; lists of them likewise."""
+    if isinstance(example, torch.Tensor):
+        if example.device.type != "cpu":
+            raise Unsupported(f"a tensor on the device {example.device}")
+        sizes = [int(s) for s in example.shape]
+        return _core.call("empty", [sizes], {"dtype": our_dtype(example.dtype)}, ("", 0))
+    if isinstance(example, (list, tuple)):
+        return tuple(stand_in(x) for x in example)
+    if isinstance(example, (torch.SymInt, torch.SymFloat)):
+        return int(example) if isinstance(example, torch.SymInt) else float(example)
+    return example
+
+
+def unsupported_nodes(module: torch.fx.GraphModule) -> dict[torch.fx.Node, str]:
+    """All nodes that we cannot record, each with the reason: from one recording, in which they get Dynamo's results."""
+    reasons: dict[torch.fx.Node, str] = {}
+
+    def note(node: torch.fx.Node, reason: Exception) -> Any:
+        name = node.target if isinstance(node.target, str) else whole_name(node.target)
+        text = str(reason).split("\n  at ")[0]
+        reasons[node] = text if name.split(".")[-1] in text else f"{name}: {text}"
+        try:
+            return stand_in(example_of(node))
+        except (Unsupported, TypeError, RuntimeError):
+            return None
+
+    walker = Walker(module, note)
+    inputs = []
+    for node in walker.placeholders:
+        try:
+            inputs.append(stand_in(example_of(node)))
+        except Unsupported as reason:
+            raise Unsupported(f"the argument {node.name}: {reason}") from None
+    arguments = [x for x, m in zip(inputs, walker.is_member) if not m]
+    members = [x for x, m in zip(inputs, walker.is_member) if m]
+    _core.record(walker.record, arguments, members)
+    return reasons

@@ -1,0 +1,109 @@
+"""Training through PyTorch's engine: one autograd.Function around a forward and its backward, and one around each
+derivative of it.
+
+What the backward needs goes through `save_for_backward`: PyTorch's version checks, saved-tensor hooks and checkpoints
+see it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .. import _core
+
+increment_version = torch.autograd.graph.increment_version
+_keeps_graph = torch._C._autograd._get_current_graph_task_keep_graph
+_drawn = torch.empty((), dtype=torch.int64)
+
+
+def seed_from_torch() -> None:
+    """Has our generator begin where one number of PyTorch's says: manual_seed, fork_rng and get_rng_state hold for
+    our draws."""
+    _core.manual_seed(int(_drawn.random_()))
+
+
+def run(function: _core.Function, arguments: Any, members: Any) -> list[Any]:
+    """A call without gradients."""
+    results, written = function.run(arguments, members)
+    if written:
+        every = [x for x in arguments if isinstance(x, torch.Tensor)] + list(members)
+        for place in written:
+            increment_version(every[place])
+    return results
+
+
+def train(function: _core.Function, arguments: list[Any], members: list[Any]) -> list[Any]:
+    """A call whose results have a gradient."""
+    tensors = [x for x in arguments if isinstance(x, torch.Tensor)] + members
+    needs = bytes(t.requires_grad for t in tensors)
+    numbers = [None if isinstance(x, torch.Tensor) else x for x in arguments]
+    return list(_Forward.apply(function, numbers, needs, *tensors))
+
+
+class _Forward(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, function: _core.Function, numbers: list[Any], needs: bytes, *tensors: Any) -> Any:
+        given = iter(tensors)
+        arguments = [next(given) if x is None else x for x in numbers]
+        results, saved, backward, carries, written = function.forward(arguments, list(given), needs)
+        for place in written:
+            increment_version(tensors[place])
+        if written:
+            ctx.mark_dirty(*[tensors[p] for p in written if any(tensors[p] is r for r in results)])
+        ctx.backward_program, ctx.needs = backward, needs
+        ctx.inputs = [t for t, n in zip(tensors, needs) if n]
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(*saved)
+        plain = [r for r, c in zip(results, carries) if not c and isinstance(r, torch.Tensor)]
+        if plain:
+            ctx.mark_non_differentiable(*plain)
+        return tuple(results)
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        if ctx.backward_program is None:
+            return (None,) * (3 + len(ctx.needs))
+        saved = ctx.saved_tensors
+        if torch.is_grad_enabled():  # create_graph: the gradients are a function of their own
+            found = _Derivative.apply(
+                ctx.backward_program, len(cotangents), len(saved), *cotangents, *saved, *ctx.inputs
+            )
+        else:
+            found = ctx.backward_program.run(saved, cotangents)
+            if not _keeps_graph():
+                ctx.maybe_clear_saved_tensors()
+        given = iter(found)
+        return (None, None, None, *[next(given) if n else None for n in ctx.needs])
+
+
+class _Derivative(torch.autograd.Function):
+    """A backward that can be differentiated: any order."""
+
+    @staticmethod
+    def forward(ctx: Any, program: Any, count: int, saved_count: int, *rest: Any) -> Any:
+        cotangents, saved = rest[:count], rest[count : count + saved_count]
+        results, again = program.run_with_saved(saved, cotangents)
+        ctx.again, ctx.count, ctx.saved_count, ctx.rest = again, count, saved_count, rest
+        ctx.set_materialize_grads(False)
+        return tuple(results)
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        given = ctx.rest[: ctx.count]
+        inputs = ctx.rest[ctx.count + ctx.saved_count :]
+        present = [g for g in given if g is not None]
+        if torch.is_grad_enabled():
+            found = _Derivative.apply(ctx.again, len(cotangents), 0, *cotangents, *present, *inputs)
+        else:
+            found = ctx.again.run((), cotangents)
+        of_given = iter(found[: len(present)])
+        return (
+            None,
+            None,
+            None,
+            *[None if g is None else next(of_given) for g in given],
+            *[None] * ctx.saved_count,
+            *found[len(present) :],
+        )

@@ -1,0 +1,100 @@
+#include "arguments.h"
+
+#include <algorithm>
+
+namespace fulgurite_python {
+
+namespace {
+
+struct Range {
+  char *begin, *end;
+  size_t tensor;
+};
+
+std::optional<Range> range_of(const Tensor& tensor, size_t place) {
+  if (!tensor.defined() || tensor.numel().hint() == 0) return {};
+  int64_t last = 0;
+  const auto strides = tensor.strides();
+  const auto sizes = tensor.shape().to_vector();
+  for (size_t d = 0; d < sizes.size(); ++d) last += (sizes[d] - 1) * strides[d].hint();
+  auto* begin = static_cast<char*>(tensor.data_pointer({"", 0}));
+  return Range{begin, begin + (last + 1) * fg::size_of(tensor.dtype()), place};
+}
+
+Tensor moved_into(const fg::OutsideMemory& memory, const char* start, const Tensor& tensor) {
+  const int64_t distance = static_cast<const char*>(tensor.data_pointer({"", 0})) - start;
+  const int64_t size = fg::size_of(tensor.dtype());
+  if (distance % size != 0)
+    throw nb::value_error(
+        "tensors that share memory lie at a distance that is no multiple of their elements: copy one of them");
+  std::vector<int64_t> strides;
+  for (const fg::Int stride : tensor.strides()) strides.push_back(stride);
+  return memory.tensor(tensor.shape().to_vector(), strides, distance / size, tensor.dtype(), {"", 0});
+}
+
+}  // namespace
+
+Arguments::Arguments(nb::handle arguments, nb::handle members) {
+  std::vector<size_t> places;  // of the arguments that are tensors
+  for (nb::handle object : arguments) {
+    values_.push_back(to_value(object));
+    if (!values_.back().is_tensor()) continue;
+    places.push_back(values_.size() - 1);
+    add(object, Tensor(values_.back()));
+  }
+  for (nb::handle object : members) {
+    members_.push_back(import_tensor(object));
+    add(object, members_.back());
+  }
+  if (fg::detail::is_tracing()) return;
+  join_overlapping();
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (i < places.size()) values_[places[i]] = Value(tensors_[i]);
+    else members_[i - places.size()] = tensors_[i];
+    counts_.push_back(tensors_[i].defined() ? fg::write_count(tensors_[i], {"", 0}) : 0);
+  }
+}
+
+void Arguments::add(nb::handle object, const Tensor& tensor) {
+  tensors_.push_back(tensor);
+  objects_.push_back(object);
+}
+
+// Tensors of other libraries that lie in each other's memory become views of one storage: what is written into one is
+// seen in the other.
+void Arguments::join_overlapping() {
+  std::vector<Range> ranges;
+  for (size_t i = 0; i < tensors_.size(); ++i)
+    if (!nb::isinstance<Tensor>(objects_[i]))
+      if (const auto range = range_of(tensors_[i], i)) ranges.push_back(*range);
+  std::ranges::sort(ranges, {}, &Range::begin);
+  for (size_t first = 0; first < ranges.size();) {
+    char* end = ranges[first].end;
+    size_t next = first + 1;
+    while (next < ranges.size() && ranges[next].begin < end) end = std::max(end, ranges[next++].end);
+    if (next - first > 1) {
+      std::vector<Tensor> owners;
+      for (size_t i = first; i < next; ++i) owners.push_back(tensors_[ranges[i].tensor]);
+      char* const start = ranges[first].begin;
+      const auto memory = fg::OutsideMemory::adopt(start, end - start, [owners] {}, {"", 0});
+      for (size_t i = first; i < next; ++i)
+        tensors_[ranges[i].tensor] = moved_into(memory, start, tensors_[ranges[i].tensor]);
+    }
+    first = next;
+  }
+}
+
+nb::object Arguments::object_of(const Tensor& result) const {
+  for (size_t i = 0; i < tensors_.size(); ++i)
+    if (tensors_[i].defined() && fg::is_same_view(result, tensors_[i])) return nb::borrow(objects_[i]);
+  return {};
+}
+
+nb::list Arguments::written() const {
+  nb::list out;
+  for (size_t i = 0; i < tensors_.size(); ++i)
+    if (tensors_[i].defined() && fg::write_count(tensors_[i], {"", 0}) != counts_[i]) out.append(i);
+  return out;
+}
+
+}  // namespace fulgurite_python

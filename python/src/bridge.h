@@ -1,0 +1,55 @@
+#pragma once
+// What the parts of the extension share.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <vector>
+
+#include <fulgurite/fulgurite.h>
+
+namespace fulgurite_python {
+
+namespace nb = nanobind;
+namespace fg = fulgurite;
+using fg::SourceLocation;
+using fg::Tensor;
+using fg::Value;
+
+/// The parts of the module.
+void bind_errors(nb::module_&);
+void bind_numbers(nb::module_&);
+void bind_exchange(nb::module_&);
+void bind_tensor(nb::module_&);
+void bind_operators(nb::module_&);
+void bind_modes(nb::module_&);
+void bind_traces(nb::module_&);
+void bind_functions(nb::module_&);
+void bind_backward(nb::module_&);
+void bind_examine(nb::module_&);
+void bind_command_line(nb::module_&);
+
+/// A tensor over the memory of any object that speaks DLPack; None is the undefined tensor. TypeError where it does not
+/// or lies elsewhere.
+Tensor import_tensor(nb::handle object);
+/// An object of the type whose exchange table was set, without history; None of the undefined tensor.
+nb::object export_tensor(const Tensor&);
+
+/// The backward of a call; None of null.
+nb::object export_backward(const std::shared_ptr<const fg::CompiledBackward>&);
+
+/// Python's numbers, strings, slices, dtypes and sequences as a value, and back.
+Value to_value(nb::handle);
+nb::object from_value(const Value&);
+fg::Dtype dtype_of(nb::handle);
+std::string dtype_name(fg::Dtype);
+
+/// The innermost line of Python outside of the package's own files and those of PyTorch.
+SourceLocation python_line();
+/// That of an argument (file, line), or where it is None the innermost.
+SourceLocation location_of(nb::handle file_and_line);
+
+}  // namespace fulgurite_python

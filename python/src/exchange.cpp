@@ -1,0 +1,262 @@
+// Tensors in and out by DLPack: by the C table of a type where it has one, else by the Python protocol.
+#include "bridge.h"
+
+#include <algorithm>
+
+#include "dlpack.h"
+
+namespace fulgurite_python {
+
+namespace {
+
+const dlpack::ExchangeTable* peer = nullptr;  // of the type that results are made of
+PyTypeObject* peer_type = nullptr;
+
+fg::Dtype type_of(dlpack::DataType type) {
+  if (type.lanes != 1) throw nb::type_error("fulgurite has no tensors of vectors");
+  switch (type.code * 256 + type.bits) {
+    case dlpack::floating * 256 + 64: return fg::Dtype::f64;
+    case dlpack::floating * 256 + 32: return fg::Dtype::f32;
+    case dlpack::floating * 256 + 16: return fg::Dtype::f16;
+    case dlpack::brain_floating * 256 + 16: return fg::Dtype::bf16;
+    case dlpack::signed_integer * 256 + 64: return fg::Dtype::i64;
+    case dlpack::signed_integer * 256 + 32: return fg::Dtype::i32;
+    case dlpack::signed_integer * 256 + 16: return fg::Dtype::i16;
+    case dlpack::signed_integer * 256 + 8: return fg::Dtype::i8;
+    case dlpack::unsigned_integer * 256 + 8: return fg::Dtype::u8;
+    case dlpack::boolean * 256 + 8: return fg::Dtype::boolean;
+    default: break;
+  }
+  const std::string text = "fulgurite has no such dtype (DLPack code " + std::to_string(type.code) + ", " +
+                           std::to_string(type.bits) +
+                           " bits); it has f64, f32, bf16, f16, i64, i32, i16, i8, u8 and bool";
+  throw nb::type_error(text.c_str());
+}
+
+dlpack::DataType data_type_of(fg::Dtype dtype) {
+  const auto bits = static_cast<uint8_t>(8 * fg::size_of(dtype));
+  if (dtype == fg::Dtype::bf16) return {dlpack::brain_floating, bits, 1};
+  if (fg::is_floating(dtype)) return {dlpack::floating, bits, 1};
+  if (dtype == fg::Dtype::boolean) return {dlpack::boolean, bits, 1};
+  return {dtype == fg::Dtype::u8 ? dlpack::unsigned_integer : dlpack::signed_integer, bits, 1};
+}
+
+template <class Managed>
+void let_go(Managed* managed) {
+  if (!managed->deleter) return;
+  if (!Py_IsInitialized()) return;  // the owner went with the interpreter
+  const nb::gil_scoped_acquire gil;
+  managed->deleter(managed);
+}
+
+/// A DLPack tensor that is held until it is given to a memory.
+template <class Managed>
+class Held {
+ public:
+  explicit Held(Managed* managed) : managed_(managed) {}
+  ~Held() {
+    if (managed_) let_go(managed_);
+  }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  Tensor as_tensor() {
+    const dlpack::View& view = managed_->view;
+    if (view.device.type != dlpack::cpu)
+      throw nb::type_error(
+          "the tensor is on another device than the CPU: fulgurite runs on the CPU; move it there first");
+    const fg::Dtype dtype = type_of(view.dtype);
+    std::vector<int64_t> sizes(view.shape, view.shape + view.ndim), strides(static_cast<size_t>(view.ndim));
+    int64_t step = 1, last = 0;
+    bool is_empty = false;
+    for (size_t i = sizes.size(); i-- > 0;) {
+      strides[i] = view.strides ? view.strides[i] : step;
+      step *= sizes[i];
+      is_empty = is_empty || sizes[i] == 0;
+      if (sizes[i] > 1 && strides[i] < 0) throw nb::value_error("a tensor with negative strides: copy it first");
+      if (sizes[i] <= 1) strides[i] = std::max<int64_t>(strides[i], 0);
+      last += std::max<int64_t>(sizes[i] - 1, 0) * strides[i];
+    }
+    Managed* const owned = std::exchange(managed_, nullptr);
+    const auto memory =
+        fg::OutsideMemory::adopt(static_cast<char*>(view.data) + view.byte_offset,
+                                 is_empty ? 0 : (last + 1) * fg::size_of(dtype), [owned] { let_go(owned); }, {"", 0});
+    return memory.tensor(sizes, strides, 0, dtype, {"", 0});
+  }
+
+ private:
+  Managed* managed_;
+};
+
+Tensor from_table(const dlpack::ExchangeTable& table, PyObject* object) {
+  dlpack::Managed* managed = nullptr;
+  if (table.from_object(object, &managed) != 0) throw nb::python_error();
+  return Held(managed).as_tensor();
+}
+
+Tensor from_capsule(nb::handle capsule) {
+  PyObject* const o = capsule.ptr();
+  if (PyCapsule_IsValid(o, "dltensor_versioned")) {
+    auto* managed = static_cast<dlpack::Managed*>(PyCapsule_GetPointer(o, "dltensor_versioned"));
+    if (managed->version.major != dlpack::version.major)
+      throw nb::type_error("the tensor speaks another major version of DLPack than 1");
+    if (managed->flags & dlpack::read_only) {
+      throw nb::value_error("the memory is read-only, and fulgurite may write into tensors: copy it first");
+    }
+    PyCapsule_SetName(o, "used_dltensor_versioned");
+    return Held(managed).as_tensor();
+  }
+  if (PyCapsule_IsValid(o, "dltensor")) {
+    auto* managed = static_cast<dlpack::OldManaged*>(PyCapsule_GetPointer(o, "dltensor"));
+    PyCapsule_SetName(o, "used_dltensor");
+    return Held(managed).as_tensor();
+  }
+  throw nb::type_error("the DLPack capsule was used before, or is none");
+}
+
+struct Export {
+  dlpack::Managed managed;
+  Tensor tensor;
+  std::vector<int64_t> sizes, strides;
+};
+
+dlpack::Managed* make_export(const Tensor& given) {
+  auto e = std::make_unique<Export>();
+  e->tensor = fg::alias(given, {"", 0});
+  e->sizes = given.shape().to_vector();
+  for (const fg::Int stride : given.strides()) e->strides.push_back(stride);
+  e->managed.view = {given.numel().hint() > 0 ? given.data_pointer({"", 0}) : nullptr,
+                     {dlpack::cpu, 0},
+                     static_cast<int32_t>(e->sizes.size()),
+                     data_type_of(given.dtype()),
+                     e->sizes.data(),
+                     e->strides.data(),
+                     0};
+  e->managed.version = dlpack::version;
+  e->managed.context = e.get();
+  e->managed.flags = 0;
+  e->managed.deleter = [](dlpack::Managed* m) { delete static_cast<Export*>(m->context); };
+  return &e.release()->managed;
+}
+
+void drop_unused(PyObject* capsule) {
+  if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+    auto* managed = static_cast<dlpack::Managed*>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
+    managed->deleter(managed);
+  } else if (PyCapsule_IsValid(capsule, "dltensor")) {
+    auto* managed = static_cast<dlpack::OldManaged*>(PyCapsule_GetPointer(capsule, "dltensor"));
+    managed->deleter(managed);
+  }
+}
+
+dlpack::OldManaged* as_old(dlpack::Managed* managed) {
+  auto* old = new dlpack::OldManaged{managed->view, managed, nullptr};
+  old->deleter = [](dlpack::OldManaged* m) {
+    auto* inner = static_cast<dlpack::Managed*>(m->context);
+    inner->deleter(inner);
+    delete m;
+  };
+  return old;
+}
+
+nb::object to_capsule(const Tensor& tensor, bool is_versioned) {
+  dlpack::Managed* const managed = make_export(tensor);
+  PyObject* const out = is_versioned ? PyCapsule_New(managed, "dltensor_versioned", drop_unused)
+                                     : PyCapsule_New(as_old(managed), "dltensor", drop_unused);
+  if (!out) throw nb::python_error();
+  return nb::steal(out);
+}
+
+// The table that fulgurite.Tensor offers.
+int own_from_object(void* object, dlpack::Managed** out) {
+  try {
+    *out = make_export(nb::cast<Tensor&>(nb::handle(static_cast<PyObject*>(object))));
+    return 0;
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+    return -1;
+  }
+}
+int own_to_object(dlpack::Managed* managed, void** out) {
+  try {
+    *out = nb::cast(Held(managed).as_tensor()).release().ptr();
+    return 0;
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+    return -1;
+  }
+}
+int own_allocate(dlpack::View* like, dlpack::Managed** out, void* context,
+                 void (*set_error)(void*, const char*, const char*)) {
+  try {
+    const std::vector<int64_t> sizes(like->shape, like->shape + like->ndim);
+    *out = make_export(fg::empty(fg::Shape(sizes), {.dtype = type_of(like->dtype)}));
+    return 0;
+  } catch (const std::exception& error) {
+    set_error(context, "RuntimeError", error.what());
+    return -1;
+  }
+}
+int no_stream(int32_t, int32_t, void** out) {
+  *out = nullptr;
+  return 0;
+}
+dlpack::ExchangeTable own_table{dlpack::version, nullptr, own_allocate, own_from_object,
+                                own_to_object,   nullptr, no_stream};
+
+nb::capsule own_capsule() { return nb::capsule(&own_table, "dlpack_exchange_api"); }
+
+}  // namespace
+
+Tensor import_tensor(nb::handle object) {
+  if (object.is_none()) return {};
+  if (peer && (Py_TYPE(object.ptr()) == peer_type || PyType_IsSubtype(Py_TYPE(object.ptr()), peer_type)))
+    return from_table(*peer, object.ptr());
+  if (nb::isinstance<Tensor>(object)) return nb::cast<Tensor>(object);
+  if (PyCapsule_CheckExact(object.ptr())) return from_capsule(object);
+  if (!nb::hasattr(object, "__dlpack__")) {
+    const std::string text = std::string("an object of type ") +
+                             nb::cast<std::string>(nb::str(nb::handle(object.type()).attr("__name__"))) +
+                             " is not a tensor: it has no __dlpack__";
+    throw nb::type_error(text.c_str());
+  }
+  try {
+    return from_capsule(object.attr("__dlpack__")(nb::arg("max_version") = nb::make_tuple(1, 1)));
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_TypeError)) throw;
+  }
+  return from_capsule(object.attr("__dlpack__")());
+}
+
+nb::object export_tensor(const Tensor& tensor) {
+  if (!tensor.defined()) return nb::none();
+  if (!peer) return nb::cast(fg::alias(tensor, {"", 0}));
+  dlpack::Managed* const managed = make_export(tensor);
+  void* out = nullptr;
+  if (peer->to_object(managed, &out) != 0) {
+    managed->deleter(managed);
+    throw nb::python_error();
+  }
+  return nb::steal(static_cast<PyObject*>(out));
+}
+
+void bind_exchange(nb::module_& m) {
+  m.def("set_peer", [](nb::object type) {
+    if (!nb::hasattr(type, "__dlpack_c_exchange_api__")) return false;
+    const nb::object capsule = type.attr("__dlpack_c_exchange_api__");
+    const auto* table =
+        static_cast<const dlpack::ExchangeTable*>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+    if (!table) throw nb::python_error();
+    if (table->version.major != dlpack::version.major) return false;
+    peer = table;
+    peer_type = reinterpret_cast<PyTypeObject*>(type.release().ptr());
+    return true;
+  });
+  m.def(
+      "from_dlpack", [](nb::handle object) { return import_tensor(object); }, nb::arg("object"));
+  m.def(
+      "to_peer", [](const Tensor& tensor) { return export_tensor(tensor); }, nb::arg("tensor"));
+  m.def("to_capsule", &to_capsule, nb::arg("tensor"), nb::arg("versioned"));
+  m.def("exchange_capsule", &own_capsule);
+}
+
+}  // namespace fulgurite_python

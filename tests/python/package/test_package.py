@@ -1,0 +1,75 @@
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+
+def run(*arguments):
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=300, cwd="/")
+
+
+def test_the_package_needs_neither_pytorch_nor_numpy():
+    out = run(
+        "-c",
+        "import sys, fulgurite as fg; print(sorted({'torch', 'numpy'} & set(sys.modules))); print(fg.tensor([1.0]) * "
+        "2)",
+    )
+    assert out.returncode == 0 and out.stdout.startswith("[]"), out.stderr
+
+
+def test_the_command_line():
+    out = run("-m", "fulgurite", "--version")
+    assert out.returncode == 0 and out.stdout.startswith("fulgurite "), out.stderr
+    assert "matmul" in run("-m", "fulgurite", "ops").stdout
+    assert run("-m", "fulgurite", "nonsense").returncode == 2
+    assert "--library needs" in run("-m", "fulgurite", "trace", "f", "--library", "x.so").stderr
+
+
+def test_the_extension_shows_only_its_entry():
+    import fulgurite._core
+
+    out = subprocess.run(["nm", "-D", "--defined-only", fulgurite._core.__file__], capture_output=True, text=True)
+    if out.returncode:
+        pytest.skip("there is no nm")
+    assert [line.split()[-1] for line in out.stdout.splitlines()] == ["PyInit__core"]
+
+
+def test_one_thread_runtime_beside_pytorch(torch):
+    import fulgurite  # noqa: F401
+
+    maps = pathlib.Path("/proc/self/maps").read_text()
+    assert len({line.split()[-1] for line in maps.splitlines() if "libgomp" in line}) <= 1
+
+
+def test_type_stubs_are_installed():
+    import fulgurite
+
+    folder = pathlib.Path(fulgurite.__file__).parent
+    assert (folder / "py.typed").exists()
+    if (folder / "ops.pyi").exists():
+        assert "def softmax(input: Tensor, dim: int" in (folder / "ops.pyi").read_text()
+
+
+def test_the_example_of_the_readme_runs(torch):
+    text = (ROOT / "README.md").read_text()
+    (example,) = re.findall(r"## Python\n.*?```python\n(.*?)```", text, flags=re.S)
+    names = {}
+    exec(compile(example, "README.md", "exec"), names)  # noqa: S102
+
+
+def test_a_notebooks_cell_has_lines():
+    import linecache
+
+    import fulgurite as fg
+
+    text = "def f(x):\n    return fulgurite.ops.exp(x)\n"
+    linecache.cache["<cell 7>"] = (len(text), None, text.splitlines(True), "<cell 7>")
+    names = {"fulgurite": fg}
+    exec(compile(text, "<cell 7>", "exec"), names)
+    f = fg.jit(names["f"])
+    f(fg.tensor([1.0]))
+    assert "<cell 7>:2: return fulgurite.ops.exp(x)" in str(fg.last_traces(f)[-1])

@@ -1,0 +1,102 @@
+"""`torch.compile(backend="fulgurite")`."""
+
+import fulgurite as fg
+import pytest
+from test_torch_jit import compare, net
+
+
+@pytest.fixture
+def door(torch):
+    """fulgurite.torch, with its report empty."""
+    import fulgurite.torch as door
+
+    door.reset()
+    return door
+
+
+def compiled(torch, **options):
+    return lambda module: torch.compile(module, backend="fulgurite", options=options or None)
+
+
+def test_a_module_trains_as_in_eager(torch, door):
+    assert "fulgurite" in torch.compiler.list_backends()
+    compare(torch, net(torch), torch.randn(4, 8), compiled=compiled(torch))
+    (program,) = door.programs()
+    assert "test_torch_jit" in str(fg.last_traces(program)[-1]) or "linear" in str(fg.last_traces(program)[0])
+    assert fg.last_backward_traces(program) and "nothing fell back" in door.report()
+
+
+def test_what_has_no_operator_falls_back(torch, door, capfd):
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)
+
+        def forward(self, x):
+            h = torch.nn.functional.gelu(self.a(x)).sin().cos()
+            h = torch.linalg.matrix_exp(h @ h.T * 0.01)
+            return self.b(h[:, :8].sin().cos().exp() @ torch.ones(h.shape[1], 8))
+
+    module = Model()
+    compare(torch, module, torch.randn(8, 8) * 0.01, compiled=compiled(torch), tolerance=1e-4)
+    report = door.report()
+    assert "matrix_exp" in report and "test_torch_compile.py:" in report and len(door.programs()) >= 2
+    assert "calls on PyTorch" in capfd.readouterr().err
+
+
+def test_errors_on_request(torch, door):
+    f = torch.compile(lambda x: torch.linalg.matrix_exp(x), backend="fulgurite", options={"fallback": "error"})
+    with pytest.raises(Exception, match="matrix_exp"):
+        f(torch.eye(3))
+    with pytest.raises(Exception, match="no option 'nonsense'"):
+        torch.compile(lambda x: x + 1, backend="fulgurite", options={"nonsense": 1})(torch.ones(2))
+    with pytest.raises(Exception, match="fallback='x'"):
+        torch.compile(lambda x: x + 1, backend="fulgurite", options={"fallback": "x"})(torch.ones(2))
+
+
+def test_dynamic_sizes(torch, door):
+    f = torch.compile(net(torch), backend="fulgurite", dynamic=True, options={"cache": "symbolic values"})
+    for size in (3, 5, 9):
+        assert f(torch.randn(size, 8)).shape == (size, 4)
+    assert len(door.programs()) <= 2
+
+
+def test_higher_derivatives(torch, door):
+    f = torch.compile(lambda x: (x.sin() * x).sum(), backend="fulgurite")
+    x = torch.randn(5, dtype=torch.float64, requires_grad=True)
+    (g,) = torch.autograd.grad(f(x), x, create_graph=True)
+    (h,) = torch.autograd.grad(g.sum(), x)
+    (e,) = torch.autograd.grad((x.sin() * x).sum(), x, create_graph=True)
+    (k,) = torch.autograd.grad(e.sum(), x)
+    assert torch.allclose(g, e) and torch.allclose(h, k)
+
+
+def test_hooks_checkpoint_and_no_grad(torch, door):
+    module = net(torch)
+    seen = []
+    module[0].weight.register_hook(lambda g: seen.append(g.shape))
+    module[0].weight.register_post_accumulate_grad_hook(lambda p: seen.append("accumulated"))
+    torch.compile(module, backend="fulgurite")(torch.randn(2, 8)).sum().backward()
+    assert seen == [(16, 8), "accumulated"]
+    with torch.no_grad():
+        assert not torch.compile(net(torch), backend="fulgurite")(torch.randn(2, 8)).requires_grad
+
+    f = torch.compile(torch.nn.Linear(4, 4), backend="fulgurite")
+    x = torch.randn(2, 4, requires_grad=True)
+    torch.utils.checkpoint.checkpoint(f, x, use_reentrant=False).sum().backward()
+    assert x.grad is not None
+
+
+def test_numbers_and_none_among_results(torch, door):
+    f = torch.compile(lambda x, n: (x * n, None, n + 1, x.shape[0]), backend="fulgurite")
+    out = f(torch.ones(3), 2)
+    assert out[0].sum() == 6 and out[1] is None and out[2] == 3 and out[3] == 3
+
+
+def test_optimizer_step(torch, door):
+    module = net(torch)
+    optimizer = torch.optim.AdamW(module.parameters(), lr=1e-2, foreach=False)
+    module(torch.randn(2, 8)).sum().backward()
+    before = module[0].weight.detach().clone()
+    torch.compile(optimizer.step, backend="fulgurite")()
+    assert not torch.equal(before, module[0].weight)

@@ -1,0 +1,212 @@
+"""`fulgurite.jit` of PyTorch's functions and modules, traced directly."""
+
+import copy
+
+import fulgurite as fg
+import pytest
+
+
+def net(torch):
+    return torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.LayerNorm(16), torch.nn.Linear(16, 4))
+
+
+def compare(torch, module, *inputs, compiled=None, tolerance=1e-5):
+    """Results, gradients and buffers of a module as eager's."""
+    reference = copy.deepcopy(module)
+    f = compiled(module) if compiled else fg.jit(module)
+    out, expected = f(*inputs), reference(*inputs)
+    assert torch.allclose(out, expected, atol=tolerance), (out - expected).abs().max()
+    out.square().mean().backward()
+    expected.square().mean().backward()
+    for p, q in zip(module.parameters(), reference.parameters(), strict=True):
+        assert p.grad is not None and torch.allclose(p.grad, q.grad, atol=tolerance)
+    for b, c in zip(module.buffers(), reference.buffers(), strict=True):
+        assert torch.allclose(b, c, atol=tolerance)
+    return f
+
+
+def test_a_module_trains_as_in_eager(torch):
+    f = compare(torch, net(torch), torch.randn(4, 8))
+    trace = str(fg.last_traces(f)[-1])
+    assert "weight" in trace and fg.last_backward_traces(f)
+    assert any(symbol.name.endswith("gelu") for symbol in fg.last_traces(f)[0].bound_symbols)
+
+
+def test_training_lowers_the_loss_as_eager(torch):
+    module = net(torch)
+    reference = copy.deepcopy(module)
+    x, y = torch.randn(32, 8), torch.randint(0, 4, (32,))
+    losses = []
+    for model in (fg.jit(module), reference):
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+        steps = []
+        for _ in range(10):
+            optimizer.zero_grad()
+            loss = torch.nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            steps.append(loss.item())
+        losses.append(steps)
+    assert losses[0][-1] < losses[0][0] and losses[0] == pytest.approx(losses[1], rel=1e-4)
+
+
+def test_batch_norm_writes_its_statistics(torch):
+    module = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU())
+    compare(torch, module, torch.randn(2, 3, 8, 8))
+    module.eval()
+    x = torch.randn(2, 3, 8, 8)
+    assert torch.allclose(fg.jit(module)(x), module(x), atol=1e-5)
+
+
+def test_lines_of_the_program_are_in_traces(torch):
+    def f(x):
+        y = torch.sin(x)
+        return y * 2
+
+    compiled = fg.jit(f)
+    compiled(torch.ones(3))
+    assert "test_torch_jit.py" in str(fg.last_traces(compiled)[-1]) and "y = torch.sin(x)" in str(
+        fg.last_traces(compiled)[-1]
+    )
+
+
+def test_data_dependent_python_breaks_the_graph(torch):
+    def f(x, w):
+        h = x * w
+        if h.sum() > 0:
+            return h * 2
+        return h - 1
+
+    compiled = fg.jit(f)
+    for sign in (1.0, -1.0, 1.0):
+        x, w = torch.ones(3) * sign, torch.ones(3, requires_grad=True)
+        v = w.detach().clone().requires_grad_()
+        out, expected = compiled(x, w), f(x, v)
+        assert torch.equal(out, expected)
+        out.sum().backward()
+        expected.sum().backward()
+        assert torch.equal(w.grad, v.grad)
+
+
+def test_second_derivatives(torch):
+    f = fg.jit(lambda x: (x.sin() * x).sum())
+    x = torch.randn(5, dtype=torch.float64, requires_grad=True)
+    (g,) = torch.autograd.grad(f(x), x, create_graph=True)
+    (h,) = torch.autograd.grad(g.sum(), x)
+    (g2,) = torch.autograd.grad((x.sin() * x).sum(), x, create_graph=True)
+    (h2,) = torch.autograd.grad(g2.sum(), x)
+    assert torch.allclose(g, g2) and torch.allclose(h, h2)
+
+
+def test_a_write_between_forward_and_backward_is_noticed(torch):
+    f = fg.jit(lambda x, w: (x * w).exp())
+    x, w = torch.ones(3), torch.ones(3, requires_grad=True)
+    out = f(x, w)
+    x.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()
+
+
+def test_backward_twice(torch):
+    f = fg.jit(lambda w: (w * w).sum())
+    w = torch.ones(3, requires_grad=True)
+    out = f(w)
+    out.backward(retain_graph=True)
+    out.backward()
+    assert torch.equal(w.grad, torch.full((3,), 4.0))
+    with pytest.raises(RuntimeError, match="second time"):
+        out.backward()
+
+
+def test_writes_into_arguments(torch):
+    def f(x):
+        x.add_(1)
+        return x * 2
+
+    x = torch.zeros(3)
+    version = x._version
+    assert torch.equal(fg.jit(f)(x), torch.full((3,), 2.0)) and torch.equal(x, torch.ones(3)) and x._version > version
+
+    for write in (
+        torch.Tensor.zero_,
+        torch.zero_,
+        lambda x: x.fill_(3),
+        lambda x: x.copy_(torch.ones(3)),
+        lambda x: x.mul_(2),
+    ):
+        x, y = torch.arange(3.0), torch.arange(3.0)
+        assert torch.equal(fg.jit(write)(x), write(y)) and torch.equal(x, y)
+
+    def g(a, b):
+        a.add_(1)
+        return b * 2
+
+    base = torch.zeros(6)
+    with pytest.raises(fg.Error, match="writes into t_a, which shares memory with t_b"):
+        fg.jit(g)(base[:4], base[2:])
+    assert torch.equal(base, torch.zeros(6))
+    assert torch.equal(fg.jit(lambda a, b: a * 2 + b)(base[:4], base[2:]), torch.zeros(4))
+
+
+def test_dropout_follows_pytorchs_seed(torch):
+    f = fg.jit(torch.nn.Dropout(0.5))
+    x = torch.ones(100)
+    torch.manual_seed(1)
+    first = f(x)
+    assert not torch.equal(f(x), first)
+    torch.manual_seed(1)
+    assert torch.equal(f(x), first)
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    fg.jit(lambda x: x + 1)(x)
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_dtypes_autocast_and_strides(torch):
+    for dtype in (torch.float64, torch.bfloat16, torch.float16):
+        x = torch.randn(4, 8).to(dtype)
+        assert fg.jit(lambda x: x * 2 + 1)(x).dtype == dtype
+    x = torch.randn(8, 4).t()
+    assert torch.allclose(fg.jit(lambda x: x.exp())(x), x.exp())
+    linear = torch.nn.Linear(8, 4)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert fg.jit(linear)(torch.randn(2, 8)).dtype == torch.bfloat16
+
+
+def test_what_is_not_ours_is_named(torch):
+    with pytest.raises(fg.Unsupported, match="complex"):
+        fg.jit(lambda x: x * 2)(torch.ones(2, dtype=torch.complex64))
+    with pytest.raises(fg.Unsupported, match="meta"):
+        fg.jit(lambda x: x * 2)(torch.ones(2, device="meta"))
+    with pytest.raises(fg.Unsupported):
+        fg.jit(lambda x: x * 2)(torch.eye(2).to_sparse())
+    with pytest.raises(KeyError):
+        fg.jit(lambda x: {}[x.shape])(torch.ones(2))
+
+
+def test_supported_names_what_pytorch_runs(torch):
+    report = fg.supported(lambda x: torch.linalg.svd(x)[0] * 2, torch.eye(3))
+    assert not report.all or "svd" in report.text
+
+
+def test_a_step_with_the_loss_inside(torch):
+    module = net(torch)
+    y = torch.randint(0, 4, (4,))
+    loss = fg.jit(lambda x, y: torch.nn.functional.cross_entropy(module(x), y))
+    assert torch.allclose(
+        loss(torch.ones(4, 8), y), torch.nn.functional.cross_entropy(module(torch.ones(4, 8)), y), atol=1e-5
+    )
+
+
+def test_memory_is_flat(torch):
+    import gc
+    import weakref
+
+    f = fg.jit(net(torch))
+    x = torch.randn(4, 8)
+    out = f(x)
+    alive = weakref.ref(out)
+    out.sum().backward()
+    del out
+    gc.collect()
+    assert alive() is None
