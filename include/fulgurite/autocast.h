@@ -11,7 +11,8 @@
 #pragma GCC visibility push(default)
 namespace fulgurite {
 
-/// While alive, operators of this thread run in a chosen dtype where that pays. Scopes end in the reverse of the order in which they began.
+/// While alive, operators of this thread run in a chosen dtype where that is profitable. Scopes end in the reverse
+/// order of their beginning.
 class [[nodiscard]] AutocastScope {
  public:
   explicit AutocastScope(std::optional<Dtype> dtype);
@@ -23,10 +24,11 @@ class [[nodiscard]] AutocastScope {
   std::optional<Dtype> previous_;
 };
 
-/// `auto scope = autocast(Dtype::bf16);` Until the scope ends, matrix products, convolutions and attention take their f32 and f16 operands as
-/// bf16; losses, products of all elements and a few others take bf16 and f16 operands as f32; `cat`, `stack` and `index_copy` take the widest
-/// of theirs; all other operators run in the dtypes they are given. f64 stays f64. Gradients of what was converted have the original's dtype.
-/// Functions that are recorded inside (jit, grad) record the conversions. Of Dtype::f16 likewise; none ends autocasting inside a scope of it.
+/// `auto scope = autocast(Dtype::bf16);` Until the scope ends, matmuls, convolutions and attention convert their f32
+/// and f16 operands to bf16; losses, products of all elements and a few others convert bf16 and f16 operands to f32;
+/// `cat`, `stack` and `index_copy` convert to the widest of their operands' dtypes; all other operators run in the
+/// dtypes of their operands. f64 stays f64. Gradients of converted tensors have the original dtype. Functions recorded
+/// inside (jit, grad) record the conversions. Dtype::f16 works likewise; none disables autocast inside such a scope.
 /// UserError for other dtypes. (torch.autocast on CPU)
 AutocastScope autocast(std::optional<Dtype> dtype, SourceLocation at = SourceLocation::here());
 

@@ -20,11 +20,12 @@ namespace fulgurite {
 
 /// Members are given in this order.
 struct BackwardOptions {
-  std::optional<bool> retain_graph = {};  // as create_graph when not given
-  /// The gradients can be differentiated again. One that is kept in a tensor (a leaf's, or with retain_grad) then refers to that tensor by its
-  /// graph, as in PyTorch: give the tensor another, `set_grad({})` or `zero_grad()`, or neither is freed.
+  std::optional<bool> retain_graph = {};  // defaults to create_graph
+  /// The gradients can be differentiated again. A gradient stored in a tensor (a leaf's, or with retain_grad) then
+  /// refers to that tensor through its graph, as in PyTorch: reset it with `set_grad({})` or `zero_grad()`, or neither
+  /// is freed.
   bool create_graph = false;
-  std::vector<Tensor> inputs = {};        // accumulate into these only; empty: into every leaf
+  std::vector<Tensor> inputs = {};        // accumulate only into these; empty: into every leaf
 };
 
 namespace detail {
@@ -34,13 +35,14 @@ inline constexpr char type_of_hook = 0;
 
 namespace autograd {
 
-/// A hook for Tensor::register_hook whose operators compiled autograd records into the captured backward, so that they are compiled with it,
-/// instead of calling the hook at each run. So the hook runs when the backward is captured: what it does beside operators on tensors is not
-/// repeated, and what it captured is as it was then, tensors by the object. One without state shares captures with others of its type; one
-/// with state has captures of its own, so register it once and not in each step.
+/// A hook for Tensor::register_hook whose operators compiled autograd records into the captured backward, so that they
+/// are compiled with it, instead of calling the hook at each run. The hook therefore runs when the backward is
+/// captured: side effects other than operators on tensors are not repeated, and captured values keep their state of
+/// that time, tensors by the object. Stateless hooks of one type share captures; each hook with state has captures of
+/// its own, so register it once and not in each step.
 ///
-/// A hook that asks for elements (item(), if, printing), draws random numbers, or writes into a tensor other than its argument is called after
-/// all, with a warning; with Options::fullgraph that is an error.
+/// A hook that reads elements (item(), if, printing), draws random numbers, or writes into a tensor other than its
+/// argument is called instead, with a warning; with Options::fullgraph that is an error.
 ///
 ///     x.register_hook(autograd::traceable([](Tensor gradient) { return clamp(gradient, -1, 1); }));
 template <class F>
@@ -51,7 +53,7 @@ Hook traceable(F hook) {
   return Hook(std::move(hook), std::move(recorded_as));
 }
 
-/// A parameter that takes a tensor, braces of tensors or a vector of them.
+/// A parameter that accepts a tensor, braces of tensors or a vector of them.
 class TensorList {
  public:
   TensorList() = default;
@@ -68,23 +70,23 @@ class TensorList {
 
 /// Members are given in this order.
 struct GradOptions {
-  std::optional<bool> retain_graph = {};  // as create_graph when not given
+  std::optional<bool> retain_graph = {};  // defaults to create_graph
   bool create_graph = false;
   bool allow_unused = false;       // an input that the outputs do not depend on has an undefined gradient
   bool materialize_grads = false;  // … or zeros
 };
 
-/// The gradients of the sum of `outputs`, each weighed with its gradient, with respect to `inputs`; nothing is
-/// accumulated.
+/// Returns the gradients of the sum of `outputs`, each weighted by its gradient, with respect to `inputs`, without
+/// accumulating.
 std::vector<Tensor> grad(const TensorList& outputs, const TensorList& inputs, const TensorList& gradients = {},
                          const GradOptions& = {}, SourceLocation at = SourceLocation::here());
-/// Tensor::backward for several outputs at once.
+/// Tensor::backward for several outputs in one run.
 void backward(const TensorList& outputs, const TensorList& gradients = {}, const BackwardOptions& = {},
               SourceLocation at = SourceLocation::here());
 
-/// Has `callback` run when the backward that runs on this thread has ended, after every leaf has its gradient: in the order queued, those
-/// that callbacks queue last. None runs when the backward fails. Only hooks, custom functions and callbacks can call it.
-/// PyTorch: torch.autograd.Variable._execution_engine.queue_callback.
+/// Runs `callback` when the backward running on this thread has ended, after every leaf has its gradient: in the order
+/// queued, those queued by callbacks last. None runs if the backward fails. Only hooks, custom functions and callbacks
+/// can call it. PyTorch: torch.autograd.Variable._execution_engine.queue_callback.
 void queue_callback(std::function<void()> callback, SourceLocation at = SourceLocation::here());
 
 }  // namespace autograd

@@ -24,22 +24,23 @@ struct FunctionState;
 
 namespace autograd {
 
-/// What a custom function's forward leaves for its backward. A handle, valid during both.
+/// The state that a custom function's forward leaves for its backward. A handle, valid during both.
 class Context {
  public:
-  /// Keeps tensors for backward(): inputs, outputs or any others. Versions are checked as those of operators; call it once.
+  /// Saves tensors for backward(): inputs, outputs or any others. Their versions are checked as for operators; call it
+  /// once.
   void save_for_backward(const TensorList& tensors);
-  /// What was saved, in order. An error where it was freed or written since.
+  /// Returns the saved tensors, in order. Throws if one was freed or written since.
   std::vector<Tensor> saved_tensors() const;
-  /// Anything that is no tensor.
+  /// Saved values other than tensors.
   std::map<std::string, std::any>& saved_data() const;
-  /// Says that forward() wrote these arguments; it must return them.
+  /// Marks arguments that forward() wrote; it must return them.
   void mark_dirty(const TensorList& tensors);
-  /// Says that these outputs carry no gradient.
+  /// Marks outputs that carry no gradient.
   void mark_non_differentiable(const TensorList& tensors);
-  /// Whether backward() is given zeros for outputs without a gradient (the default), or undefined tensors.
+  /// If true (the default), backward() gets zeros for outputs without a gradient, otherwise undefined tensors.
   void set_materialize_grads(bool value);
-  /// Whether the i-th argument of apply() is a tensor whose gradient is asked for.
+  /// Returns true if the i-th argument of apply() is a tensor whose gradient is needed.
   bool needs_input_grad(size_t argument) const;
 
  private:
@@ -52,16 +53,16 @@ class Context {
 
 namespace detail {
 
-/// How a custom function looks to the engine and to a recording.
+/// A custom function as the engine and recordings see it.
 struct CustomFunction {
   std::string_view name;
   bool once_differentiable = false;
-  /// One gradient for each argument of apply(); undefined where there is none. Empty where the function has no backward().
+  /// One gradient for each argument of apply(); undefined if there is none. Empty if the function has no backward().
   std::function<std::vector<Tensor>(autograd::Context&, const std::vector<Tensor>&)> backward;
 };
 
-/// One call of apply(): what it is given, and what becomes of its results. `inputs` has a tensor for each argument that is one, and an
-/// undefined one for any other.
+/// One call of apply(): its arguments, and the history of its results. `inputs` has a tensor for each tensor argument,
+/// and an undefined one for any other.
 class CustomCall {
  public:
   CustomCall(CustomFunction function, std::vector<Tensor> inputs, SourceLocation at);
@@ -69,10 +70,10 @@ class CustomCall {
   CustomCall(const CustomCall&) = delete;
   CustomCall& operator=(const CustomCall&) = delete;
 
-  /// What forward() is called with: a tensor stands in the place of each that was given.
+  /// Calls forward() with a substitute for each tensor argument.
   using Forward = std::function<std::vector<Tensor>(autograd::Context&, const std::vector<Tensor>&)>;
-  /// Runs `forward` without recording a history; gives the results with the function's. Inside a traced function the forward is recorded, and
-  /// the backward with it.
+  /// Runs `forward` without recording a history; returns the results with the function's. Inside a traced function the
+  /// forward is recorded, and the backward with it.
   std::vector<Tensor> run(const Forward& forward);
 
  private:
@@ -160,7 +161,7 @@ auto apply_custom(SourceLocation at, const Args&... arguments) {
   }));
 }
 
-/// What apply<F> is: takes what F::forward takes after the context, and the caller's line.
+/// The type of apply<F>: accepts F::forward's parameters after the context, and the caller's line.
 template <class F, class Forward>
 struct CustomApply {
   template <class... Args>
@@ -188,24 +189,28 @@ struct ForwardOf<F> {
 
 namespace autograd {
 
-/// Calls a function that has a backward of its own:
+/// Calls a function with a user-defined backward:
 ///
 ///     struct Scale {
-///       static Tensor forward(autograd::Context& context, Tensor x, double by) { context.saved_data()["by"] = by; return x * by; }
+///       static Tensor forward(autograd::Context& context, Tensor x, double by) {
+///         context.saved_data()["by"] = by;
+///         return x * by;
+///       }
 ///       static std::vector<Tensor> backward(autograd::Context& context, Tensor gradient) {
 ///         return {gradient * std::any_cast<double>(context.saved_data()["by"]), {}};
 ///       }
 ///     };
 ///     auto y = autograd::apply<Scale>(x, 2.0);
 ///
-/// forward(Context&, arguments…) runs without recording a history and returns a Tensor, a std::pair, std::tuple or std::vector of them.
-/// backward(Context&, gradients…) is given the gradient of each result, one by one or as a std::vector, and returns one gradient for each
-/// argument, undefined for what is no tensor; those at the end may be left out where no gradient is asked for. Tensors inside other arguments
-/// are constants. With `static constexpr bool once_differentiable = true;` a second derivative is an error.
+/// forward(Context&, arguments…) runs without recording a history and returns a Tensor, a std::pair, std::tuple or
+/// std::vector of them. backward(Context&, gradients…) receives the gradient of each result, one by one or as a
+/// std::vector, and returns one gradient for each argument, undefined for arguments other than tensors; trailing ones
+/// may be omitted if no gradient is needed. Tensors inside other arguments are constants.
+/// With `static constexpr bool once_differentiable = true;` a second derivative is an error.
 ///
-/// Inside a traced function both are recorded once, where apply() is called: forward as a line of the trace, backward as its gradient rule. What
-/// is no tensor is a constant there, and every result's gradient is given, zeros where there is none.
-/// PyTorch: torch.autograd.Function.
+/// Inside a traced function both are recorded once, where apply() is called: forward as an op of the trace, backward as
+/// its gradient rule. Arguments other than tensors are constants there, and every result's gradient is defined, as
+/// zeros if there is none. PyTorch: torch.autograd.Function.
 template <class F>
 inline constexpr detail::CustomApply<F, typename detail::ForwardOf<F>::Type> apply{};
 

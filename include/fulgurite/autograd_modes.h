@@ -21,7 +21,7 @@ struct SavedTensorPacking;
 
 namespace detail {
 
-/// Sets the thread's modes for a scope. Scopes end in the reverse of the order in which they began.
+/// Sets the thread's modes for a scope. Scopes end in the reverse order of their beginning.
 class ModeScope {
  public:
   ModeScope(const ModeScope&) = delete;
@@ -62,24 +62,24 @@ class EnableGrad {
   bool previous_;
 };
 
-/// NoGrad, and further: tensors that operators make while it is alive are inference tensors, whose writes nobody counts. They cannot be
-/// saved for a backward, and outside of the mode neither written nor made to require grad; clone() gives a normal one.
-/// `InferenceMode(false)` suspends it. PyTorch: torch.inference_mode.
+/// NoGrad, and further: tensors made while it is alive are inference tensors, whose writes are not counted. They cannot
+/// be saved for a backward, and outside the mode neither be written nor made to require grad; clone() returns a normal
+/// tensor. `InferenceMode(false)` suspends the mode. PyTorch: torch.inference_mode.
 class InferenceMode : detail::ModeScope {
  public:
   explicit InferenceMode(bool enabled = true);
 };
 
-/// While alive, a backward on this thread names the line of the forward whose gradient failed, and with `check_nan` fails at the first node
-/// that makes a NaN. PyTorch: torch.autograd.detect_anomaly.
+/// While alive, a backward on this thread reports the line of the forward whose gradient failed, and with `check_nan`
+/// fails at the first node that computes a NaN. PyTorch: torch.autograd.detect_anomaly.
 class DetectAnomaly : detail::ModeScope {
  public:
   explicit DetectAnomaly(bool check_nan = true);
 };
 
-/// While alive, what this thread saves for backward is kept in another form: `pack` takes each saved tensor and gives anything, `unpack`
-/// takes that and gives the tensor back, each time a backward needs it. Both run without recording. `pack` must not write its argument.
-/// The innermost pair counts. PyTorch: torch.autograd.graph.saved_tensors_hooks.
+/// While alive, tensors saved for backward on this thread are stored in another form: `pack` converts each saved tensor
+/// to any type, `unpack` converts it back to a tensor each time a backward needs it. Both run without recording. `pack`
+/// must not write its argument. The innermost pair applies. PyTorch: torch.autograd.graph.saved_tensors_hooks.
 ///
 ///     SavedTensorsHooks on_disk([](Tensor t) { return store(t); }, [](const Place& place) { return load(place); });
 class SavedTensorsHooks : detail::ModeScope {

@@ -10,12 +10,12 @@
 #pragma GCC visibility push(default)
 namespace fulgurite {
 
-/// Whether two tensors have one shape and equal elements; a NaN equals nothing. Asks for values: it ends a traced piece, as `if (tensor)` does.
-/// (torch.equal)
+/// Returns true if two tensors have the same shape and equal elements; NaN equals nothing. Data-dependent: causes a
+/// graph break while tracing, as `if (tensor)` does. (torch.equal)
 bool equal(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 
-/// Whether all elements of two tensors of one dtype are equal or differ by at most atol + rtol * |other|; shapes broadcast. Asks for values:
-/// it ends a traced piece. (torch.allclose)
+/// Returns true if all elements of two tensors of one dtype are equal or differ by at most atol + rtol * |other|;
+/// shapes broadcast. Data-dependent: causes a graph break while tracing. (torch.allclose)
 bool allclose(const Tensor& input, const Tensor& other, Float rtol = 1e-05, Float atol = 1e-08, bool equal_nan = false,
               SourceLocation at = SourceLocation::here());
 

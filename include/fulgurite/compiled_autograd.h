@@ -13,22 +13,23 @@
 #pragma GCC visibility push(default)
 namespace fulgurite {
 
-/// The whole backward pass of a run, captured into one trace and compiled. PyTorch: torch._dynamo.compiled_autograd.
+/// The complete backward pass of a run, captured into one trace and compiled. PyTorch: torch._dynamo.compiled_autograd.
 namespace compiled_autograd {
 
 /// Options of a scope of compiled autograd.
 struct Options {
-  /// A backward that cannot be captured is an error; otherwise it runs in the eager engine.
+  /// A backward that cannot be captured is an error; without it, such a backward runs in the eager engine.
   bool fullgraph = false;
-  /// Sizes are symbols of a capture from the start, so that it serves others; else each is one once it has changed.
+  /// Sizes are symbols of a capture from the start, so that it serves others; otherwise each becomes one once it has
+  /// changed.
   bool dynamic = true;
-  /// Who runs the captured trace, first to last; empty: the default executors.
+  /// The executors of the captured trace, in priority order; empty: the default executors.
   std::vector<std::string> executors = {};
-  /// 16-bit values that are used only inside a fusion keep the digits of f32.
+  /// 16-bit values that are used only inside a fusion keep f32 precision.
   bool allow_excess_precision = false;
 };
 
-/// While it lives, every backward() and grad() of its thread is captured. Scopes nest; the innermost counts.
+/// While alive, every backward() and grad() of its thread is captured. Scopes nest; the innermost applies.
 class [[nodiscard]] Scope {
  public:
   explicit Scope(Options);
@@ -41,19 +42,20 @@ class [[nodiscard]] Scope {
   std::unique_ptr<State> state_;
 };
 
-/// A backward of the same structure (operators, connections, hooks) is captured once and found again. What a capture holds: the backward of each
-/// node as the engine would run it, hooks that are autograd::traceable, and lines for what only a run can do: other hooks (`call_hook`), custom
-/// functions (`call_backward`) and gradients of leaves (`accumulate_grad_`), in the engine's order. A backward inside a hook runs in the engine.
+/// Backwards of the same structure (operators, connections, hooks) are captured once and cached. A capture contains the
+/// backward of each node in the engine's order, autograd::traceable hooks, and ops for run-time side effects: other
+/// hooks (`call_hook`), custom functions (`call_backward`) and gradients of leaves (`accumulate_grad_`). A backward
+/// inside a hook runs in the engine.
 Scope enable(Options options = {});
 
-/// The same for all threads of the process, where no scope is open.
+/// The same for all threads of the process, outside any scope.
 void set_enabled(bool enabled);
 
-/// How many traces were captured since the process began, or since reset().
+/// Returns the number of traces captured since the process began, or since reset().
 int64_t captures();
-/// The traces of this process's last captured backward: as captured first, as run last.
+/// Returns the traces of this process's last captured backward: from as captured to as run.
 std::vector<Trace> last_traces();
-/// Forgets everything captured.
+/// Clears the cache of captures.
 void reset();
 
 namespace detail {

@@ -16,13 +16,13 @@
 #pragma GCC visibility push(default)
 namespace fulgurite {
 
-// Layers over sequences (1d), images (2d) and volumes (3d). Numbers that are given once hold for every dimension.
+// Layers over sequences (1d), images (2d) and volumes (3d). A single number applies to every dimension.
 namespace nn {
 
-/// The numbers of a window, one for every dimension or one for all.
+/// The sizes of a window, one for every dimension or one for all.
 using WindowSizes = std::vector<int64_t>;
 
-/// What the convolutions have in common: numbers and parameters.
+/// The members shared by convolutions: settings and parameters.
 template <int dims>
 struct ConvolutionParameters {
   Tensor weight, bias;  // [out, in / groups, kernel…], transposed [in, out / groups, kernel…]; [out] or undefined
@@ -33,7 +33,7 @@ struct ConvolutionParameters {
 /// Each window of the input times weight, plus bias.
 template <int dims>
 struct Convolution : ConvolutionParameters<dims> {
-  std::string padding_name;            // "same" or "valid", in the place of numbers
+  std::string padding_name;            // "same" or "valid", instead of numbers
   std::string padding_mode = "zeros";  // or "reflect", "replicate", "circular"
   Convolution() = default;
   Convolution(int64_t in_channels, int64_t out_channels, const Dims& kernel_size, const ConvOptions& options = {},
@@ -48,7 +48,7 @@ using Conv1d = Convolution<1>;
 using Conv2d = Convolution<2>;
 using Conv3d = Convolution<3>;
 
-/// The transposed map of a convolution: each number of the input spreads weight over the result.
+/// The transpose of a convolution: each input element distributes weight over the result.
 template <int dims>
 struct TransposedConvolution : ConvolutionParameters<dims> {
   WindowSizes output_padding{0};
@@ -65,7 +65,7 @@ using ConvTranspose1d = TransposedConvolution<1>;
 using ConvTranspose2d = TransposedConvolution<2>;
 using ConvTranspose3d = TransposedConvolution<3>;
 
-/// The largest element of each window; an empty stride is the kernel's size.
+/// The maximum of each window; an empty stride means the kernel's size.
 template <int dims>
 struct MaxPool {
   WindowSizes kernel_size, stride, padding{0}, dilation{1};
@@ -84,7 +84,7 @@ using MaxPool1d = MaxPool<1>;
 using MaxPool2d = MaxPool<2>;
 using MaxPool3d = MaxPool<3>;
 
-/// The mean of each window; an empty stride is the kernel's size.
+/// The mean of each window; an empty stride means the kernel's size.
 template <int dims>
 struct AvgPool {
   WindowSizes kernel_size, stride, padding{0};
@@ -103,7 +103,7 @@ using AvgPool1d = AvgPool<1>;
 using AvgPool2d = AvgPool<2>;
 using AvgPool3d = AvgPool<3>;
 
-/// The means of as many nearly equal windows as output_size says; -1 keeps a size.
+/// The means of output_size nearly equal windows; -1 keeps a size.
 template <int dims>
 struct AdaptiveAvgPool {
   WindowSizes output_size;
@@ -118,7 +118,7 @@ using AdaptiveAvgPool1d = AdaptiveAvgPool<1>;
 using AdaptiveAvgPool2d = AdaptiveAvgPool<2>;
 using AdaptiveAvgPool3d = AdaptiveAvgPool<3>;
 
-/// The largest elements of as many nearly equal windows as output_size says; -1 keeps a size.
+/// The maxima of output_size nearly equal windows; -1 keeps a size.
 template <int dims>
 struct AdaptiveMaxPool {
   WindowSizes output_size;
@@ -133,14 +133,14 @@ using AdaptiveMaxPool1d = AdaptiveMaxPool<1>;
 using AdaptiveMaxPool2d = AdaptiveMaxPool<2>;
 using AdaptiveMaxPool3d = AdaptiveMaxPool<3>;
 
-/// Brings each channel to mean 0 and variance 1: while training over the batch, which the running statistics follow,
-/// else by these.
+/// Normalizes each channel to mean 0 and variance 1: in training by batch statistics, which update the running
+/// statistics, otherwise by these.
 template <int dims>
 struct BatchNorm {
   Tensor weight, bias, running_mean, running_var;
   Tensor num_batches_tracked;  // one i64
   double eps = 1e-5;
-  std::optional<double> momentum = 0.1;  // none: running statistics are means of all batches
+  std::optional<double> momentum = 0.1;  // none: running statistics are cumulative averages
   bool training = true;
   BatchNorm() = default;
   explicit BatchNorm(int64_t num_features, const BatchNormOptions& options = {},

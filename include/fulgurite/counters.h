@@ -9,11 +9,11 @@
 #pragma GCC visibility push(default)
 namespace fulgurite {
 
-/// Counts of what the process has done so far, by name. Any thread may ask and clear.
+/// Process-wide counters, by name. Thread-safe.
 ///
-///   unique_graphs    traces that jit compiled: one for each version of a function without graph breaks, one for each new piece of one
-///                    with them
-///   evicted_versions what jitted functions let go to make room for other versions (CacheLimits)
+///   unique_graphs    traces that jit compiled: one for each cache entry of a function without graph breaks, one
+///                    for each new subgraph of one with them
+///   evicted_versions cache entries that jitted functions evicted (CacheLimits)
 class Counters {
  public:
   int64_t operator[](std::string_view name) const;

@@ -36,12 +36,12 @@ constexpr int64_t size_of(Dtype d) {
 /// The result type of an operation on two tensors of at least one dimension each (torch.promote_types).
 Dtype promote_types(Dtype, Dtype);
 
-/// The dtype of floating tensors made without one: f32 until changed (torch.set_default_dtype). Must be floating. In a traced function it
-/// ends a piece, as item() does.
+/// Sets the dtype of floating tensors made without one: initially f32 (torch.set_default_dtype). Must be floating. In a
+/// traced function it causes a graph break, as item() does.
 void set_default_dtype(Dtype, SourceLocation at = SourceLocation::here());
 Dtype default_dtype();
 
-/// Where a tensor lives. This build has only "cpu".
+/// The device of a tensor. This build has only "cpu".
 struct Device {
   enum class Kind : uint8_t { cpu, cuda };
   Kind kind = Kind::cpu;

@@ -1,7 +1,7 @@
 #pragma once
 #include <fulgurite/detail/requirements.h>
 
-// Traces that were printed, changed, and run in the place of those that they were.
+// Runs edited prints of traces instead of the traces.
 #include <string>
 #include <tuple>
 #include <vector>
@@ -13,23 +13,23 @@
 #pragma GCC visibility push(default)
 namespace fulgurite::examine {
 
-/// What last_traces(f).back().cpp() and last_backward_traces(f).back().cpp() printed, changed in whatever way: the functions' names,
-/// arguments, and how many results of which types they give must stay.
+/// The printed text of last_traces(f).back().cpp() and last_backward_traces(f).back().cpp(), edited: the functions'
+/// names and arguments, and the number and types of their results, must not change.
 struct EditedTraces {
-  std::string forward = {}, backward = {};  // empty: as it is
-  /// Where the library's headers are, if they are neither installed beside it nor where CPATH says.
+  std::string forward = {}, backward = {};  // empty: unchanged
+  /// The folders of the library's headers, if these are neither installed beside it nor on CPATH.
   std::vector<std::string> include_folders = {};
 };
 std::shared_ptr<detail::JitState> state_with_edited(const Jitted&, const EditedTraces&, SourceLocation);
-/// `f` with edited traces in the place of those that its last call ran. They are built by the host's compiler, at once, and run as the C++
-/// that they are: operator by operator, on eager. Calls whose arguments have other types than those of the last call run as before. Throws
-/// UserError with what the compiler says.
+/// Returns `f` with edited traces instead of those that its last call ran. They are built immediately by the host's
+/// compiler, and run as written: operator by operator, on eager. Calls with other argument types than the last call's
+/// run as before. Throws UserError with the compiler's output.
 template <std::derived_from<Jitted> F>
 F with_edited(const F& f, const EditedTraces& edited, SourceLocation at = SourceLocation::here()) {
   return F(state_with_edited(f, edited, at));
 }
 
-// What the built code calls: puts what a printed function returns into a list.
+// Called by the built code: collects a printed function's results in a list.
 inline void collect(const Tensor& result, std::vector<Tensor>& out) { out.push_back(result); }
 inline void collect(const std::vector<Tensor>& results, std::vector<Tensor>& out) { out.insert(out.end(), results.begin(), results.end()); }
 template <class... Results>

@@ -11,15 +11,15 @@
 #pragma GCC visibility push(default)
 namespace fulgurite {
 
-/// Something in the user's program is wrong: the message names the operator, its operands, the line and what to do.
+/// An error in the user's program: the message names the operator, its operands, the line and the remedy.
 class UserError : public std::runtime_error {
  public:
   explicit UserError(const std::string& message);
-  /// The message ends with "  at file.cpp:12" when the location is known.
+  /// The message ends with "  at file.cpp:12" if the location is known.
   UserError(const std::string& message, SourceLocation where);
 };
 
-/// A fault of Fulgurite itself.
+/// A bug of Fulgurite itself.
 class InternalError : public std::logic_error {
  public:
   explicit InternalError(const std::string& message);

@@ -14,22 +14,22 @@
 
 namespace fulgurite {
 
-/// What a shared library offers to `fulgurite trace | examine | repro | explain NAME --library FILE`: a function with C linkage that says what
-/// is looked at, and how it is called.
+/// The function that a shared library exports to `fulgurite trace | examine | repro | explain NAME --library FILE`, and
+/// its call, set by a function with C linkage:
 ///
 ///   extern "C" void block(fulgurite::ExportedFunction& exported) {
 ///     exported.set(attention_block, fulgurite::randn({8, 64, 32}), weights);
 ///   }
 ///
-/// The library is linked with libfulgurite; the command gives it its own copy of it.
+/// The library is linked with libfulgurite; the command lends it its own copy of it.
 class ExportedFunction {
  public:
-  /// What it is jitted with, and whether a call is followed by the backward of its result's sum.
+  /// With `runs_backward`, a call is followed by the backward of its result's sum.
   explicit ExportedFunction(JitOptions options = {}, bool runs_backward = false)
       : options_(std::move(options)), runs_backward_(runs_backward) {}
 
-  /// A callable as jit() takes it, and the arguments of a call. Where its result is no tensor, and no tuple or pair with one in front, or needs
-  /// no gradient, there is no backward.
+  /// Sets a callable accepted by jit(), and the arguments of a call. There is no backward if its result is neither a
+  /// tensor nor a tuple or pair that begins with one, or needs no gradient.
   template <class F, class... A>
   void set(F callable, A... arguments) {
     const auto f = jit(std::move(callable), options_);

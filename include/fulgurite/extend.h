@@ -17,26 +17,28 @@
 #pragma GCC visibility push(default)
 namespace fulgurite {
 
-/// How an executor runs a symbol, beside the function that does. Members are given in this order, each a function of the operator's own
-/// C++ types.
+/// An executor's implementation of a symbol, besides the function that runs it. Members are given in this order, each a
+/// function of the operator's own C++ types.
 struct ImplementationOptions {
-  /// bool: whether the executor takes the call. Sees shapes, dtypes and numbers, not elements. Without one it takes every call.
+  /// Returns true if the executor accepts the call. Reads shapes, dtypes and numbers, not elements. Without one it
+  /// accepts every call.
   detail::OperatorFunction checker = {};
-  /// Records other operators in the symbol's place where the executor takes it.
+  /// Records other operators instead of the symbol, if the executor claims it.
   detail::OperatorFunction execution_transform = {};
-  /// Computes the results and says what the gradients are, with get_grad and put_grad.
+  /// Computes the results and defines the gradients, with get_grad and put_grad.
   detail::OperatorFunction grad_transform = {};
 };
 
-/// The same of a new operator.
+/// The same for a new operator.
 struct OperatorOptions {
   detail::OperatorFunction checker = {};
   detail::OperatorFunction execution_transform = {};
   detail::OperatorFunction grad_transform = {};
-  /// Gives tensors of the results' shapes and dtypes, of which only those are looked at: `return empty_like(x);`. Without one, `run` is
-  /// called once, on zeros, for each new kind of arguments that is traced.
+  /// Returns tensors of the results' shapes and dtypes; only those are used: `return empty_like(x);`. Without one,
+  /// `run` is called once, on zeros, for each new kind of traced arguments.
   detail::OperatorFunction infer = {};
-  /// What passes may do with it: `random` keeps its calls in order and never repeats them, `side_effect` keeps unused ones.
+  /// Restrictions for passes: `random` keeps its calls in order and never recomputes them, `side_effect` keeps unused
+  /// ones.
   Traits traits = {};
   std::string documentation = {};
 };
@@ -51,7 +53,7 @@ void register_augmented_forward(UserExecutor&, const Symbol&, AugmentedForwardFu
 void register_backward(UserExecutor&, const Symbol&, BackwardFunction, SourceLocation);
 const std::string& name_of(const UserExecutor&);
 
-/// Calls an operator with the arguments that are given; the others have their defaults.
+/// Calls an operator with the given arguments; the others have their defaults.
 std::vector<Tensor> call_operator(const Symbol&, std::vector<Value> arguments, SourceLocation);
 
 Value operand_value(const Operand&);
@@ -70,7 +72,8 @@ Value argument_value(const T& argument) {
 template <class A>
 using Passed = std::decay_t<A>;
 
-/// operator() for the first of an operator's parameters, and by inheritance for more of them: those not given have defaults.
+/// operator() for the first of an operator's parameters, and by inheritance for more of them: omitted ones have
+/// defaults.
 template <class Result, class Given, class... Rest>
 class OperatorArity;
 class OperatorHandle {
@@ -111,8 +114,8 @@ class OperatorArity<Result, Types<A...>, Next, Rest...> : public OperatorArity<R
 
 }  // namespace detail
 
-/// An operator that was registered: called like `run`, where parameters with defaults may be left out. Works as every operator does:
-/// eagerly, traced, differentiated, and by name through call(). Copies are the same operator; it lives as long as the process.
+/// A registered operator: called like `run`, where parameters with defaults may be omitted. Works like any operator:
+/// eagerly, traced, differentiated, and by name through call(). Copies are the same operator; it is never destroyed.
 template <class Result, class Parameters>
 class Operator;
 template <class Result, class... A>
@@ -121,10 +124,10 @@ class Operator<Result, detail::Types<A...>> : public detail::OperatorArity<Resul
   using detail::OperatorArity<Result, detail::Types<>, A...>::OperatorArity;
 };
 
-/// An executor made of functions: new operators, implementations of operators that exist, and gradient rules. A handle: copies are the
-/// same executor. Thread-safe; what is registered holds for what is compiled afterwards.
+/// An executor made of functions: new operators, implementations of existing operators, and gradient rules. A handle:
+/// copies are the same executor. Thread-safe; registrations apply to later compilations.
 ///
-/// Tensors that a function is given are valid during the call and must not be written into; on results see docs/extending.md.
+/// Tensors passed to a function are valid during the call and must not be written; for results see docs/extending.md.
 class OperatorExecutor {
  public:
   explicit OperatorExecutor(std::string name, SourceLocation at = SourceLocation::here())
@@ -132,8 +135,9 @@ class OperatorExecutor {
 
   const std::string& name() const { return detail::name_of(*executor_); }
 
-  /// A new operator, from its signature ("mine::f(Tensor x, float s=1.0) -> Tensor", see Signature) and the function that runs it.
-  /// What executors in the list do not claim is run by `run`, whether or not this executor is in the list.
+  /// Registers a new operator, from its signature ("mine::f(Tensor x, float s=1.0) -> Tensor", see Signature) and the
+  /// function that runs it. Calls that no executor in the list claims are run by `run`, even if this executor is not in
+  /// the list.
   template <class Run>
   auto register_operator(std::string_view signature, Run run, OperatorOptions options = {},
                          SourceLocation at = SourceLocation::here()) const {
@@ -143,16 +147,16 @@ class OperatorExecutor {
         detail::register_operator(*executor_, signature, std::move(run), std::move(options), at));
   }
 
-  /// Takes calls of an operator that exists where this executor is in the list. `run` may be nullptr where an execution transform stands
-  /// for it, or where only gradients are the executor's own.
+  /// Claims calls of an existing operator if this executor is in the list. `run` may be nullptr if an execution
+  /// transform replaces it, or if only the gradients are user-defined.
   void register_implementation(const Symbol& symbol, detail::OperatorFunction run, ImplementationOptions options = {},
                                SourceLocation at = SourceLocation::here()) const {
     detail::register_implementation(*executor_, symbol, std::move(run), std::move(options), at);
   }
 
-  /// The gradient of an operator in two functions. forward(arguments…) returns a std::pair of the result(s) and what it saves (a
-  /// std::vector<Tensor>, or a tuple of tensors and numbers); backward(saved…, cotangents…), or backward(vector, vector), returns a
-  /// gradient for each tensor argument, undefined for none.
+  /// The gradient of an operator in two functions. forward(arguments…) returns a std::pair of the result(s) and the
+  /// saved values (a std::vector<Tensor>, or a tuple of tensors and numbers); backward(saved…, cotangents…), or
+  /// backward(vector, vector), returns a gradient for each tensor argument, undefined for none.
   void register_augmented_forward(const Symbol& symbol, detail::AugmentedForwardFunction forward,
                                   SourceLocation at = SourceLocation::here()) const {
     detail::register_augmented_forward(*executor_, symbol, std::move(forward), at);
@@ -168,16 +172,16 @@ class OperatorExecutor {
   std::shared_ptr<detail::UserExecutor> executor_;
 };
 
-/// Makes an executor known by its name, for JitOptions::executors and the default list.
+/// Registers an executor by its name, for JitOptions::executors and the default list.
 void register_executor(const OperatorExecutor&, SourceLocation at = SourceLocation::here());
-/// The names of the registered executors.
+/// Returns the names of the registered executors.
 std::vector<std::string> all_executors();
-/// The names asked, in order, where a function names none. "eager" is always asked last.
+/// The executors, in priority order, of functions that name none. "eager" is always the last.
 std::vector<std::string> default_executors();
-/// For functions jitted from now on, and for gradients in eager mode.
+/// Applies to functions jitted later, and to gradients in eager mode.
 void set_default_executors(const std::vector<std::string>& names);
 
-/// Inside a grad transform: the gradient of a value that it computed, zeros where nothing depends on it.
+/// Inside a grad transform: the gradient of a value that it computed, zeros if nothing depends on it.
 Tensor get_grad(const Tensor&, SourceLocation at = SourceLocation::here());
 /// Inside a grad transform: adds to the gradient of an argument, or of a value that it computed.
 void put_grad(const Tensor&, const Tensor& gradient, SourceLocation at = SourceLocation::here());

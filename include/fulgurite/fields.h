@@ -5,7 +5,7 @@
 
 namespace fulgurite {
 
-/// How a class that is not an aggregate takes part in arguments, results and models: specialise this and name its
+/// Makes a class that is not an aggregate usable in arguments, results and models: specialize this and list its
 /// members.
 ///
 ///   template <>

@@ -23,21 +23,22 @@ namespace detail {
 
 Trace record(const CallableTable&, void* callable, const void* const* arguments, SourceLocation);
 
-/// A callable's result and how to go back from it.
+/// A callable's result and its pullback.
 struct Linearized {
   CallResult result;
-  std::shared_ptr<const void> backward;  // the backward trace and what it needs
+  std::shared_ptr<const void> backward;  // the backward trace and its saved values
 };
-/// Runs a callable, keeping what the gradients of the arguments `wrt` need. `what` is for messages.
+/// Runs a callable and saves the values for the gradients of the arguments `wrt`. `what` is for messages.
 Linearized linearize(const CallableTable&, void* callable, const void* const* arguments, const std::vector<int>& wrt,
                      const char* what, SourceLocation);
-/// The gradients of all tensors among the arguments' leaves, in order: zeros where nothing depends on one, the tensor
-/// itself where it has no gradient. Cotangents are those of the tensors among the result's leaves; undefined for none.
+/// Returns the gradients of all tensors among the arguments' leaves, in order: zeros if nothing depends on one, the
+/// tensor itself if it has no gradient. Cotangents are those of the tensors among the result's leaves; undefined for
+/// none.
 std::vector<Tensor> pull_back(const Linearized&, const std::vector<Tensor>& cotangents, SourceLocation);
 /// The same from a cotangent of 1 for the first tensor, which must be a scalar.
 std::vector<Tensor> pull_back_from_scalar(const Linearized&, const char* what, SourceLocation);
 
-/// How many tensors an object holds.
+/// Counts the tensors of an object.
 struct TensorCounter {
   size_t count = 0;
   void leaf(const Tensor&) { ++count; }
@@ -82,7 +83,7 @@ class Differentiated {
     Linearized linearized = linearize(Table::table, &callable, addresses, {static_cast<int>(I)...}, what, at);
     const std::vector<Tensor> gradients = pull_back_from_scalar(linearized, what, at);
     const Tensor* next = gradients.data();
-    // Braces: the elements are made from left to right, each taking its share of the gradients.
+    // Braces: the elements are initialized from left to right, each consuming its gradients.
     std::tuple<Stored<A>...> all{replace_tensors(arguments, next)...};
     auto result = assemble_result<typename Table::Result>(linearized.result);
     if constexpr (sizeof...(I) == 1) return std::pair(std::move(result), std::get<I...>(std::move(all)));
@@ -98,7 +99,7 @@ auto value_or_gradient(Pair&& pair) {
 
 }  // namespace detail
 
-/// What grad() and value_and_grad() return: a callable with the wrapped one's arguments.
+/// The return type of grad() and value_and_grad(): a callable with the wrapped one's arguments.
 template <class F, class Parameters, class Indexes, bool with_value>
 class GradFunction;
 
@@ -140,17 +141,17 @@ auto make_grad_function(F callable) {
 }
 }  // namespace detail
 
-/// d result / d argument, of that argument's type: a structure gives a structure. `grad(f)` is of the first argument,
-/// `grad<0, 2>(f)` gives a tuple. The result, or the first element of its tuple, must be a scalar tensor. Leaves that
-/// are not floating tensors come back as passed.
+/// d result / d argument, of that argument's type: a structure for a structure. `grad(f)` differentiates by the first
+/// argument, `grad<0, 2>(f)` returns a tuple. The result, or the first element of its tuple, must be a scalar tensor.
+/// Leaves that are not floating tensors are returned unchanged.
 template <size_t... I, class F>
 auto grad(F callable) { return detail::make_grad_function<F, false, I...>(std::move(callable)); }
 
-/// The callable's result and what grad() returns, as a std::pair.
+/// Returns the callable's result and that of grad(), as a std::pair.
 template <size_t... I, class F>
 auto value_and_grad(F callable) { return detail::make_grad_function<F, true, I...>(std::move(callable)); }
 
-/// The second half of vjp(): from a cotangent of the result's type to a tuple with one entry for each argument.
+/// The pullback of vjp(): from a cotangent of the result's type to a tuple with one entry for each argument.
 template <class R, class... A>
 class Pullback {
  public:
@@ -178,7 +179,7 @@ class Pullback {
 namespace detail {
 template <class Parameters>
 struct CallWith;
-/// Converts what was given to the parameters' types, once.
+/// Converts the given arguments to the parameters' types, once.
 template <class... A>
 struct CallWith<Types<A...>> {
   template <class F>
@@ -201,14 +202,14 @@ struct CallWith<Types<A...>> {
 };
 }  // namespace detail
 
-/// The callable's result, and the function that takes a cotangent of it back to cotangents of the arguments.
+/// Returns the callable's result, and its pullback: the function from the result's cotangent to those of the arguments.
 template <class F, class... Given>
 auto vjp(F callable, const Given&... arguments) {
   using Call = detail::CallWith<typename detail::ParametersOf<F, detail::Stored<const Given&>...>::Type>;
   return Call::vjp(callable, SourceLocation(), detail::Stored<const Given&>(arguments)...);
 }
 
-/// What the callable does with these arguments, recorded and not run.
+/// Returns the trace of the callable on these arguments, without running it.
 template <class F, class... Given>
   requires(!std::same_as<F, Tensor>)
 Trace trace(F callable, const Given&... arguments) {
@@ -217,14 +218,14 @@ Trace trace(F callable, const Given&... arguments) {
 }
 
 namespace detail {
-/// Marks what is recorded during its life for recomputation in backward.
+/// Marks ops recorded while alive for recomputation in backward.
 class RecomputeScope {
  public:
   RecomputeScope();
   ~RecomputeScope();
   RecomputeScope(const RecomputeScope&) = delete;
   RecomputeScope& operator=(const RecomputeScope&) = delete;
-  /// What leaves the marked part is saved like any other value.
+  /// Results of the marked part are saved like any other value.
   void leave(std::span<const Tensor> results) const;
 
  private:
@@ -250,10 +251,11 @@ auto recomputed(Call&& call) {
 }  // namespace detail
 
 namespace detail {
-/// Whether operators run at once and record for backward.
+/// Returns true if operators run immediately and record for backward.
 bool records_eagerly();
 
-/// While alive, what operators save for backward is not kept: `run` makes it again from `inputs` when backward needs it.
+/// While alive, operators save nothing for backward: `run` recomputes the values from `inputs` when backward needs
+/// them.
 class CheckpointScope {
  public:
   CheckpointScope(const std::vector<Tensor>& inputs, std::function<void(const std::vector<Tensor>&)> run, SourceLocation at);
@@ -266,8 +268,8 @@ class CheckpointScope {
   std::unique_ptr<State> state_;
 };
 
-/// Calls `first_run` on the inputs without recording a history, and gives the tensors of its result with one: its backward calls `run`, on
-/// the same inputs and with the same draws, and runs backward on what that gives.
+/// Calls `first_run` on the inputs without recording a history, and returns the tensors of its result with one: its
+/// backward calls `run`, on the same inputs and with the same RNG states, and runs backward on its results.
 std::vector<Tensor> run_reentrant_checkpoint(const std::vector<Tensor>& inputs,
                                              const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& first_run,
                                              std::function<std::vector<Tensor>(const std::vector<Tensor>&)> run, SourceLocation at);
@@ -285,11 +287,11 @@ T with_tensors(const T& object, const Tensor*& next) {
 
 }  // namespace detail
 
-/// How checkpoint() goes back.
+/// The kind of checkpoint()'s backward.
 struct CheckpointOptions {
-  /// Of eager mode: backward of the call runs the function again and differentiates that run on the spot, a backward inside the backward, whose
-  /// hooks and callbacks are its own. An error where backward is asked for certain gradients only (autograd::grad, `inputs`), and for second
-  /// derivatives. PyTorch: torch.utils.checkpoint's use_reentrant.
+  /// Eager mode only: backward of the call runs the function again and differentiates that run immediately, a backward
+  /// inside the backward, with hooks and callbacks of its own. An error if backward computes only certain gradients
+  /// (autograd::grad, `inputs`), and for second derivatives. PyTorch: torch.utils.checkpoint's use_reentrant.
   bool use_reentrant = false;
 };
 
@@ -330,7 +332,7 @@ auto run_checkpointed(const std::shared_ptr<F>& callable, CheckpointOptions opti
 }
 }  // namespace detail
 
-/// What checkpoint() returns.
+/// The return type of checkpoint().
 template <class F, class Parameters>
 class Checkpointed;
 template <class F, class... A>
@@ -365,10 +367,11 @@ class Checkpointed<F, void> {
   SourceLocation at_;
 };
 
-/// `callable` that keeps nothing for backward but its arguments: its values are made again when backward needs them. Inside a
-/// traced function the compiler repeats what it has to; in eager mode the callable runs again, on the same arguments and with the
-/// same random numbers. Then it must do the same as the first time, and what it captured by reference must still be there; an
-/// argument that is written in place between the call and backward() is an error.
+/// Returns `callable` without saved intermediate values: only its arguments are saved for backward, and its values are
+/// recomputed when backward needs them. Inside a traced function the compiler recomputes the necessary ops; in eager
+/// mode the callable runs again, on the same arguments and with the same random numbers. It must then behave as in the
+/// first run, and objects captured by reference must still exist; an argument that is written in place between the call
+/// and backward() is an error.
 template <class F>
 auto checkpoint(F callable, CheckpointOptions options = {}, SourceLocation at = SourceLocation::here()) {
   return Checkpointed<F, typename detail::SignatureOf<F>::Parameters>(std::move(callable), options, at);

@@ -26,19 +26,20 @@ struct GradScalerOptions {
 /// Loss scaling: keeps the small gradients of an f16 backward from becoming 0.
 ///
 ///     scaler.scale(loss).backward();
-///     scaler.unscale_(optimizer);      // where the gradients are looked at, to clip them say; else step() does it
-///     scaler.step(optimizer);          // left out where a gradient is infinite or NaN
+///     scaler.unscale_(optimizer);      // only to read the gradients, e.g. to clip them; else step() does it
+///     scaler.step(optimizer);          // skipped if a gradient is infinite or NaN
 ///     scaler.update();                 // the scale shrinks after such a step and grows after growth_interval others
 ///
-/// Eager: it looks at the gradients' values. PyTorch: torch.amp.GradScaler.
+/// Eager: it reads the gradients' values. PyTorch: torch.amp.GradScaler.
 class GradScaler {
  public:
   explicit GradScaler(const GradScalerOptions& options = {}, SourceLocation at = SourceLocation::here());
 
   Tensor scale(const Tensor& loss) const;
-  /// Divides the gradients of the optimizer's parameters by the scale. An error where step() or unscale_() has done it since update().
+  /// Divides the gradients of the optimizer's parameters by the scale. An error if step() or unscale_() has done so
+  /// since update().
   void unscale_(Optimizer& optimizer, SourceLocation at = SourceLocation::here());
-  /// Steps where all gradients are finite; gives whether it did. An error the second time since update().
+  /// Steps if all gradients are finite; returns true if it did. An error the second time since update().
   bool step(Optimizer& optimizer, SourceLocation at = SourceLocation::here());
   /// Sets the scale for the next step.
   void update();

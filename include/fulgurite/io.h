@@ -21,7 +21,7 @@ namespace fulgurite {
 using TensorMap = std::map<std::string, Tensor>;
 using Metadata = std::map<std::string, std::string>;
 
-/// One tensor of a safetensors file, as the file's header describes it.
+/// The description of one tensor in a safetensors file's header.
 struct SafetensorsInfo {
   /// The format's name of the dtype: "F32", "U16", "F8_E4M3".
   std::string dtype;
@@ -32,13 +32,13 @@ struct SafetensorsInfo {
   std::optional<Dtype> loads_as;
 };
 
-/// A safetensors file whose tensors are read one by one, in any order, as often as needed; the rest of the file is not
+/// A safetensors file whose tensors are read one by one, in any order, any number of times; the rest of the file is not
 /// read. The header is checked when the file is opened: its length, JSON, names, dtypes, shapes and offsets. The open
-/// file stays what it was when another save replaces it. Copies share the open file, and threads may read from one
-/// object at the same time.
+/// file is unaffected by another save that replaces it. Copies share the open file, and threads may read from one
+/// object concurrently.
 class SafetensorsFile {
  public:
-  /// Throws UserError, one line naming the file, for what is missing, cut short or of another format.
+  /// Throws UserError, one line naming the file, if it is missing, truncated or of another format.
   explicit SafetensorsFile(const std::string& path);
   /// Reads from memory that the caller keeps unchanged as long as this object and its copies exist.
   explicit SafetensorsFile(std::span<const std::byte> bytes);
@@ -54,9 +54,9 @@ class SafetensorsFile {
 
   /// Reads one tensor. Throws UserError if there is no such tensor or the library has no such dtype.
   Tensor load(std::string_view name) const;
-  /// Reads all tensors of dtypes that the library has; `info(name).loads_as` says which these are.
+  /// Reads all tensors whose dtypes the library has; see `info(name).loads_as`.
   TensorMap load_all() const;
-  /// The data of a tensor of any dtype, as they are in the file: a u8 tensor of one dimension.
+  /// The data of a tensor of any dtype, as stored in the file: a u8 tensor of one dimension.
   Tensor load_bytes(std::string_view name) const;
 
  private:
@@ -64,23 +64,22 @@ class SafetensorsFile {
   std::shared_ptr<const State> state_;
 };
 
-/// The tensors of a safetensors file. Throws UserError, one line naming the file, for a file that is missing, cut short
-/// or not of the format: everything in the header is checked before anything is read. Tensors of dtypes that the
-/// library does not have (U16, U32, U64, F8_E4M3, F8_E5M2, C64, …) are omitted, with a warning; SafetensorsFile lists
-/// them and reads their bytes.
+/// Returns the tensors of a safetensors file. Throws UserError, one line naming the file, if it is missing, truncated
+/// or malformed: the complete header is checked before data are read. Tensors of dtypes that the library does not have
+/// (U16, U32, U64, F8_E4M3, F8_E5M2, C64, …) are omitted, with a warning; SafetensorsFile lists them and reads their
+/// bytes.
 TensorMap load_safetensors(const std::string& path);
 /// The same for a file's bytes in memory.
 TensorMap load_safetensors(std::span<const std::byte> bytes);
-/// Only the named tensors; the others are not read. Throws UserError if one is missing or of a dtype that the library
-/// does not have.
+/// Returns only the named tensors; the others are not read. Throws UserError if one is missing or of a dtype that the
+/// library does not have.
 TensorMap load_safetensors(const std::string& path, const std::vector<std::string>& names);
 /// The file's "__metadata__".
 Metadata load_safetensors_metadata(const std::string& path);
-/// Writes a temporary file beside `path` and then renames it, so `path` is at every moment the old file or the whole
-/// new one, with any number of threads and processes that save to it. Follows a symbolic link and keeps the mode of a
+/// Writes a temporary file beside `path` and then renames it, so `path` is always either the old or the complete new
+/// file, even with concurrent saves from threads and processes. Follows a symbolic link and keeps the mode of a
 /// replaced file. Throws UserError and leaves the old file if the disk is full, if `path` is a folder, pipe or device,
-/// or if the file could not be read back: names and metadata have to be UTF-8, and no tensor may be called
-/// "__metadata__".
+/// or if the file could not be read back: names and metadata must be UTF-8, and no tensor may be called "__metadata__".
 void save_safetensors(const std::string& path, const TensorMap& tensors, const Metadata& metadata = {});
 
 }  // namespace fulgurite

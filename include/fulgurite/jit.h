@@ -19,37 +19,36 @@
 #pragma GCC visibility push(default)
 namespace fulgurite {
 
-/// What a compiled version of a function is kept for.
+/// The condition for reusing a cache entry.
 enum class Cache {
   constant_values,  // the same sizes, dtypes, devices, numbers, strings and structure
-  symbolic_values,  // the same answers to every question that was asked about sizes and numbers while it was recorded
-  same_input,       // whatever: the caller vouches that calls are alike; DebugOptions::check_traces verifies it
-  no_caching,       // compiled anew at every call
+  symbolic_values,  // equal results of all comparisons of sizes and numbers made while recording
+  same_input,       // unchecked: the caller guarantees it; DebugOptions::check_traces verifies it
+  no_caching,       // recompiled at every call
 };
 
 /// Checks and annotations for debugging. check_nan and verify_against_eager run each op alone, which is slow.
 struct DebugOptions {
-  bool associate_forward = false;    // backward traces say which forward symbol each line belongs to
+  bool associate_forward = false;    // backward traces show the forward symbol of each op
   bool check_traces = false;         // every trace is verified after every pass
   bool check_nan = false;            // a NaN among the results is an error
   bool verify_against_eager = false; // every call also runs the C++ function eagerly and compares
 };
 
-/// How much a jitted function keeps, and what it does when it is compiled often. Members are given in this order.
+/// Limits of a jitted function's cache, and reactions to frequent compiles. Members are given in this order.
 struct CacheLimits {
-  /// Compiled versions; beyond that those go that were not used for the longest time, a few at a time. None:
-  /// FULGURITE_CACHE_VERSIONS, or 4096.
+  /// Maximum number of cache entries; LRU eviction, a few at a time. None: FULGURITE_CACHE_VERSIONS, or 4096.
   std::optional<int64_t> versions = {};
-  /// Programs of versions with symbols, one for each set of their values; the same holds for them.
+  /// Maximum number of specializations of symbolic entries; LRU eviction likewise.
   int64_t sets_of_values = 1024;
-  /// Versions whose traces are kept with every stage: the newest. Of others, the first and the last stage.
+  /// Number of newest entries whose traces are kept with every stage; others keep the first and the last stage.
   int64_t traces = 64;
-  /// Compiles after which it is said on stderr, once, what changes from call to call; 0: never.
+  /// Compiles after which a warning on stderr lists, once, the differences between calls; 0: never.
   int64_t warn_after = 32;
-  /// Compiles after which a call that needs another one is an error; 0: never.
+  /// Compiles after which another one is an error; 0: never.
   int64_t refuse_after = 0;
-  /// Bytes, about, that versions and programs take; beyond that those go that were not used for the longest time, but for the newest few.
-  /// None: FULGURITE_CACHE_BYTES, or 128 MiB.
+  /// Approximate bytes of entries and programs; beyond that LRU eviction, except of the newest few. None:
+  /// FULGURITE_CACHE_BYTES, or 128 MiB.
   std::optional<int64_t> bytes = {};
 };
 
@@ -59,35 +58,37 @@ struct JitOptions {
   std::vector<std::string> executors = {};                     // names in priority order; empty: the default list
   std::optional<std::set<std::string>> skip_transforms = {};
   bool fullgraph = false;
-  bool compiled_autograd = false;                              // backward() inside is captured (compiled_autograd.h), by the same executors
+  /// Captures backward() calls inside (compiled_autograd.h), with the same executors.
+  bool compiled_autograd = false;
   std::vector<std::string> argument_names = {};                // for printing
   std::optional<int64_t> memory_budget = {};                   // bytes saved for backward
   DebugOptions debug = {};
   std::optional<Dtype> autocast = {};
   CacheLimits limits = {};
-  bool allow_excess_precision = false;                         // true: 16-bit values used only inside a fusion keep the digits of f32
+  /// True: 16-bit values used only inside a fusion keep f32 precision.
+  bool allow_excess_precision = false;
 };
 
-/// What a jitted function keeps, in bytes where not said otherwise.
+/// The contents of a jitted function's cache, in bytes unless noted otherwise.
 struct CacheStats {
-  int64_t versions = 0;       // how many are kept: whole functions, and pieces of functions with graph breaks
-  int64_t sets_of_values = 0; // programs for sets of values of symbols
-  int64_t evicted = 0;        // how many of both went to make room
-  int64_t programs = 0;       // plans, and what runs work in
-  int64_t arenas = 0;         // memory for intermediate values, as far as programs keep it between calls
+  int64_t versions = 0;       // entries: complete functions, and subgraphs of functions with graph breaks
+  int64_t sets_of_values = 0; // specializations of symbolic entries
+  int64_t evicted = 0;        // evicted entries and specializations
+  int64_t programs = 0;       // plans and the working state of runs
+  int64_t arenas = 0;         // memory for intermediate values that programs keep between calls
   int64_t traces = 0;
 };
 
-/// Milliseconds are sums over all compiles; microseconds are of the calls.
+/// Milliseconds are sums over all compiles; microseconds are of calls.
 struct CompileStats {
   int64_t calls = 0, hits = 0, misses = 0;
   double tracing = 0, transforms = 0, planning = 0, total = 0;  // milliseconds
-  double last_call = 0, mean_call = 0;                          // microseconds, compiles left out
+  double last_call = 0, mean_call = 0;                          // microseconds, without compiles
 };
 
 namespace detail {
 class JitState;
-/// Captures the backwards of the thread while what it gives lives.
+/// Captures the thread's backwards while the returned object lives.
 using OpenScope = std::shared_ptr<void> (*)(bool fullgraph, const std::vector<std::string>& executors, bool allow_excess_precision);
 std::shared_ptr<JitState> make_jit_state(std::shared_ptr<void> callable, JitOptions, OpenScope, SourceLocation);
 std::shared_ptr<JitState> with_transforms(const JitState&, std::vector<Transform>, SourceLocation);
@@ -96,8 +97,7 @@ void call(JitState&, const CallableTable&, const void* const* arguments, SourceL
 void* callable_of(const JitState&);
 }  // namespace detail
 
-/// What every jitted function is, whatever its type: a handle. Copies share the compiled versions; any number of
-/// threads may call.
+/// The base of jitted functions of all types: a handle. Copies share the cache entries; thread-safe.
 class Jitted {
  public:
   const std::shared_ptr<detail::JitState>& state() const { return state_; }
@@ -107,7 +107,7 @@ class Jitted {
   std::shared_ptr<detail::JitState> state_;
 };
 
-/// A compiled callable with its one signature: arguments convert at the call as they do for the callable itself.
+/// A compiled callable with its one signature: arguments convert as for the callable itself.
 template <class F, class Parameters>
 class JittedFunction;
 
@@ -160,12 +160,12 @@ class JittedFunction<F, void> : public Jitted {
   F& callable() const { return *static_cast<F*>(detail::callable_of(*state_)); }
 };
 
-/// `callable` compiled: traced, transformed and planned at the first call, looked up and run after it.
+/// Returns `callable` compiled: traced, transformed and planned at the first call, looked up and run afterwards.
 ///
 /// Arguments and results may be tensors, numbers, strings, std::vector, optional, map<string, T>, pair, tuple, array,
-/// aggregates of up to 32 members, and classes with Fields. Tensors that a lambda captured are inputs, found by the
-/// tensor object they were when recorded, and kept alive by the compiled version: in-place updates are seen, assigning
-/// another tensor to the captured variable is not. Other captured variables are constants. A callable that is itself a
+/// aggregates of up to 32 members, and classes with Fields. Tensors captured by a lambda are inputs, identified by the
+/// tensor object of the recording and kept alive by the cache entry: in-place updates are seen, assigning another
+/// tensor to the captured variable is not. Other captured variables are constants. A callable that is itself a
 /// structure, or std::ref of one, passes its members as arguments.
 template <class F>
 auto jit(F callable, JitOptions options = {}, SourceLocation at = SourceLocation::here()) {
@@ -173,14 +173,14 @@ auto jit(F callable, JitOptions options = {}, SourceLocation at = SourceLocation
   return Function(detail::make_jit_state(std::make_shared<F>(std::move(callable)), std::move(options), compiled_autograd::detail::open_scope, at));
 }
 
-/// `f` with transforms of its own, run after the grad transform and before the executors. A function of its own:
-/// nothing that `f` compiled is shared.
+/// Returns `f` with additional transforms, run after the grad transform and before the executors. A separate function,
+/// which shares no cache entries with `f`.
 template <std::derived_from<Jitted> F>
 F with_transforms(const F& f, std::vector<Transform> transforms, SourceLocation at = SourceLocation::here()) {
   return F(detail::with_transforms(*f.state(), std::move(transforms), at));
 }
 
-/// The stages of the last call's forward, backward and prologue: the first as recorded, the last as run.
+/// Returns the stages of the last call's forward, backward and prologue, from as recorded to as run.
 std::vector<Trace> last_traces(const Jitted&);
 std::vector<Trace> last_backward_traces(const Jitted&);
 std::vector<Trace> last_prologue_traces(const Jitted&);
@@ -188,14 +188,14 @@ int64_t cache_hits(const Jitted&);
 int64_t cache_misses(const Jitted&);
 CompileStats compile_stats(const Jitted&);
 CacheStats cache_stats(const Jitted&);
-/// Every compile: when, why, how long, which line; and what was captured.
+/// Reports every compile: its time, cause, duration and line; and the captured tensors.
 std::string explain(const Jitted&);
 
-/// Ends the piece being recorded: what was recorded is run, and the function goes on with another piece. Does nothing outside a recording;
-/// where functions are compiled whole (JitOptions::fullgraph, grad(), checkpoint()) it is an error.
+/// Forces a graph break: the recorded subgraph runs, and recording continues with another one. Does nothing outside a
+/// recording; an error if functions must be compiled whole (JitOptions::fullgraph, grad(), checkpoint()).
 void graph_break(SourceLocation at = SourceLocation::here());
-/// Makes a size of an argument a symbol, whatever the cache mode: one compiled version serves all sizes for which the comparisons made
-/// while recording come out alike. Belongs to this tensor; a negative `dim` counts from the last.
+/// Makes a size of an argument a symbol in any cache mode: one cache entry serves all sizes for which the comparisons
+/// made while recording have the same results. Applies to this tensor; a negative `dim` counts from the last.
 void mark_dynamic(const Tensor&, int dim, SourceLocation at = SourceLocation::here());
 
 }  // namespace fulgurite

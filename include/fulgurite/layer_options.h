@@ -14,7 +14,7 @@
 #pragma GCC visibility push(default)
 namespace fulgurite::nn {
 
-// Arguments of layers by name: `nn::Conv2d(3, 16, 3, {.stride = 2, .padding = 1, .bias = false})`. The names and defaults
+// Named arguments of layers: `nn::Conv2d(3, 16, 3, {.stride = 2, .padding = 1, .bias = false})`. The names and defaults
 // are those of PyTorch's layers; members are given in this order.
 
 /// Options of Conv1d, Conv2d and Conv3d.
@@ -43,7 +43,7 @@ struct ConvTransposeOptions {
   Device device = {};
 };
 
-/// Options of MaxPool1d, MaxPool2d and MaxPool3d; without a stride it is the kernel's size.
+/// Options of MaxPool1d, MaxPool2d and MaxPool3d; the stride defaults to the kernel's size.
 struct MaxPoolOptions {
   detail::NamedMembers named_members = detail::NamedMembers();
   Dims stride = {};
@@ -52,7 +52,7 @@ struct MaxPoolOptions {
   bool ceil_mode = false;
 };
 
-/// Options of AvgPool1d, AvgPool2d and AvgPool3d; without a stride it is the kernel's size.
+/// Options of AvgPool1d, AvgPool2d and AvgPool3d; the stride defaults to the kernel's size.
 struct AvgPoolOptions {
   detail::NamedMembers named_members = detail::NamedMembers();
   Dims stride = {};
@@ -65,7 +65,7 @@ struct AvgPoolOptions {
 struct BatchNormOptions {
   detail::NamedMembers named_members = detail::NamedMembers();
   double eps = 1e-5;
-  std::optional<double> momentum = 0.1;  // none: running statistics are means of all batches
+  std::optional<double> momentum = 0.1;  // none: running statistics are cumulative averages
   bool affine = true;
   bool track_running_stats = true;
   std::optional<Dtype> dtype = {};
@@ -99,7 +99,7 @@ struct LayerNormOptions {
   Device device = {};
 };
 
-/// Options of RMSNorm; without an eps it is the smallest difference from 1 in the dtype.
+/// Options of RMSNorm; eps defaults to the dtype's machine epsilon.
 struct RMSNormOptions {
   detail::NamedMembers named_members = detail::NamedMembers();
   std::optional<double> eps = {};

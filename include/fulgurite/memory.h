@@ -15,14 +15,14 @@
 #pragma GCC visibility push(default)
 namespace fulgurite {
 
-// Tensors from memory of the program's own.
+// Tensors from the program's own memory.
 
-/// A tensor of these sizes over memory of the caller, which must stay valid as long as the tensor or a view of it does:
-/// writes through either are seen by both. The elements are of `options.dtype` (float without one). `deleter` is called with
-/// `data` when no tensor refers to it any more.
+/// Returns a tensor of these sizes over the caller's memory, which must outlive the tensor and its views: writes
+/// through either are visible in both. The elements are of `options.dtype` (float without one). `deleter` is called
+/// with `data` when no tensor refers to it any more.
 Tensor from_blob(void* data, const Shape& sizes, const TensorOptions& options = {},
                  std::function<void(void*)> deleter = {}, SourceLocation at = SourceLocation::here());
-/// The same with strides, which count elements and are not negative.
+/// The same with strides in elements, which are not negative.
 Tensor from_blob(void* data, const Shape& sizes, const detail::Given<Dims>& strides, const TensorOptions& options = {},
                  std::function<void(void*)> deleter = {}, SourceLocation at = SourceLocation::here());
 
@@ -41,7 +41,7 @@ Tensor copy_of_elements(std::span<const T> elements, const Shape& shape, const T
 }
 }  // namespace detail
 
-/// A tensor of these sizes with a copy of the elements, in row-major order and of the dtype of T.
+/// A tensor of these sizes with a copy of the row-major elements, of the dtype of T.
 template <class T>
   requires(!std::is_const_v<T>)
 Tensor tensor(std::span<const T> elements, const Shape& shape, const TensorOptions& options = {},
@@ -53,7 +53,7 @@ Tensor tensor(std::span<T, count> elements, const Shape& shape, const TensorOpti
               SourceLocation at = SourceLocation::here()) {
   return detail::copy_of_elements(std::span<const std::remove_const_t<T>>(elements), shape, options, at);
 }
-/// A vector of a span's elements: one dimension.
+/// A one-dimensional copy of a span's elements.
 template <class T, size_t count>
 Tensor tensor(std::span<T, count> elements, const TensorOptions& options = {},
               SourceLocation at = SourceLocation::here()) {

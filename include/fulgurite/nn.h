@@ -28,7 +28,7 @@ namespace fulgurite {
 //     Tensor operator()(Tensor x) const { return second(relu(first(x))); }
 //   };
 //
-// New layers have PyTorch's initial values. Calls pass their caller's line on.
+// New layers have PyTorch's initial values. Calls forward their caller's line.
 //
 // A tensor is a handle, so copies of a layer or a model (`best = model`) share every parameter: training one trains the
 // other. `nn::clone(model)` copies the elements.
@@ -45,7 +45,7 @@ struct Linear {
   Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
 };
 
-/// A row of weight for each number.
+/// Looks up a row of weight for each index.
 struct Embedding {
   Tensor weight;  // [rows, width]
   std::optional<int64_t> padding_idx;
@@ -61,7 +61,7 @@ struct Embedding {
   Tensor operator()(const Tensor& indices, SourceLocation at = SourceLocation::here()) const;
 };
 
-/// A size or several, as the normalising layers take them.
+/// One size or several, for the normalization layers.
 struct NormalizedShape {
   std::vector<int64_t> sizes;
   template <fulgurite::detail::IntegerLike... T>
@@ -167,9 +167,9 @@ namespace nn {
 /// Tensors with their dotted names, in the order of the members.
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
-/// Draws every element from the normal distribution.
+/// Fills the tensor from the normal distribution.
 void normal_(const Tensor& tensor, double mean = 0, double std = 1, SourceLocation at = SourceLocation::here());
-/// Draws every element evenly from low to high.
+/// Fills the tensor from the uniform distribution on [low, high).
 void uniform_(const Tensor& tensor, double low = 0, double high = 1, SourceLocation at = SourceLocation::here());
 
 /// Options of load_state_dict.
@@ -183,9 +183,9 @@ struct LoadResult {
 };
 
 namespace model_detail {
-/// Without undefined tensors, those that require no gradient, and second mentions of the same tensor.
+/// Removes undefined tensors, those that require no gradient, and repetitions.
 NamedTensors keep_parameters(NamedTensors all);
-/// The tensor's storage in another dtype; of a parameter the gradient too.
+/// Converts the tensor's storage to another dtype; for a parameter also its gradient.
 void convert_in_place(const Tensor& tensor, Dtype dtype);
 LoadResult load_state(const NamedTensors& into, const std::map<std::string, Tensor>& from, bool strict,
                       SourceLocation at);
@@ -199,7 +199,7 @@ NamedTensors named_tensors(const Model& model) {
   return out;
 }
 
-/// Replaces each tensor by a copy; one object stays one object, and those that share memory share its copy.
+/// Replaces each tensor by a copy; identities and shared memory are preserved.
 void replace_by_copies(const std::vector<Tensor*>& tensors);
 
 struct TensorCollector {
@@ -221,7 +221,8 @@ struct TrainingSetter {
 };
 }  // namespace model_detail
 
-/// Every tensor of the model that requires grad, with its dotted name, in the order of the members; each tensor once.
+/// Returns every tensor of the model that requires grad, with its dotted name, in the order of the members; each tensor
+/// once.
 template <class Model>
 NamedTensors named_parameters(const Model& model) {
   return model_detail::keep_parameters(model_detail::named_tensors(model));
@@ -233,7 +234,7 @@ std::vector<Tensor> parameters(const Model& model) {
   return out;
 }
 
-/// Every tensor of the model by name; they share its storage.
+/// Returns every tensor of the model by name; they share its storage.
 template <class Model>
 std::map<std::string, Tensor> state_dict(const Model& model) {
   return model_detail::state_of(model_detail::named_tensors(model));
@@ -251,11 +252,12 @@ LoadResult load_state_dict(const Model& model, const std::map<std::string, Tenso
   return model_detail::load_state(model_detail::named_tensors(model), state, true, at);
 }
 
-/// A copy of the model with tensors of its own: parameters and buffers with their values, requires_grad and names, without
-/// gradients and history. Members that were one tensor (tied weights) or shared memory do so in the copy.
+/// Returns a copy of the model with tensors of its own: parameters and buffers with their values, requires_grad and
+/// names, without gradients and history. Members that were one tensor (tied weights) or shared memory do so in the
+/// copy.
 ///
 ///     Model best = nn::clone(model);              // keep the best model
-///     Model average = nn::clone(model);           // or one that follows slowly: average = 0.99 average + 0.01 model
+///     Model average = nn::clone(model);           // or an average: average = 0.99 average + 0.01 model
 template <class Model>
 [[nodiscard]] Model clone(const Model& model) {
   Model copy = model;
@@ -276,7 +278,7 @@ void eval(Model& model) {
   train(model, false);
 }
 
-/// Converts every floating tensor of the model where it stands: optimizers and functions that hold it see the change.
+/// Converts every floating tensor of the model in place: optimizers and functions that hold it see the change.
 template <class Model>
 void to(const Model& model, Dtype dtype) {
   for (const auto& [name, tensor] : model_detail::named_tensors(model))

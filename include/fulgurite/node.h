@@ -21,7 +21,7 @@ namespace fulgurite {
 
 namespace detail {
 
-/// What a hook gave back, whatever it returns: Replaced, std::optional<Replaced>, std::nullopt or nothing.
+/// Normalizes a hook's return value: Replaced, std::optional<Replaced>, std::nullopt or void.
 template <class Replaced, class F, class... Args>
 std::optional<Replaced> hook_result(F& hook, const Args&... arguments) {
   using Result = std::invoke_result_t<F&, const Args&...>;
@@ -37,8 +37,8 @@ std::optional<Replaced> hook_result(F& hook, const Args&... arguments) {
 
 }  // namespace detail
 
-/// What is run on a gradient. A callable that takes a Tensor and returns the tensor to go on with (Tensor,
-/// std::optional<Tensor>), or std::nullopt or nothing to leave the gradient as it is.
+/// A hook on a gradient. A callable that accepts a Tensor and returns its replacement (Tensor, std::optional<Tensor>),
+/// or std::nullopt or nothing to leave the gradient unchanged.
 class Hook {
  public:
   template <class F>
@@ -49,9 +49,10 @@ class Hook {
         }),
         recorded_as_(std::move(recorded_as)) {}
 
-  /// The tensor to go on with; undefined: the gradient as it is.
+  /// Returns the replacement; undefined: unchanged.
   Tensor operator()(const Tensor& gradient) const { return run_(gradient); }
-  /// Of a hook that captured backwards record (autograd::traceable): what is the same for hooks that record the same. Null: it is called.
+  /// For hooks that captured backwards record (autograd::traceable): the identity shared by hooks that record the same.
+  /// Null: it is called.
   const std::shared_ptr<const void>& recorded_as() const { return recorded_as_; }
 
  private:
@@ -59,8 +60,8 @@ class Hook {
   std::shared_ptr<const void> recorded_as_;
 };
 
-/// What is run before a node, on the gradients of its outputs. A callable that takes a std::vector<Tensor> and returns the gradients to go
-/// on with, or std::nullopt or nothing.
+/// A hook before a node, on the gradients of its outputs. A callable that accepts a std::vector<Tensor> and returns its
+/// replacement, or std::nullopt or nothing.
 class NodePrehook {
  public:
   template <class F>
@@ -74,8 +75,8 @@ class NodePrehook {
   std::function<std::optional<std::vector<Tensor>>(const std::vector<Tensor>&)> run_;
 };
 
-/// What is run after a node, on the gradients of its inputs and on those of its outputs. A callable that takes two std::vector<Tensor> and
-/// returns the gradients of the inputs to go on with, or std::nullopt or nothing.
+/// A hook after a node, on the gradients of its inputs and on those of its outputs. A callable that accepts two
+/// std::vector<Tensor> and returns a replacement for the inputs' gradients, or std::nullopt or nothing.
 class NodeHook {
  public:
   template <class F>
@@ -92,7 +93,7 @@ class NodeHook {
   std::function<std::optional<std::vector<Tensor>>(const std::vector<Tensor>&, const std::vector<Tensor>&)> run_;
 };
 
-/// Takes a hook away again. Dropping the handle leaves the hook in place.
+/// Removes a hook. Dropping the handle leaves the hook in place.
 class HookHandle {
  public:
   HookHandle() = default;
@@ -107,20 +108,21 @@ class HookHandle {
 
 class BackwardRun;
 class Node;
-/// Where a gradient goes: a node, and which of its outputs the gradient is of. Without a node it goes nowhere.
+/// An edge of the backward graph: a node, and the index of its output that the gradient belongs to. Without a node the
+/// gradient is dropped.
 struct Edge {
   std::shared_ptr<Node> node;
   int output = 0;
 };
 
-/// How a node is run.
+/// The options of a node's run.
 struct NodeRun {
-  bool create_graph = false;       // the computation is recorded itself
-  uint64_t needed = ~uint64_t{0};  // bit i: the gradient of input i is asked for; of the 64th and later ones it always is
+  bool create_graph = false;       // the computation is recorded for differentiation
+  uint64_t needed = ~uint64_t{0};  // bit i: the gradient of input i is needed; from the 64th on it always is
   bool needs(size_t input) const { return input >= 64 || (needed >> input & 1) != 0; }
 };
 
-/// A recorded call: makes the gradients of its inputs from those of its outputs. Thread-safe where it is shared by graphs.
+/// A recorded call: computes the gradients of its inputs from those of its outputs. Thread-safe if shared by graphs.
 class Node : public std::enable_shared_from_this<Node> {
  public:
   Node();
@@ -132,36 +134,37 @@ class Node : public std::enable_shared_from_this<Node> {
   virtual std::string name() const = 0;
   /// One for each tensor input, in order.
   const std::vector<Edge>& next_edges() const { return edges_; }
-  /// Counts the nodes of a thread in the order made; backward runs the latest first. What accumulates has the largest number.
+  /// Numbers the nodes of a thread in the order made; backward runs the latest first. Accumulating nodes have the
+  /// largest number.
   uint64_t sequence_nr() const { return sequence_nr_; }
-  /// The length of the longest way from here to a node without edges.
+  /// The length of the longest path from here to a node without edges.
   uint64_t topological_nr() const { return topological_nr_; }
-  /// The line of the recorded call; empty where there is none.
+  /// The line of the recorded call; empty if there is none.
   SourceLocation source() const { return source_; }
 
-  /// Runs in the order registered, where the node is executed, just before it; what it gives in place of the gradients must keep their
-  /// sizes and dtypes. PyTorch: torch.autograd.graph.Node.register_prehook.
+  /// Registers a hook that runs just before the node is executed, in the order registered; its replacements must keep
+  /// the gradients' sizes and dtypes. PyTorch: torch.autograd.graph.Node.register_prehook.
   HookHandle register_prehook(NodePrehook hook);
-  /// Likewise after it. PyTorch: torch.autograd.graph.Node.register_hook.
+  /// The same after the node. PyTorch: torch.autograd.graph.Node.register_hook.
   HookHandle register_hook(NodeHook hook);
 
-  /// The gradients of the inputs, one for each edge; those that are not needed may be undefined. `gradients` has one for each output;
-  /// undefined where there is none.
+  /// Returns the gradients of the inputs, one for each edge; those that are not needed may be undefined. `gradients`
+  /// has one for each output; undefined if there is none.
   virtual std::vector<Tensor> apply(std::vector<Tensor> gradients, const NodeRun& run) = 0;
   virtual size_t output_count() const = 0;
-  /// Drops what was saved; apply() is an error afterwards.
+  /// Frees the saved tensors; apply() is an error afterwards.
   virtual void release_saved() {}
-  /// The leaf into whose gradient the node adds; null for any other node.
+  /// The leaf into whose gradient the node accumulates; null for any other node.
   virtual const Tensor* accumulates_into() const { return nullptr; }
-  /// Whether it is a custom function's: it is run though no gradient has arrived, and gives what it likes.
+  /// True for custom functions: they run even if no gradient has arrived, and may return any gradients.
   virtual bool is_custom() const { return false; }
-  /// Whether the last input's gradient is handed on first, as where PyTorch's node has its inputs in another order.
+  /// True if the last input's gradient is propagated first, to match the order of PyTorch's node.
   virtual bool gives_last_first() const { return false; }
-  /// Of the graph from here to the leaves: operators, constants, dtypes, numbers of dimensions and edges, not sizes. Graphs of different hashes
-  /// are different; what else they must have in common to be one is for whoever compares them.
+  /// Hash of the graph from here to the leaves: operators, constants, dtypes, numbers of dimensions and edges, not
+  /// sizes. Equal hashes do not imply equal graphs; callers must compare further.
   uint64_t structure_hash() const { return structure_hash_; }
 
-  /// The hooks on the node and on the gradients of its outputs, made when there are none.
+  /// The hooks on the node and on the gradients of its outputs, created if there are none.
   struct Hooks;
   Hooks& hooks();
   Hooks* existing_hooks() const { return hooks_.load(std::memory_order_acquire); }
@@ -171,7 +174,7 @@ class Node : public std::enable_shared_from_this<Node> {
   void reserve_edges(size_t count) { edges_.reserve(count); }
   void set_sequence_nr(uint64_t number) { sequence_nr_ = number; }
   void set_source(SourceLocation source) { source_ = source; }
-  /// What the node does, for structure_hash().
+  /// Adds the node's operation to structure_hash().
   void add_to_hash(uint64_t word) {
     structure_hash_ = (structure_hash_ ^ word) * 0x9e3779b97f4a7c15u;
     structure_hash_ ^= structure_hash_ >> 32;
@@ -186,7 +189,7 @@ class Node : public std::enable_shared_from_this<Node> {
   uint64_t structure_hash_ = 0;
   SourceLocation source_;
   std::atomic<Hooks*> hooks_{nullptr};
-  // The backward that has the node at the moment, and the node's place there.
+  // The backward that currently has the node, and the node's position there.
   std::atomic<const BackwardRun*> run_{nullptr};
   uint32_t place_ = 0;
 };

@@ -25,15 +25,15 @@ template <class T>
 concept CppNumber = CppInteger<T> || std::floating_point<T>;
 
 namespace detail {
-/// The value of a tensor of one integer.
+/// The value of a one-element integer tensor.
 int64_t integer_of(const Tensor&, SourceLocation);
 
-/// What may be computed with numbers; the names in traces are prims.integer_add, …
+/// The operations on symbolic scalars; their names in traces are prims.add_numbers, …
 enum class NumberOperation : uint8_t {
   add, subtract, multiply, divide, floor_divide, remainder, negate, minimum, maximum, square_root,
   to_float, equal, not_equal, less, less_equal, greater, greater_equal, logical_not
 };
-// Called only when an operand is a number proxy: recorded by the innermost tracer.
+// Called only if an operand is a number proxy: recorded by the innermost tracer.
 [[gnu::cold]] Int record_integer(NumberOperation, Int, Int);
 [[gnu::cold]] Float record_float(NumberOperation, Float, Float);
 [[gnu::cold]] Bool record_comparison(NumberOperation, Float, Float);
@@ -54,7 +54,7 @@ constexpr int64_t exact_integer(T value) {
     if (value > static_cast<T>(INT64_MAX)) [[unlikely]] refuse_unsigned(value);
   return static_cast<int64_t>(value);
 }
-// A size that does not fit is an error, not another size.
+// A size that overflows is an error, not another size.
 inline int64_t exact_add(int64_t a, int64_t b) {
   int64_t result;
   if (__builtin_add_overflow(a, b, &result)) [[unlikely]] refuse_overflow();
@@ -81,19 +81,20 @@ inline int64_t exact_remainder(int64_t a, int64_t b) {
 }
 }  // namespace detail
 
-/// An int64_t, or while tracing with symbolic values the proxy of one. Outside tracing it costs what an int64_t costs.
+/// An int64_t, or while tracing with symbolic values the proxy of one. Outside tracing it costs as much as an int64_t.
 class Int {
  public:
   constexpr Int() = default;
   template <CppInteger T>
   constexpr Int(T value) : value_(detail::exact_integer(value)) {}
-  /// The value of a tensor of one integer, as an argument of operators: `x.select(0, index)`. Reading it ends a traced piece as item() does.
+  /// The value of a one-element integer tensor, as an argument of operators: `x.select(0, index)`. Reading it causes a
+  /// graph break while tracing, as item() does.
   template <std::same_as<Tensor> T>
   Int(const T& tensor, SourceLocation at = SourceLocation::here()) : value_(detail::integer_of(tensor, at)) {}
-  /// A symbol; `hint` is the value it has in the call being recorded.
+  /// A symbol; `hint` is its value in the call being recorded.
   constexpr Int(int64_t hint, const NumberProxy* proxy) : value_(hint), proxy_(proxy) {}
 
-  /// The C++ number; of a symbol, this fixes the value and adds a guard.
+  /// The C++ number; for a symbol, this fixes the value and adds a guard.
   constexpr operator int64_t() const {
     if (proxy_) [[unlikely]] return detail::concretize(*this);
     return value_;
@@ -169,7 +170,8 @@ template <class A, class B>
 using Common = std::conditional_t<is_integral_number<A> && is_integral_number<B>, Int, Float>;
 }  // namespace detail
 
-// Arithmetic and comparison on numbers where at least one is ours. Integer `/` and `%` round toward zero as in C++.
+// Arithmetic and comparison of numbers if at least one is an Int, Float or Bool. Integer `/` and `%` round toward zero
+// as in C++.
 #define FULGURITE_NUMBER_ARITHMETIC(op, name)                                                      \
   template <class A, class B>                                                                      \
     requires detail::OwnPair<A, B>                                                                 \

@@ -15,15 +15,15 @@
 namespace fulgurite {
 namespace optim {
 
-/// Some of an optimizer's parameters with options of their own.
+/// A subset of an optimizer's parameters with its own options.
 template <class Options>
 struct ParameterGroup {
   std::vector<Tensor> parameters;
   Options options = {};
 };
 
-/// What optimizers have in common. All state lies in tensors made when the optimizer is: the learning rate and the
-/// count of steps too, so a traced step is compiled once and follows a schedule.
+/// The base of optimizers. All state is in tensors created with the optimizer, the learning rate and the step count
+/// too, so a traced step is compiled once and follows a schedule.
 class Optimizer {
  public:
   virtual ~Optimizer();
@@ -31,29 +31,31 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
   Optimizer(Optimizer&&) = default;
 
-  /// Changes the parameters by their grad(); those without one stay as they are.
+  /// Updates the parameters by their grad(); those without one are unchanged.
   void step(SourceLocation at = SourceLocation::here());
-  /// The same with gradients given, in the order of parameters(): for a traced step with value_and_grad. Undefined ones
+  /// The same with given gradients, in the order of parameters(): for a traced step with value_and_grad. Undefined ones
   /// count as none.
   void step(const std::vector<Tensor>& gradients, SourceLocation at = SourceLocation::here());
-  /// The same for gradients in the order of these parameters, which are the optimizer's in another order.
+  /// The same for gradients in the order of these parameters, a permutation of the optimizer's.
   void step(const std::vector<Tensor>& parameters, const std::vector<Tensor>& gradients,
             SourceLocation at = SourceLocation::here());
-  /// Takes the gradients away, or sets them to zero.
+  /// Removes the gradients, or sets them to zero.
   void zero_grad(bool set_to_none = true);
 
-  /// Group after group.
+  /// The parameters, group by group.
   std::vector<Tensor> parameters() const;
   size_t group_count() const { return groups_.size(); }
   double learning_rate(size_t group = 0) const;
-  /// Sets the rate of a group or of all; schedules made later start from it. Throws UserError unless it is a number of at least 0.
+  /// Sets the rate of a group or of all; later schedules start from it. Throws UserError unless it is a number of at
+  /// least 0.
   void set_learning_rate(size_t group, double rate, SourceLocation at = SourceLocation::here());
   void set_learning_rate(double rate, SourceLocation at = SourceLocation::here());
 
-  /// The state by name: "0.exp_avg" of parameter 0, "groups.0.lr", and "groups.0.initial_lr", which a schedule started from.
-  /// The tensors share the optimizer's storage.
+  /// The state by name: "0.exp_avg" of parameter 0, "groups.0.lr", and "groups.0.initial_lr", which a schedule started
+  /// from. The tensors share the optimizer's storage.
   std::map<std::string, Tensor> state_dict() const;
-  /// Copies the state in; throws UserError when a name is missing or unknown or a shape differs. Initial rates may be missing.
+  /// Copies the state in; throws UserError if a name is missing or unknown or a shape differs. Initial rates may be
+  /// missing.
   void load_state_dict(const std::map<std::string, Tensor>& state, SourceLocation at = SourceLocation::here());
 
  protected:
@@ -173,8 +175,8 @@ class AdamW final : public Optimizer {
 std::vector<ParameterGroup<AdamWOptions>> decay_matrices_only(const std::vector<Tensor>& parameters,
                                                               const AdamWOptions& options);
 
-/// Scales the gradients so that the norm of all of them together is at most `max_norm`; gives the norm before, in f64 if a
-/// gradient is, else in f32.
+/// Scales the gradients so that their total norm is at most `max_norm`; returns the norm before, in f64 if a gradient
+/// is, else in f32.
 Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,
                        SourceLocation at = SourceLocation::here());
 /// The same as a function of gradients, for traced steps: the scaled gradients and the norm before.
@@ -187,22 +189,22 @@ struct CosineOptions {
   int64_t steps = 1;
   double min_lr = 0;
 };
-/// A linear rise over `warmup` steps, then half a cosine down to `min_lr` at `steps`. Sets the rate of step 0 at once;
-/// call step() after each of the optimizer's. The peaks are the rates that the optimizer's first schedule found, which its state
-/// keeps: a schedule made after loading that state goes on as the first one did.
+/// A linear rise over `warmup` steps, then half a cosine down to `min_lr` at `steps`. Sets the rate of step 0
+/// immediately; call step() after each of the optimizer's. The peaks are the rates at the start of the optimizer's
+/// first schedule, which are part of its state: a schedule made after loading that state continues the first one.
 class CosineSchedule {
  public:
   CosineSchedule(Optimizer& optimizer, const CosineOptions& options, SourceLocation at = SourceLocation::here());
   void step() { set_iteration(iteration_ + 1); }
   int64_t iteration() const { return iteration_; }
-  /// Goes to any iteration from 0 on, to go on from a checkpoint.
+  /// Moves to any iteration from 0 on, to continue from a checkpoint.
   void set_iteration(int64_t iteration, SourceLocation at = SourceLocation::here());
   /// The rate at an iteration for an optimizer's group.
   double learning_rate(int64_t iteration, size_t group = 0, SourceLocation at = SourceLocation::here()) const;
 
   /// The iteration, and the rates at the peak in the order of the groups, by name.
   std::map<std::string, Tensor> state_dict() const;
-  /// Goes on where the schedule with this state was; throws UserError when a name is missing or a value makes no sense.
+  /// Continues from this state; throws UserError if a name is missing or a value is invalid.
   void load_state_dict(const std::map<std::string, Tensor>& state, SourceLocation at = SourceLocation::here());
 
  private:

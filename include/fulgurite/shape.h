@@ -15,7 +15,7 @@
 #pragma GCC visibility push(default)
 namespace fulgurite {
 
-/// The sizes of a tensor: a short sequence of Int. Up to six are stored in place.
+/// The sizes of a tensor: a short sequence of Int. Up to six are stored inline.
 class Shape {
  public:
   Shape() = default;
@@ -59,7 +59,7 @@ class Shape {
   void erase(size_t position);
   void resize(size_t count, Int fill = 0);
 
-  /// Whether any size is a symbol.
+  /// Returns true if any size is symbolic.
   bool is_symbolic() const;
   /// The product of the sizes; 1 for no dimensions.
   Int numel() const;
@@ -94,10 +94,10 @@ template <class T>
 concept NumberLike = CppNumber<T> || std::same_as<T, Int> || std::same_as<T, Float>;
 }  // namespace detail
 
-// The parameters below accept one value or braces of several. They have no constructor from a std::initializer_list: given
-// one, g++ 12 lets `{.padding = 2}`, which is an options structure misplaced, stand for the number 2.
+// The parameters below accept one value or braces of several. They have no constructor from a std::initializer_list:
+// with one, g++ 12 accepts `{.padding = 2}`, a misplaced options structure, as the number 2.
 
-/// A parameter that takes one integer or several: `sum(x, 1)`, `sum(x, {0, 1})`. `{}` means "not given".
+/// A parameter that accepts one integer or several: `sum(x, 1)`, `sum(x, {0, 1})`. `{}` means "not given".
 class Dims : public Shape {
  public:
   Dims() = default;
@@ -124,7 +124,7 @@ class Padding {
   Padding(std::string_view name) : name_(name) {}
 
   const Dims& sizes() const { return sizes_; }
-  /// "" where sizes are given.
+  /// "" if sizes are given.
   std::string_view name() const { return name_; }
 
  private:
@@ -132,7 +132,7 @@ class Padding {
   std::string_view name_;
 };
 
-/// A parameter that takes one number or several: `interpolate(x, {}, 2.0)`, `interpolate(x, {}, {2.0, 1.5})`.
+/// A parameter that accepts one number or several: `interpolate(x, {}, 2.0)`, `interpolate(x, {}, {2.0, 1.5})`.
 class Numbers {
  public:
   Numbers() = default;

@@ -5,8 +5,8 @@
 
 namespace fulgurite {
 
-/// Where a call was written. Functions that record take one as a defaulted last parameter, so it is the caller's line.
-/// In an expression over several lines the compiler chooses which line it is.
+/// The source line of a call. Functions that record accept one as a defaulted last parameter, so it is the caller's
+/// line. In an expression over several lines the compiler chooses the line.
 struct SourceLocation {
   const char* file = "";
   int line = 0;

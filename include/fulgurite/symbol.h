@@ -28,13 +28,13 @@ struct Parameter {
   bool optional = false;           // "Tensor?": none is allowed
   bool optional_elements = false;  // "Tensor?[]": elements of the list may be none
   bool keyword_only = false;       // after "*" in the signature
-  std::string_view default_text{}; // "" when the argument must be given
+  std::string_view default_text{}; // "" if the argument is required
 };
 
 /// The parsed form of "torch.sum(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor".
-/// Parameter types: Tensor, Operand (a tensor or a number), Tensor[], Tensor?[], int, int[], float, float[], bool, str, Padding (int[] or str), Dtype,
-/// Device, Index[]; `?` after a type allows None. Results: Tensor, Tensor[], or (Tensor, Tensor, …).
-/// A misspelled signature does not compile.
+/// Parameter types: Tensor, Operand (a tensor or a number), Tensor[], Tensor?[], int, int[], float, float[], bool, str,
+/// Padding (int[] or str), Dtype, Device, Index[]; `?` after a type allows None. Results: Tensor, Tensor[], or (Tensor,
+/// Tensor, …). A malformed signature does not compile.
 struct Signature {
   static constexpr int max_parameters = 16;
   static constexpr int list = -1;
@@ -47,28 +47,30 @@ struct Signature {
 
   template <size_t N>
   consteval Signature(const char (&spelling)[N]) : Signature(std::string_view(spelling, N - 1)) {}
-  /// For operators made at run time; the text must outlive the signature. Throws a const char* that says what is wrong.
+  /// For operators made at run time; the text must outlive the signature. Throws a const char* that describes the
+  /// error.
   constexpr explicit Signature(std::string_view spelling);
 
   std::span<const Parameter> params() const { return {parameters.data(), static_cast<size_t>(parameter_count)}; }
 };
 
-/// What is true of an operator, beside its rules.
+/// Properties of an operator, besides its rules.
 struct Traits {
-  bool pointwise = false;            // each result element depends on the broadcast elements of the operands alone
+  bool pointwise = false;            // each result element depends only on the broadcast elements of the operands
   bool reduction = false;
-  bool view = false;                 // the result shares the first tensor's storage where strides allow
-  bool random = false;               // draws from the generator: kept in program order, never merged or redrawn
+  bool view = false;                 // the result shares the first tensor's storage if strides allow
+  bool random = false;               // consumes RNG: kept in program order, never merged or recomputed
   bool in_place = false;             // writes into its first tensor
-  bool has_in_place_form = false;    // there is a name_() that writes the result into the first tensor; pointwise operators all have one
-  bool side_effect = false;          // kept though its results are unused
+  /// There is a name_() that writes the result into the first tensor; pointwise operators all have one.
+  bool has_in_place_form = false;
+  bool side_effect = false;          // kept even if its results are unused
   bool not_differentiable = false;   // no result can carry a gradient
-  bool always_differentiate = false; // its gradient rule runs even where no argument requires one
+  bool always_differentiate = false; // its gradient rule runs even if no argument requires one
   bool matmul = false;               // never recomputed unless tagged
   bool structural = false;           // belongs to the trace itself: return, del, unpack, …
 };
 
-/// Value ranges for tests: what arguments the rules are defined on.
+/// Value ranges for tests: arguments in the domain of the rules.
 struct Samples {
   double low = -2, high = 2;
   std::string_view excused{};  // why the conformance tolerance is wider or a sample excused
@@ -86,19 +88,20 @@ using WriteRule = Tensor (*)(std::span<const Argument>, const Tensor& value, Sou
 struct Symbol {
   Signature signature;
   std::string_view documentation{};
-  /// Result shapes and dtypes, and the checks of the arguments. Without one, the decomposition's results say.
+  /// Infers result shapes and dtypes and checks the arguments. Without one, the decomposition's results define them.
   InferRule infer = nullptr;
   /// The operator in terms of others; without one it is a primitive.
   DecomposeRule decompose = nullptr;
   /// The cotangents of its tensor arguments from those of its results; without one the decomposition is differentiated.
   GradientRule gradient = nullptr;
-  /// Of a view: the result's strides and offset, or false where only a copy will do.
+  /// For views: computes strides and offset; returns false if a copy is required.
   ViewRule view = nullptr;
-  /// Of a view: its first argument as it is when `value` has been written through the view.
+  /// For views: the first argument after `value` has been written through the view.
   WriteRule write = nullptr;
-  /// Of a pointwise operator: the scalar expression, operands as {0}, {1}, …
+  /// For pointwise operators: the scalar expression, with operands {0}, {1}, …
   std::string_view scalar{};
-  /// The Python form where it is not "qualified name(arguments)": "{0}.to({1})"; and a definition it needs above the function.
+  /// The Python form if it is not "qualified name(arguments)": "{0}.to({1})"; and a definition that it needs above the
+  /// function.
   std::string_view python{}, python_definition{};
   Traits traits{};
   Samples samples{};
@@ -110,7 +113,7 @@ struct Symbol {
 
 /// Every operator.
 const std::vector<const Symbol*>& symbols();
-/// By "sum", "nn.functional.gelu", "torch.sum" or "prims.add"; null when there is none.
+/// Finds an operator by "sum", "nn.functional.gelu", "torch.sum" or "prims.add"; null if there is none.
 const Symbol* find_symbol(std::string_view name);
 
 namespace detail {

@@ -35,8 +35,8 @@ class Hook;
 class HookHandle;
 struct BackwardOptions;
 
-/// An n-dimensional array: a handle to shared, strided storage. While a function is traced the same handle stands for a proxy.
-/// Copying the handle shares the array; every operator whose first argument is a tensor is also a method.
+/// An n-dimensional array: a handle to shared, strided storage. While a function is traced the same handle stands for a
+/// proxy. Copying the handle shares the array; every operator whose first argument is a tensor is also a method.
 class Tensor : public TensorMethods {
  public:
   Tensor() = default;
@@ -45,12 +45,13 @@ class Tensor : public TensorMethods {
   Tensor(Tensor&&) noexcept = default;
   Tensor& operator=(const Tensor&) & = default;
   Tensor& operator=(Tensor&&) & noexcept = default;
-  /// `x(0, Slice()) = value` writes into the view; `x(mask) = value`, and so with tensors and lists as indexes, into the elements listed.
+  /// `x(0, Slice()) = value` writes into the view; `x(mask) = value`, and likewise tensors and lists as indices,
+  /// scatters into the indexed elements.
   void operator=(const Operand& value) &&;
 
   bool defined() const { return static_cast<bool>(impl_); }
   Shape shape() const;
-  /// Steps between elements, in elements.
+  /// The strides, in elements.
   std::vector<Int> strides() const;
   /// Elements along `dim`; negative dims count from the end.
   Int size(int dim) const;
@@ -62,7 +63,8 @@ class Tensor : public TensorMethods {
   Device device() const;
   bool is_contiguous() const;
 
-  /// The one element's value, converted to T: fractions are cut. Throws unless numel() is 1 and the value fits into T.
+  /// The one element's value, converted to T: fractions are truncated. Throws unless numel() is 1 and the value fits
+  /// into T.
   template <class T>
   T item(SourceLocation at = SourceLocation::here()) const {
     using Limits = std::numeric_limits<T>;
@@ -72,7 +74,7 @@ class Tensor : public TensorMethods {
     else if constexpr (sizeof(T) < sizeof(int64_t)) return static_cast<T>(item_as_integer(Limits::min(), Limits::max(), at));
     else return static_cast<T>(item_as_integer(Limits::min(), INT64_MAX, at));
   }
-  /// The elements in row-major order; throws when T is not the tensor's type (bool for boolean; float for f32 …).
+  /// The elements in row-major order; throws if T is not the tensor's type (bool for boolean; float for f32 …).
   template <class T>
   std::vector<std::remove_cv_t<T>> to_vector(SourceLocation at = SourceLocation::here()) const {
     detail::check_stored<T>();
@@ -83,7 +85,7 @@ class Tensor : public TensorMethods {
       return {elements.begin(), elements.end()};
     }
   }
-  /// The storage's own memory at the first element; throws on another dtype.
+  /// Pointer to the first element in the storage; throws on another dtype.
   template <class T>
   T* data(SourceLocation at = SourceLocation::here()) const {
     detail::check_stored<T>();
@@ -95,7 +97,7 @@ class Tensor : public TensorMethods {
   }
   void* data_pointer(SourceLocation at = SourceLocation::here()) const;
 
-  /// Gives the tensor the name it has in printed traces.
+  /// Sets the tensor's name in printed traces.
   Tensor set_name(std::string name) const;
   std::string name() const;
   Tensor to(Dtype, SourceLocation at = SourceLocation::here()) const;
@@ -113,11 +115,11 @@ class Tensor : public TensorMethods {
   void backward(const Tensor& gradient = {}, SourceLocation at = SourceLocation::here()) const;
   void backward(const Tensor& gradient, const BackwardOptions&, SourceLocation at = SourceLocation::here()) const;
   std::shared_ptr<Node> grad_fn() const;
-  /// Runs `hook` on this tensor's gradient when it is complete; what it returns replaces the gradient. See autograd.h.
+  /// Runs `hook` on this tensor's gradient when it is complete; its return value replaces the gradient. See autograd.h.
   HookHandle register_hook(const Hook& hook, SourceLocation at = SourceLocation::here()) const;
-  /// Runs `hook` on this leaf after a gradient was added to its grad().
+  /// Runs `hook` on this leaf after a gradient was accumulated into its grad().
   HookHandle register_post_accumulate_grad_hook(std::function<void(Tensor)> hook, SourceLocation at = SourceLocation::here()) const;
-  /// Makes backward() keep the gradient of a tensor that is not a leaf in grad().
+  /// Makes backward() store the gradient of a tensor that is not a leaf in grad().
   void retain_grad(SourceLocation at = SourceLocation::here()) const;
 
   Tensor operator()(const Index&) const;
@@ -130,12 +132,12 @@ class Tensor : public TensorMethods {
   Tensor operator()(const Index&, const Index&, const Index&, const Index&, const Index&, const Index&, const Index&,
                     const Index&) const;
   Tensor operator[](const Index&) const;
-  /// Reads the value of the one element. `!x`, `a && b` and `a || b` are C++'s operators on such values; `~x`, `a & b` and `a | b` work
-  /// element by element.
+  /// Reads the value of the one element. `!x`, `a && b` and `a || b` are C++'s operators on such values; `~x`, `a & b`
+  /// and `a | b` work element by element.
   explicit operator bool() const;
 
   const detail::Ref<TensorImpl>& impl() const { return impl_; }
-  /// Whether two handles are one tensor object.
+  /// Returns true if two handles refer to one tensor object.
   bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
 
  private:
@@ -152,7 +154,7 @@ class Tensor : public TensorMethods {
 std::ostream& operator<<(std::ostream&, const Tensor&);
 bool operator==(const std::vector<Tensor>&, const std::vector<Tensor>&) = delete;
 
-/// A tensor or a number, and where it was written. Only ever a parameter, taken by const reference.
+/// A tensor or a number, and its source location. Only used as a parameter, by const reference.
 class Operand {
  public:
   enum class Kind : uint8_t { none, tensor, integer, floating, boolean };
@@ -198,13 +200,14 @@ struct Slice {
 /// Types of the constants below.
 struct EllipsisType {};
 struct NoneType {};
-/// In an index: as many full slices as fit; a new dimension of size 1. `newaxis` is None by a name that no window system defines as a macro.
+/// In an index: as many full slices as fit; a new dimension of size 1. `newaxis` is None by a name that no window
+/// system defines as a macro.
 inline constexpr EllipsisType Ellipsis{};
 inline constexpr NoneType None{};
 inline constexpr NoneType newaxis{};
 
-/// One index of `x(…)`. Only ever a parameter. The explicit constructors make g++ 12 refuse `x({.name = 1})` as clang does,
-/// which it would read as `x(1)`.
+/// One index of `x(…)`. Only used as a parameter. The explicit constructors make g++ 12 reject `x({.name = 1})` as
+/// clang does, which it would read as `x(1)`.
 class Index {
  public:
   enum class Kind : uint8_t { integer, slice, ellipsis, none, tensor, integers };
@@ -240,7 +243,7 @@ class Index {
   SourceLocation at_;
 };
 
-/// What the creators take beside the shape; members are given in this order.
+/// Options of the creation operators besides the shape; members are given in this order.
 struct TensorOptions {
   std::optional<Dtype> dtype = {};
   Device device = {};
@@ -248,7 +251,7 @@ struct TensorOptions {
 };
 
 /// The argument of `tensor()`: nested braces of numbers, or vectors and arrays, which may be nested too. The explicit
-/// constructors make g++ 12 refuse `tensor({.name = 1})` as clang does.
+/// constructors make g++ 12 reject `tensor({.name = 1})` as clang does.
 class TensorData {
  public:
   template <CppInteger T>
@@ -306,13 +309,14 @@ class TensorData {
   std::vector<int64_t> integers_;
   std::vector<double> doubles_;
 };
-/// A tensor from nested braces, or from vectors or arrays (of vectors or arrays …) of numbers. Floating braces make the
-/// default dtype, integers i64, bools boolean; a vector or array of T keeps T.
+/// A tensor from nested braces, or from vectors or arrays (of vectors or arrays …) of numbers. Floating braces become
+/// the default dtype, integers i64, bools boolean; a vector or array of T keeps T.
 Tensor tensor(const TensorData&, const TensorOptions& = {}, SourceLocation at = SourceLocation::here());
 
-/// Seeds the generator that all random operators draw from. In a traced function it ends a piece, as item() does.
+/// Seeds the generator of all random operators. In a traced function it causes a graph break, as item() does.
 void manual_seed(uint64_t seed, SourceLocation at = SourceLocation::here());
-/// How many threads operators may use; also FULGURITE_NUM_THREADS. In a traced function it ends a piece, as item() does.
+/// Sets the number of threads that operators may use; also FULGURITE_NUM_THREADS. In a traced function it causes a
+/// graph break, as item() does.
 void set_num_threads(int, SourceLocation at = SourceLocation::here());
 int num_threads();
 
@@ -320,9 +324,9 @@ Tensor operator+(const Operand&, const Operand&);
 Tensor operator-(const Operand&, const Operand&);
 Tensor operator*(const Operand&, const Operand&);
 Tensor operator/(const Operand&, const Operand&);
-/// The remainder rounded down, as Python's: it has the divisor's sign.
+/// The remainder rounded down, as in Python: it has the divisor's sign.
 Tensor operator%(const Operand&, const Operand&);
-/// Bit by bit; of booleans the logical operator.
+/// Bitwise; for booleans the logical operator.
 Tensor operator&(const Operand&, const Operand&);
 Tensor operator|(const Operand&, const Operand&);
 Tensor operator^(const Operand&, const Operand&);
@@ -342,7 +346,8 @@ Tensor& operator%=(Tensor&, const Operand&);
 Tensor& operator&=(Tensor&, const Operand&);
 Tensor& operator|=(Tensor&, const Operand&);
 Tensor& operator^=(Tensor&, const Operand&);
-// On what an index gave: x(0) += 1 writes into the view, x(mask) += 1 into the elements listed. An element that is listed twice counts once.
+// On an indexed tensor: x(0) += 1 writes into the view, x(mask) += 1 into the indexed elements. An element indexed
+// twice counts once.
 Tensor operator+=(Tensor&&, const Operand&);
 Tensor operator-=(Tensor&&, const Operand&);
 Tensor operator*=(Tensor&&, const Operand&);

@@ -29,36 +29,36 @@ struct PrintOptions {
   int depth = -1;       // levels of subsymbols shown as comments; -1: all
 };
 
-/// Which line of the forward a backward symbol serves. `id` is the link: passes keep it, whatever they rename or merge. The texts
-/// are for printing; a compiled function's are those of the forward as run.
+/// The forward op that a backward symbol serves. `id` is the link: passes keep it even if they rename or merge. The
+/// texts are for printing; a compiled function's are those of the forward as run.
 struct ForwardOrigin {
-  /// What a backward symbol does for its forward line. All but the first are said in print.
+  /// The role of a backward symbol for its forward op. All but the first are printed.
   enum class Part : uint8_t {
-    rule,          // what the gradient rule recorded
+    rule,          // recorded by the gradient rule
     accumulation,  // adds two contributions to one cotangent
-    zeros,         // stands for a cotangent that nobody gave
-    unbroadcast,   // sums away what the forward broadcast
-    cast,          // brings a cotangent to its tensor's dtype
+    zeros,         // stands for a missing cotangent
+    unbroadcast,   // sums over the forward's broadcast dimensions
+    cast,          // converts a cotangent to its tensor's dtype
     copy,
-    recomputation,  // makes the forward's value again
-    node            // of a captured backward: `result` names the node of the autograd graph, `symbol` says nothing
+    recomputation,  // recomputes the forward's value
+    node            // of a captured backward: `result` names the node of the autograd graph, `symbol` is unused
   };
-  int id = -1;  // of the forward symbol's first result; of the argument that is returned as it is
+  int id = -1;  // of the forward symbol's first result; or of the argument that is returned unchanged
   std::string result, symbol;
   Part part = Part::rule;
-  std::string fusion = {};  // the fusion that runs the forward line, if one does
+  std::string fusion = {};  // the fusion that runs the forward op, if one does
   friend bool operator==(const ForwardOrigin&, const ForwardOrigin&) = default;
 };
 /// The forward ops of one backward op, without duplicates.
 class ForwardOrigins : public SharedVector<ForwardOrigin> {
  public:
   using SharedVector::SharedVector;
-  /// Adds those that are not there yet.
+  /// Adds those that are missing.
   void add(const ForwardOrigins& more);
 };
 
-/// One line of a trace: a symbol applied to values. Composite symbols carry their decomposition as subsymbols. Copies share what is in
-/// them, because a line stands in every stage of a trace.
+/// One op of a trace: a symbol applied to values. Composite symbols carry their decomposition as subsymbols. Copies
+/// share their contents, because an op occurs in every stage of a trace.
 struct BoundSymbol {
   const Symbol* symbol = nullptr;
   SharedVector<Value> args;
@@ -66,33 +66,34 @@ struct BoundSymbol {
   SharedVector<Value> outputs;
   SharedVector<BoundSymbol> subsymbols;
   Tags tags;
-  int sequence = 0;  // symbols of one sequence, which came from a trace that was in order, keep that order; 0: none
+  int sequence = 0;  // symbols of one sequence, from an ordered trace, keep their order; 0: none
   SourceLocation source;
   ForwardOrigins forward;                          // empty in the forward; see forward_origins()
-  const Implementation* implementation = nullptr;  // what an executor claimed it with
+  const Implementation* implementation = nullptr;  // set by the executor that claimed it
 
   std::string name() const;
   bool is_fusion() const;
-  std::vector<Value> flat_args() const;  // lists opened, in order
+  std::vector<Value> flat_args() const;  // lists flattened, in order
   std::vector<Value> flat_outs() const;
-  /// The forward lines this one serves: `forward`, and of a fusion also those of what it fuses.
+  /// The forward ops that this one serves: `forward`, and for a fusion also those of its subsymbols.
   ForwardOrigins forward_origins() const;
 };
-/// Its line, subsymbols below it as comments.
+/// Prints its statement, with subsymbols below it as comments.
 std::ostream& operator<<(std::ostream&, const BoundSymbol&);
 
 /// A recorded program: a plain value. Passes make new traces; the old ones stay valid.
 ///
-/// `bound_symbols` runs from top to bottom; every value is made once; the last symbol is `prims.return`, whose args are the
-/// results or, where a trace is a joint or augmented forward one, whose kwargs are named as in the printed dictionary.
-/// Results of a symbol without side effects depend on its arguments only. Floating arithmetic is IEEE, in the order written.
+/// `bound_symbols` runs from top to bottom; every value has one definition; the last symbol is `prims.return`, whose
+/// args are the results or, in a joint or augmented forward trace, whose kwargs are named as in the printed dictionary.
+/// Results of a symbol without side effects depend only on its arguments. Floating arithmetic is IEEE, in the order
+/// written.
 struct Trace {
   std::string name = "computation";
   std::vector<Value> args;
   SharedVector<BoundSymbol> bound_symbols;
   Tags tags;
   std::string provenance;          // "Dead Code Elimination"; empty as recorded
-  double milliseconds = 0;         // how long the pass took
+  double milliseconds = 0;         // duration of the pass
   int next_id = 0;                 // the next proxy's id
   int next_name = 0;               // the next number in a name
   std::shared_ptr<std::vector<detail::Ref<NumberProxy>>> numbers;  // the symbols that sizes refer to
@@ -101,17 +102,17 @@ struct Trace {
   std::string cpp(PrintOptions = {}) const;
   std::string python(PrintOptions = {}) const;
 };
-/// The C++ form.
+/// Prints the C++ form.
 std::ostream& operator<<(std::ostream&, const Trace&);
 /// The C++ form with options.
 std::string print(const Trace&, PrintOptions = {});
 
 /// A pass.
 using Transform = std::function<Trace(const Trace&)>;
-/// What saving and recomputing cost, and how much may be saved.
+/// The costs of saving and recomputing, and the limit of saved bytes.
 struct RecomputationOptions {
-  /// Bytes that one call may keep for its backward, arguments and results left out. Without a limit a byte kept is worth
-  /// eight bytes moved.
+  /// Bytes that one call may save for its backward, arguments and results excluded. Without a limit a saved byte costs
+  /// as much as eight moved bytes.
   std::optional<int64_t> memory_budget = {};
 };
 /// The two halves of a joint trace.
@@ -121,7 +122,7 @@ struct ForwardBackwardTraces {
 
 /// The joint trace: the forward's symbols, then those of the backward; returns the gradients of the args.
 Trace grad_transform_on_trace(const Trace&);
-/// Marks what the backward makes again instead of keeping it from the forward: a minimum cut over bytes.
+/// Chooses the values to recompute in the backward instead of saving them: a minimum cut over saved bytes.
 Trace choose_recomputation(const Trace& joint, const RecomputationOptions& = {});
 ForwardBackwardTraces split_into_forward_and_backward(const Trace& joint);
 ForwardBackwardTraces forward_and_backward_from_trace(const Trace&);
@@ -129,9 +130,10 @@ Trace eliminate_dead_code(const Trace&);
 Trace eliminate_common_subexpressions(const Trace&);
 Trace canonical_order(const Trace&);
 Trace delete_last_used(const Trace&);
-/// Throws InternalError with the first broken rule: unknown or repeated values, results that do not match the symbol's rule.
+/// Throws InternalError with the first broken rule: unknown or repeated values, results that do not match the symbol's
+/// rule.
 void check_trace(const Trace&);
-/// The lines that differ, as `-` and `+` lines.
+/// Returns the lines that differ, as `-` and `+` lines.
 std::string trace_diff(const Trace&, const Trace&);
 
 }  // namespace fulgurite

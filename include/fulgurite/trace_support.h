@@ -15,7 +15,7 @@
 #pragma GCC visibility push(default)
 namespace fulgurite {
 
-/// A number that a forward saved for its backward; it is read as what it was.
+/// A number saved for the backward, which reads as its original type.
 class SavedNumber {
  public:
   SavedNumber(Int n) : kind_(Kind::integer), integer_(n) {}
@@ -33,45 +33,47 @@ class SavedNumber {
   Bool boolean_;
 };
 
-// What the functions that traces print as (Trace::cpp) are made of.
+// Used by the functions that traces print as (Trace::cpp).
 
-/// The tensors and numbers that a forward hands to its backward.
+/// The tensors and numbers that a forward saves for its backward.
 using SavedForBackward = std::tuple<std::vector<Tensor>, std::vector<SavedNumber>>;
-/// What the forward of a differentiated function returns.
+/// The result of a differentiated function's forward.
 struct AugmentedForward {
   std::vector<Tensor> output;
   SavedForBackward saved_for_backward;
 };
-/// What a joint forward and backward returns: the gradients of the arguments, undefined where there is none, and the results.
+/// The result of a joint forward and backward: the gradients of the arguments, undefined if there is none, and the
+/// results.
 struct JointResult {
   std::vector<Tensor> output, fw_flat_out;
 };
 
 namespace prims {
-/// The sizes of a tensor of so many dimensions.
+/// The sizes of a tensor of Count dimensions.
 template <size_t Count>
 std::array<Int, Count> shape(const Tensor& tensor) {
   std::array<Int, Count> out;
   for (size_t i = 0; i < Count; ++i) out[i] = tensor.size(static_cast<int>(i));
   return out;
 }
-/// In a joint trace: the cotangent of the result at `position`. Ones stand for what the caller of a backward would give.
+/// In a joint trace: the cotangent of the result at `position`. Ones stand for the cotangents that a backward's caller
+/// would pass.
 inline Tensor get_grad(const Tensor& result, int64_t /*position*/) { return ones_like(result); }
 }  // namespace prims
 
-/// The results of an operator that gives a list, to be bound to names: auto [a, b] = unpack<2>(split(x, 2));
+/// The results of an operator that returns a list, to be bound to names: auto [a, b] = unpack<2>(split(x, 2));
 template <size_t Count>
 std::array<Tensor, Count> unpack(const std::vector<Tensor>& tensors) {
   std::array<Tensor, Count> out;
   for (size_t i = 0; i < Count; ++i) out[i] = tensors.at(i);
   return out;
 }
-/// Ends the life of values before the end of their scope.
+/// Releases values before the end of their scope.
 template <class... Handles>
 void del(Handles&... handles) {
   ((handles = Handles{}), ...);
 }
-/// Lets go of what a collection holds.
+/// Releases a collection's contents.
 template <class Collection>
 void clear_collection(Collection& collection) {
   collection = Collection{};

@@ -21,14 +21,14 @@ namespace fulgurite {
 
 /// Marks on traces, bound symbols and proxies.
 enum class Tag : uint8_t {
-  recompute_in_backward,   // made again in the backward instead of being saved
-  recomputed,              // made again: never merged with the first time
-  checkpoint_result,       // leaves a checkpoint: saved, though what makes it is recomputed
+  recompute_in_backward,   // recomputed in the backward instead of saved
+  recomputed,              // recomputed copy: excluded from CSE
+  checkpoint_result,       // result of a checkpoint: saved, even if its producer is recomputed
   backward,
   augmented_forward,
   joint,
   prologue,
-  static_memory_location,  // a parameter or another tensor that stays where it is
+  static_memory_location,  // a parameter or another tensor whose memory does not move
   detached,                // carries no gradient
 };
 /// A set of tags.
@@ -47,7 +47,7 @@ class Tags {
   uint32_t bits_ = 0;
 };
 
-/// A number of a trace that is not fixed, or is fixed by a guard.
+/// A scalar of a trace that is not fixed, or is fixed by a guard.
 struct NumberProxy : detail::Counted {
   enum class Kind : uint8_t { integer, floating, boolean };
   enum class Constraint : uint8_t { dynamic, constrainable, fixed };
@@ -55,17 +55,17 @@ struct NumberProxy : detail::Counted {
   std::string name;
   Kind kind = Kind::integer;
   Constraint constraint = Constraint::constrainable;
-  int64_t integer = 0;  // the values in the call that was recorded
+  int64_t integer = 0;  // the values in the recorded call
   double floating = 0;
-  // Where its value comes from: what a call gives, or an operation on others; a number with neither is a constant.
+  // The source of its value: a call's input, or an operation on other scalars; a scalar with neither is a constant.
   int input = -1;
   detail::NumberOperation operation = detail::NumberOperation::add;
-  detail::Ref<const NumberProxy> operands[2];  // the second is null where one is enough
+  detail::Ref<const NumberProxy> operands[2];  // the second is null if one is enough
 };
 inline void retain(const NumberProxy* proxy) { proxy->owners.fetch_add(1, std::memory_order_relaxed); }
 void release(const NumberProxy*);
 
-/// A shape that never changes, shared by its copies: a trace has far more tensors than shapes. Reads as a Shape.
+/// An immutable shape shared by its copies: a trace has far more tensors than shapes. Reads as a Shape.
 class SharedShape {
  public:
   SharedShape() = default;
@@ -101,12 +101,12 @@ class SharedShape {
   }
   const Shape& sizes() const { return record_ ? record_->sizes : of_number(); }
 
-  // A function: what is data would be there twice in a program that has the library and loads another that is linked with it.
+  // A function: data would exist twice in a program that has the library and loads another that is linked with it.
   static const Shape& of_number();
   detail::Ref<const Record> record_;
 };
 
-/// A tensor of a trace: what is known of it without its elements. Never changed once made.
+/// A tensor of a trace: its metadata without elements. Immutable.
 struct TensorProxy : detail::Counted, detail::InBlocks {
   int id = -1;  // unique in a trace and all traces made from it
   std::string name;
@@ -115,7 +115,7 @@ struct TensorProxy : detail::Counted, detail::InBlocks {
   Device device;
   bool requires_grad = false;
   Tags tags;
-  Tensor concrete;                            // set where a Value carries a real tensor (call(), results of call())
+  Tensor concrete;                            // set if a Value carries a real tensor (call(), results of call())
   std::shared_ptr<const void> numbers;        // keeps the proxies alive that `shape` refers to
 
   operator Tensor() const { return concrete; }
@@ -167,7 +167,7 @@ class Value {
   }
   Value(Value&& other) noexcept { take(other); }
   Value& operator=(const Value& other) {
-    Value copy(other);  // first: `other` may be part of what this value owns
+    Value copy(other);  // first: `other` may be owned by this value
     drop();
     take(copy);
     return *this;
@@ -196,21 +196,21 @@ class Value {
   bool is_slice() const { return kind_ == Kind::slice; }
   bool is_ellipsis() const { return kind_ == Kind::ellipsis; }
   bool is_collection() const { return kind_ == Kind::collection; }
-  /// A tensor proxy, or a number that is a symbol.
+  /// True for a tensor proxy or a symbolic scalar.
   bool is_proxy() const { return content_ == Content::tensor || content_ == Content::number; }
-  /// The id of a tensor proxy, or of a number that is a symbol; -1 of anything else.
+  /// The id of a tensor proxy or of a symbolic scalar; -1 for anything else.
   int proxy_id() const { return id_; }
-  /// Whether it is a tensor of which a size is a symbol.
+  /// Returns true if it is a tensor with a symbolic size.
   bool has_symbolic_sizes() const { return has_symbolic_sizes_; }
 
-  // Each throws UserError when the value is of another kind.
+  // Each throws UserError if the value is of another kind.
   const TensorProxy& tensor() const { return *tensor_ref(); }
   const detail::Ref<TensorProxy>& tensor_ref() const {
     if (!is_tensor()) [[unlikely]] refuse(Kind::tensor);
     return tensor_;
   }
   Int integer() const;
-  Float floating() const;  // of an integer: converted
+  Float floating() const;  // integers are converted
   Bool boolean() const;
   const std::string& string() const;
   Dtype dtype() const;
@@ -229,7 +229,7 @@ class Value {
   using ObjectRef = detail::Ref<const ValueObject>;
   using NumberRef = detail::Ref<const NumberProxy>;
   using TensorRef = detail::Ref<TensorProxy>;
-  // What is in the union: a number, dtype or device as bits; a number that is a symbol; a tensor; everything longer.
+  // The active member of the union: a number, dtype or device as bits; a symbolic scalar; a tensor; a longer object.
   enum class Content : uint8_t { constant, number, tensor, object };
   explicit Value(Kind kind, int64_t constant = 0) : kind_(kind), constant_(constant) {}
   Value(Kind, NumberRef);
@@ -244,7 +244,7 @@ class Value {
       case Content::object: object_.~ObjectRef(); break;
     }
   }
-  // Into a value that owns nothing; `other` is none afterwards.
+  // Moves into a value that owns nothing; `other` is none afterwards.
   void take(Value& other) noexcept {
     kind_ = std::exchange(other.kind_, Kind::none);
     content_ = std::exchange(other.content_, Content::constant);
@@ -260,7 +260,7 @@ class Value {
 
   Kind kind_ = Kind::none;
   Content content_ = Content::constant;
-  // What passes ask of proxies everywhere, because a proxy itself is far away.
+  // Proxy fields cached in Value to avoid a pointer chase.
   bool has_symbolic_sizes_ = false;
   int id_ = -1;
   union {
@@ -271,7 +271,7 @@ class Value {
   };
 };
 
-/// A parameter of call(): a value, or braces of values for a list. The explicit constructors make g++ 12 refuse
+/// A parameter of call(): a value, or braces of values for a list. The explicit constructors make g++ 12 reject
 /// `{.name = 1}` as clang does.
 struct Arg {
   Value value;
@@ -285,7 +285,7 @@ struct Arg {
   explicit Arg(const char* v) : value(v) {}
   Arg(std::initializer_list<Arg> list);
 };
-/// Runs any operator by its PyTorch name; several results come back as a list.
+/// Runs any operator by its PyTorch name; several results are returned as a list.
 Value call(std::string_view op, std::initializer_list<Arg> args,
            std::initializer_list<std::pair<std::string, Arg>> kwargs = {}, SourceLocation at = SourceLocation::here());
 Value call(std::string_view op, const std::vector<Value>& args, const std::map<std::string, Value>& kwargs = {},

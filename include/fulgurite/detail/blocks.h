@@ -8,8 +8,8 @@
 #pragma GCC visibility push(default)
 namespace fulgurite::detail {
 
-/// Memory for what is made and dropped all the time: tensors' objects, traces, lists of results. Freed blocks are kept and given out
-/// again; they lie side by side in huge pages where the system has them. Aligned to 16 bytes. Thread-safe. Throws std::bad_alloc.
+/// Memory for short-lived objects: tensors' objects, traces, lists of results. Freed blocks are cached and reused; they
+/// are packed in huge pages if the system has them. Aligned to 16 bytes. Thread-safe. Throws std::bad_alloc.
 void* allocate_block(size_t bytes);
 void free_block(void*);
 

@@ -22,10 +22,10 @@
 namespace fulgurite {
 namespace detail {
 
-// The type-erased form of a callable: a constant table of functions over leaves. Everything that does not depend on the
-// callable's type lives in the library behind it.
+// The type-erased form of a callable: a constant table of functions over leaves. Everything independent of the
+// callable's type is in the library behind it.
 
-/// Where the library reads arguments into.
+/// Collects the flattened arguments in the library.
 class Leaves;
 void read_leaf(Leaves&, const Tensor&);
 void read_leaf(Leaves&, int64_t);
@@ -33,33 +33,33 @@ void read_leaf(Leaves&, double);
 void read_leaf(Leaves&, bool);
 void read_leaf(Leaves&, std::string_view);
 void read_leaf(Leaves&, Device);
-// These become symbols where numbers may.
+// These become symbols in modes where scalars may be symbolic.
 void read_leaf(Leaves&, Int);
 void read_leaf(Leaves&, Float);
 void read_structure(Leaves&, size_t);
 void read_structure(Leaves&, std::string_view);
-/// What follows belongs to the callable: its sizes and numbers are constants.
+/// The following leaves belong to the callable: its sizes and scalars are constants.
 void begin_members(Leaves&);
 
-/// Where a leaf lies: in which argument (callable_member: in the callable itself) and how it is reached inside it.
+/// The path of a leaf: the argument (callable_member: the callable itself) and the members that lead to it.
 struct LeafPath {
   static constexpr int callable_member = -1;
   int argument = 0;
-  bool in_structure = false;  // the argument is an aggregate: its members' names stand alone
+  bool in_structure = false;  // the argument is an aggregate: its members are named without it
   bool is_tensor = false;
-  std::string path;           // "blocks.0.wq"; empty where the argument is the leaf
-  bool is_integer = false, is_floating = false;  // an Int or a Float, which may be symbols
+  std::string path;           // "blocks.0.wq"; empty if the argument is the leaf
+  bool is_integer = false, is_floating = false;  // an Int or a Float, which may be symbolic
 };
 
-/// What one run of a callable is given and gives.
+/// The inputs and outputs of one run of a callable.
 struct Replay {
-  const Tensor* arguments = nullptr;  // what stands for each tensor among the arguments' leaves
+  const Tensor* arguments = nullptr;  // the substitute for each tensor among the arguments' leaves
   SourceLocation at;
   std::vector<Tensor> results;        // the tensors among the result's leaves
-  // What stands for each Int and each Float among the arguments' leaves; null: they stay.
+  // Substitutes for each Int and each Float among the arguments' leaves; null: unchanged
   const Int* integers = nullptr;
   const Float* floats = nullptr;
-  // The numbers of these types among the result's leaves.
+  // The scalars of these types among the result's leaves.
   std::vector<Int> result_integers = {};
   std::vector<Float> result_floats = {};
 };
@@ -68,13 +68,13 @@ struct CallableTable {
   /// Reads the arguments' leaves, then those of the callable's members.
   void (*read)(const void* callable, const void* const* arguments, Leaves&);
   void (*paths)(const void* callable, const void* const* arguments, std::vector<LeafPath>&);
-  /// Calls it on copies of the arguments with the tensors replaced; gives the result with its tensors taken out.
+  /// Calls it on copies of the arguments with the tensors replaced; returns the result with its tensors moved out.
   std::shared_ptr<void> (*run)(void* callable, const void* const* arguments, Replay&);
 };
 
 // The callable's own members
 
-/// Whether a member looks as if it could be taken apart, without opening aggregates.
+/// Returns true if a member appears walkable, without looking into aggregates.
 template <class T>
 constexpr bool looks_walkable() {
   if constexpr (is_leaf<T> || is_shape<T> || HasFields<T> || is_plain_aggregate<T>) return true;
@@ -100,7 +100,7 @@ struct MemberTypes {
   }
 };
 
-/// Whether a callable is a structure whose members count as arguments.
+/// Returns true if a callable is a structure whose members count as arguments.
 template <class F>
 constexpr bool is_structure() {
   if constexpr (HasFields<F>) {
@@ -182,7 +182,7 @@ class PathReader {
   std::vector<size_t> lengths_;
 };
 
-/// Puts tensors, and on request numbers, in the place of those that are there.
+/// Replaces tensors, and on request scalars.
 struct TensorWriter {
   static constexpr bool may_write = true;
   const Tensor* next;
@@ -199,7 +199,7 @@ struct TensorWriter {
   void leaf(T&) {}
 };
 
-/// Takes the tensors out of a result, and notes its numbers.
+/// Moves the tensors out of a result, and notes its scalars.
 struct ResultTaker {
   static constexpr bool may_write = true;
   Replay& replay;
@@ -211,7 +211,7 @@ struct ResultTaker {
   void leaf(T&) {}
 };
 
-/// Takes the tensors out of a structure.
+/// Moves the tensors out of a structure.
 struct TensorTaker {
   static constexpr bool may_write = true;
   std::vector<Tensor>& tensors;
@@ -222,7 +222,7 @@ struct TensorTaker {
 
 // The table of a callable with these parameters
 
-/// Calls `callable`, with the location where its signature ends in one.
+/// Calls `callable`, with the location if its signature ends in one.
 template <class F, class... A>
 decltype(auto) invoke_at(F& callable, SourceLocation at, A&&... arguments) {
   if constexpr (SignatureOf<F>::takes_location) return std::invoke(callable, std::forward<A>(arguments)..., at);
@@ -294,11 +294,11 @@ class CallableFor {
   }
 };
 
-/// What the library gives back from a call: the result's tensors, and the rest of it.
+/// The result of a call: its tensors, and the rest of it.
 struct CallResult {
   std::vector<Tensor, BlockAllocator<Tensor>> tensors;
   std::shared_ptr<const void> rest;
-  // Where they are functions of the arguments, the numbers of the rest.
+  // If they are functions of the arguments: the scalars of the rest.
   const Int* integers = nullptr;
   const Float* floats = nullptr;
 };
@@ -326,7 +326,7 @@ struct ParametersOf<F, Given...> {
   using Type = Types<Given...>;
 };
 
-/// Whether a recording is in progress on this thread.
+/// Returns true if a recording is in progress on this thread.
 bool is_tracing();
 
 }  // namespace detail

@@ -14,14 +14,14 @@
 
 namespace fulgurite::detail {
 
-// C++ types as elements of tensors. Types without a dtype are errors of the compiler, which name those that have one.
+// C++ types as elements of tensors. A type without a dtype is a compile error, which names those that have one.
 
-/// The type that a tensor stores: without const, and `long` and `long long` are one type.
+/// The type that a tensor stores: without const; `long` and `long long` are one type.
 template <class T>
 using Element = std::conditional_t<std::same_as<std::remove_cv_t<T>, long long>, int64_t,
                                    std::conditional_t<std::same_as<std::remove_cv_t<T>, unsigned long long>, uint64_t, std::remove_cv_t<T>>>;
 
-/// True for types that a dtype stands for.
+/// True for types with a dtype.
 template <class T>
 inline constexpr bool has_dtype =
     std::same_as<Element<T>, double> || std::same_as<Element<T>, float> || std::same_as<Element<T>, int64_t> ||

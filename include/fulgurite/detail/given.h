@@ -9,8 +9,8 @@
 
 namespace fulgurite::detail {
 
-/// The first positional parameter beside an overload that accepts an options structure: any value of T, or braces of what T
-/// is made from. `{}` is not one, so that it means default options.
+/// The first positional parameter beside an overload that accepts an options structure: any value of T, or braces that
+/// initialize a T. `{}` is excluded, so that it means default options.
 template <class T>
 class Given {
  public:

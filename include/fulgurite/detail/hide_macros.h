@@ -1,5 +1,5 @@
-// Included by each public header behind its includes: names that headers of other projects define as macros are taken back until
-// restore_macros.h at its end. Has no #pragma once.
+// Included by each public header after its includes: undefines macros of other projects' headers until restore_macros.h
+// at its end. Has no #pragma once.
 // A window system
 #pragma push_macro("None")
 #undef None

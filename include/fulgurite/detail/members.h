@@ -11,11 +11,11 @@
 
 namespace fulgurite::detail {
 
-// What is known of an aggregate at compile time: how many members it has, references to them, and their names.
+// Compile-time reflection of an aggregate: the number of its members, references to them, and their names.
 
 inline constexpr int most_members = 32;
 
-/// Converts to the base classes of T only: an aggregate that can be made from one has a base class.
+/// Converts only to the base classes of T: an aggregate that can be initialized from one has a base class.
 template <class T>
 struct BaseOf {
   template <class U>
@@ -25,8 +25,8 @@ struct BaseOf {
 template <class T>
 inline constexpr bool has_base_class = requires { T{BaseOf<T>{}}; };
 
-/// Whether T can be made from N empty braces, one for a member. `{}` has no type, so greedy constructors do not
-/// disturb it.
+/// Returns true if T can be initialized from N empty braces, one per member. `{}` has no type, so greedy constructors
+/// do not match it.
 template <class T, int N>
 constexpr bool takes_braces() {
   if constexpr (N == 1) return requires { T{{}}; };
@@ -97,11 +97,11 @@ constexpr int count_members() {
   if constexpr (N <= most_members && takes_braces<T, N + 1>()) return count_members<T, N + 1>();
   else return N;
 }
-/// most_members + 1 when there are more.
+/// most_members + 1 if there are more.
 template <class T>
 inline constexpr int member_count = count_members<std::remove_const_t<T>>();
 
-/// visit(member...) with references to all members, const where the object is.
+/// Calls visit(member...) with references to all members, const if the object is.
 template <class T, class Visit>
 constexpr decltype(auto) with_members(T& object, Visit&& visit) {
   constexpr int members = member_count<T>;
@@ -226,7 +226,8 @@ constexpr decltype(auto) with_members(T& object, Visit&& visit) {
   }
 }
 
-// Names: the text of a function whose template argument is the address of a member of an object that is never defined.
+// Names: extracted from the text of a function whose template argument is the address of a member of an object that is
+// never defined.
 #if defined(__clang__)
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wundefined-var-template"
@@ -239,7 +240,7 @@ struct NeverDefinedHolder {
 template <class T>
 extern const NeverDefinedHolder<T> never_defined;
 
-/// clang 14 takes a member's address as a template argument only inside a class.
+/// clang 14 accepts a member's address as a template argument only inside a class.
 template <class T>
 struct MemberAddress {
   const T* address;

@@ -19,22 +19,23 @@
 
 #include <fulgurite/detail/hide_macros.h>
 
-// How functions on an operator's own C++ types are stored: each as one std::function that reads its arguments from a call.
+// Type-erased storage of functions on an operator's own C++ types: each is one std::function that reads its arguments
+// from a call.
 
 #pragma GCC visibility push(default)
 namespace fulgurite::detail {
 
-/// What a C++ parameter is to a signature.
+/// The signature type of a C++ parameter.
 enum class ArgumentType : uint8_t { tensor, operand, tensors, integer, integers, floating, boolean, string, dtype, device };
 struct ParameterType {
   ArgumentType type;
   bool is_optional;
 };
 
-/// One call on its way to a user's function: its arguments, and its results as they are given.
+/// One call of a user-supplied function: its arguments and the results so far.
 struct OperatorCall;
 bool is_none(const OperatorCall&, size_t argument);
-Tensor tensor_argument(const OperatorCall&, size_t argument);  // undefined for none
+Tensor tensor_argument(const OperatorCall&, size_t argument);  // undefined if omitted
 Operand operand_argument(const OperatorCall&, size_t argument);
 std::vector<Tensor> tensors_argument(const OperatorCall&, size_t argument);
 Int integer_argument(const OperatorCall&, size_t argument);
@@ -48,7 +49,7 @@ SourceLocation location_of(const OperatorCall&);
 void give_result(OperatorCall&, const Tensor&);
 void give_answer(OperatorCall&, bool);
 
-/// What an augmented forward saves for its backward: a tensor or a number.
+/// A value that an augmented forward saves for its backward: a tensor or a scalar.
 struct SavedValue {
   SavedValue(const Tensor& t) : tensor(t) {}
   template <CppInteger T>
@@ -69,7 +70,7 @@ void give_saved(OperatorCall&, SavedValue);
 struct BackwardCall {
   std::vector<SavedValue> saved;
   std::vector<Tensor> cotangents;
-  std::vector<Tensor> gradients;  // what it gives
+  std::vector<Tensor> gradients;  // the results
 };
 
 template <class T>
@@ -178,7 +179,7 @@ struct TensorResults<std::array<Tensor, N>> : TupleResults<std::array<Tensor, N>
 template <class... A>
 std::tuple<std::decay_t<A>...> read_arguments(const OperatorCall& call, Types<A...>) {
   return [&]<size_t... I>(std::index_sequence<I...>) {
-    return std::tuple<std::decay_t<A>...>{read<std::decay_t<A>>(call, I)...};  // braces: left to right
+    return std::tuple<std::decay_t<A>...>{read<std::decay_t<A>>(call, I)...};  // braces: evaluated left to right
   }
   (std::index_sequence_for<A...>());
 }
@@ -260,7 +261,7 @@ void give_all_saved(OperatorCall& call, const Saved& saved) {
   }
 }
 
-/// forward(arguments…) → pair of the result(s) and what the backward needs.
+/// forward(arguments…) → pair of the result(s) and the values saved for the backward.
 class AugmentedForwardFunction {
  public:
   AugmentedForwardFunction() = default;
@@ -303,7 +304,8 @@ T read_backward(const BackwardCall& call, size_t i) {
   }
 }
 
-/// backward(saved…, cotangents…), or backward(vector of saved, vector of cotangents), → a gradient for each tensor argument.
+/// backward(saved…, cotangents…), or backward(vector of saved, vector of cotangents), → a gradient for each tensor
+/// argument.
 class BackwardFunction {
  public:
   BackwardFunction() = default;
@@ -314,7 +316,7 @@ class BackwardFunction {
   }
   explicit operator bool() const { return static_cast<bool>(call_); }
   void operator()(BackwardCall& call) const { call_(call); }
-  /// Whether it takes two vectors; else `parameters` says what it takes one by one.
+  /// Returns true if it accepts two vectors; otherwise `parameters` lists its parameters.
   bool takes_vectors() const { return takes_vectors_; }
   const std::vector<ParameterType>& parameters() const { return parameters_; }
 

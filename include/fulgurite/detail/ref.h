@@ -9,7 +9,7 @@
 
 namespace fulgurite::detail {
 
-/// Base of objects that count their owners.
+/// Base of reference-counted objects.
 struct Counted {
   mutable std::atomic<int> owners{0};
   Counted() = default;
@@ -17,8 +17,8 @@ struct Counted {
   Counted& operator=(const Counted&) { return *this; }
 };
 
-/// Shared ownership of a Counted object. `retain(const T*)` and `release(const T*)` are found by argument, so T may be
-/// incomplete where a Ref is only held.
+/// Shared ownership of a Counted object. `retain(const T*)` and `release(const T*)` are found by argument-dependent
+/// lookup, so T may be incomplete where a Ref is only stored.
 template <class T>
 class Ref {
  public:

@@ -1,6 +1,6 @@
 #pragma once
-// The first include of every public header: what the compiler must be told, said before anything else can fail. A missing file
-// ends the compilation, because nothing that follows would help.
+// The first include of every public header: checks the compiler before anything else can fail. A missing file ends the
+// compilation, because later errors would not help.
 #if !defined(__cplusplus) || __cplusplus < 202002L
 #error "Fulgurite is a C++20 library: compile with -std=c++20 or later (CMake: target_compile_features(your_target PRIVATE cxx_std_20))"
 #include <fulgurite/see_the_error_above>

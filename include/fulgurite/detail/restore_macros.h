@@ -1,4 +1,4 @@
-// The end of hide_macros.h. Has no #pragma once.
+// Ends hide_macros.h. Has no #pragma once.
 #pragma pop_macro("None")
 #pragma pop_macro("Bool")
 #pragma pop_macro("Status")

@@ -20,8 +20,8 @@
 #pragma GCC visibility push(default)
 namespace fulgurite {
 
-/// A vector that its copies share until one of them is changed: one pointer to the count of its owners, its size and its items.
-/// Reading through a const one, or `read()`, never copies.
+/// A copy-on-write vector: one pointer to its reference count, its size and its items. Reading through a const one, or
+/// `read()`, never copies.
 template <class T>
 class SharedVector {
  public:
@@ -49,7 +49,7 @@ class SharedVector {
   ~SharedVector() { drop(block_); }
 
   std::span<const T> read() const { return {data(), size()}; }
-  /// The items of a vector of its own.
+  /// The items, copied first if they are shared.
   std::span<T> change() {
     if (is_shared()) grow_to(block_->size);
     return {items(block_), size()};
@@ -82,7 +82,7 @@ class SharedVector {
   void push_back(T item) { emplace_back(std::move(item)); }
   template <class... Parts>
   T& emplace_back(Parts&&... parts) {
-    T item(std::forward<Parts>(parts)...);  // first: it may be made from what is in here
+    T item(std::forward<Parts>(parts)...);  // first: it may be constructed from an item of this vector
     if (!block_ || is_shared() || block_->size == block_->capacity) grow_to(size() > 0 ? 2 * size() : 2);
     T* const made = new (items(block_) + block_->size) T(std::move(item));
     ++block_->size;
@@ -138,7 +138,7 @@ class SharedVector {
   static T* items(Block* block) { return block ? reinterpret_cast<T*>(reinterpret_cast<char*>(block) + offset()) : nullptr; }
 
   bool is_shared() const { return block_ && block_->owners.load(std::memory_order_acquire) != 1; }
-  // Into a block of its own with room for so many items; those that nobody else sees are moved.
+  // Moves to a new block with this capacity; uniquely owned items are moved, others copied.
   void grow_to(size_t capacity) {
     static_assert(alignof(T) <= alignof(std::max_align_t));
     Block* const grown = new (detail::allocate_block(offset() + capacity * sizeof(T))) Block;

@@ -13,14 +13,14 @@
 
 namespace fulgurite::detail {
 
-// Reads the one signature of a callable, where it has exactly one.
+// Deduces the signature of a callable that has exactly one.
 
 template <class... T>
 struct Types {
   static constexpr size_t count = sizeof...(T);
 };
 
-/// What an argument is stored as: `const Operand&` is a tensor, anything else without reference and const.
+/// The stored type of an argument: `const Operand&` is a tensor, any other without reference and const.
 template <class A>
 using Stored = std::conditional_t<std::is_same_v<std::decay_t<A>, Operand>, Tensor, std::decay_t<A>>;
 
@@ -72,7 +72,7 @@ FULGURITE_MEMBER_FUNCTION(& noexcept)
 FULGURITE_MEMBER_FUNCTION(const& noexcept)
 #undef FULGURITE_MEMBER_FUNCTION
 
-/// The signature of F; is_generic where it has overloads or `auto` parameters.
+/// The signature of F; is_generic if it has overloads or `auto` parameters.
 template <class F>
 struct SignatureOf {
   static constexpr bool is_generic = true;

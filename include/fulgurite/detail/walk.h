@@ -19,17 +19,17 @@
 
 namespace fulgurite::detail {
 
-// walk(object, visitor) describes an argument, a result or a model: its leaves in order, and what holds them. All that
-// takes arguments apart or names parameters uses it.
+// walk(object, visitor) describes an argument, a result or a model: its leaves in order, and their containers. All code
+// that flattens arguments or names parameters uses it.
 //
 // A visitor has
 //   void leaf(T&)                  a Tensor, number, bool, enum, string, Device
 // and may have
-//   void structure(size_t)         what is not in the leaves: the length of a vector or Shape, whether an optional holds something
+//   void structure(size_t)         not in the leaves: the length of a vector or Shape, presence of an optional's value
 //   void structure(std::string_view)  a map's key
-//   void enter(std::string_view name), void enter(size_t index), void leave()     around each part
+//   void enter(std::string_view name), void enter(size_t index), void leave()     around each member
 //   void node(T&)                  each aggregate and class with Fields, before its members
-//   static constexpr bool may_write = true   refuses members that cannot be written
+//   static constexpr bool may_write = true   rejects members that cannot be written
 
 template <class T>
 inline constexpr bool is_number = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, Int> ||
@@ -67,12 +67,12 @@ inline constexpr bool is_std_array<std::array<T, N>> = true;
 template <class T>
 concept HasFields = !requires { Fields<T>::is_not_specialised; };
 
-/// A class that can be taken apart member by member.
+/// True for a class that can be split into its members.
 template <class T>
 inline constexpr bool is_plain_aggregate =
     std::is_aggregate_v<T> && !std::is_array_v<T> && !is_std_array<T> && !std::is_union_v<T>;
 
-/// Refuses with a message what cannot be taken apart; whether the members may be bound.
+/// Rejects types that cannot be split, with a message; returns true if the members may be bound.
 template <class T>
 constexpr bool check_aggregate() {
   static_assert(!has_base_class<T>,
@@ -88,7 +88,7 @@ constexpr bool check_aggregate() {
 }
 
 template <class Visitor>
-struct Part {  // enter and leave, where the visitor wants them
+struct Part {  // calls enter and leave, if the visitor has them
   Visitor& visitor;
   template <class Where>
   Part(Visitor& v, const Where& where) : visitor(v) {

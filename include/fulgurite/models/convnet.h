@@ -21,7 +21,7 @@ struct ConvnetOptions {
   int64_t classes = 10;
 };
 
-/// Convolution, batch norm, relu, and half the rows and columns.
+/// Convolution, batch norm, relu, and halving of the rows and columns.
 struct ConvnetStage {
   nn::Conv2d convolution;
   nn::BatchNorm2d norm;
@@ -35,9 +35,9 @@ struct Convnet {
   nn::AdaptiveAvgPool2d average{1};
   nn::Linear output;
 
-  /// Of images [batch, channels, rows, columns], the scores of the classes: [batch, classes].
+  /// Maps images [batch, channels, rows, columns] to the scores of the classes: [batch, classes].
   Tensor operator()(const Tensor& images) const { return output(flatten(average(second(first(images))), 1)); }
-  /// The mean cross entropy of predicting `classes` [batch]. While training it advances the running statistics.
+  /// The mean cross entropy of predicting `classes` [batch]. In training it updates the running statistics.
   Tensor loss(const Tensor& images, const Tensor& classes) const { return nn::cross_entropy((*this)(images), classes); }
 };
 

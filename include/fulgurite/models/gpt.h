@@ -29,7 +29,7 @@ struct GptOptions {
   bool tanh_gelu = false;  // GPT-2's approximation of gelu
 };
 
-/// Each position looks at those before it.
+/// Each position attends to itself and those before it.
 struct CausalSelfAttention {
   nn::Linear qkv, proj;
   nn::Dropout dropout;
@@ -47,7 +47,7 @@ struct CausalSelfAttention {
     return dropout(proj(reshape(transpose(y, 1, 2), {batch, length, width})));
   }
 
-  /// Of the one token at `position` (i64, [1]): x is [1, 1, width]. Its key and value are written into the cache, in place.
+  /// For the one token at `position` (i64, [1]): x is [1, 1, width]. Writes its key and value into the cache, in place.
   Tensor step(const Tensor& x, const Tensor& position, Tensor keys, Tensor values) const {
     const Int width = x.size(2);
     const auto parts = split(qkv(x), width, 2);
@@ -61,7 +61,7 @@ struct CausalSelfAttention {
   }
 };
 
-/// Of each layer, the keys and values of the tokens so far: [1, heads, block, width / heads].
+/// By layer, the keys and values of the tokens so far: [1, heads, block, width / heads].
 struct GptCache {
   std::vector<Tensor> keys, values;
 };
@@ -99,7 +99,7 @@ struct Gpt {
   std::vector<GptBlock> blocks;
   nn::LayerNorm ln_f;
 
-  /// Of tokens [batch, length], the scores of the token that follows each: [batch, length, vocabulary].
+  /// Maps tokens [batch, length] to the scores of each one's successor: [batch, length, vocabulary].
   Tensor operator()(const Tensor& tokens) const {
     const Tensor token = wte(tokens);
     const Tensor position = narrow(wpe.weight, 0, 0, tokens.size(1));
@@ -108,8 +108,8 @@ struct Gpt {
     return nn::linear(ln_f(x), wte.weight);
   }
 
-  /// Of one token [1] at `position` (i64, [1], below the block's length), the scores of the one that follows: [vocabulary]. The tokens
-  /// before it have been given, one after the other; this one's keys and values are written into the cache, in place.
+  /// Maps one token [1] at `position` (i64, [1], below the block's length) to the scores of its successor:
+  /// [vocabulary]. Requires a step for each earlier token; writes this one's keys and values into the cache, in place.
   Tensor step(const Tensor& token, const Tensor& position, const GptCache& cache) const {
     Tensor x = unsqueeze(wte(token) + wpe(position), 0);
     for (size_t i = 0; i < blocks.size(); ++i) x = blocks[i].step(x, position, cache.keys[i], cache.values[i]);
@@ -135,7 +135,7 @@ inline GptCache make_cache(const Gpt& model) {
   return cache;
 }
 
-/// A model with GPT-2's initial values: normal with deviation 0.02, less for the layers that end a residual branch.
+/// A model with GPT-2's initial values: normal with deviation 0.02, smaller for the layers that end a residual branch.
 inline Gpt make_gpt(const GptOptions& o) {
   if (o.heads < 1 || o.width % o.heads != 0)
     throw UserError("make_gpt: width " + std::to_string(o.width) + " is not a multiple of heads " +

@@ -29,8 +29,8 @@ struct LlamaOptions {
   double rotary_base = 10000;
 };
 
-/// Rotates pairs of features by an angle that grows with the position (Su et al. 2021): feature i of the first half is paired with
-/// feature i of the second. x: [batch, heads, length, features]; the tables: [length, features / 2].
+/// Rotates pairs of features by an angle that grows with the position (Su et al. 2021): feature i of the first half is
+/// paired with feature i of the second. x: [batch, heads, length, features]; the tables: [length, features / 2].
 inline Tensor rotate(const Tensor& x, const Tensor& cosines, const Tensor& sines) {
   const std::vector<Tensor> halves = chunk(x, 2, -1);
   const Tensor first = halves[0] * cosines - halves[1] * sines;
@@ -63,7 +63,8 @@ struct LlamaAttention {
     return attend(x, query, all, true);
   }
 
-  /// Of the position behind `past`: x [batch, 1, width], and the tables' rows of that position. Gives `past` with it, too.
+  /// For the position after `past`: x [batch, 1, width], and the tables' rows of that position. Also returns `past`
+  /// extended by it.
   std::pair<Tensor, KeyValues> step(const Tensor& x, const Tensor& cosines, const Tensor& sines, const KeyValues& past) const {
     const Tensor query = rotate(by_head(wq(x), heads), cosines, sines);
     const KeyValues here = keys_and_values(x, cosines, sines);
@@ -110,7 +111,7 @@ struct LlamaBlock {
     return y + mlp(mlp_norm(y));
   }
 
-  /// LlamaAttention::step of a whole block.
+  /// LlamaAttention::step for a complete block.
   std::pair<Tensor, KeyValues> step(const Tensor& x, const Tensor& cosines, const Tensor& sines, const KeyValues& past) const {
     const auto [attended, all] = attention.step(attention_norm(x), cosines, sines, past);
     const Tensor y = x + attended;
@@ -126,7 +127,7 @@ struct Llama {
   nn::Linear output;
   Tensor cosines, sines;  // [block, width / heads / 2]
 
-  /// Of tokens [batch, length], the scores of the token that follows each: [batch, length, vocabulary].
+  /// Maps tokens [batch, length] to the scores of each one's successor: [batch, length, vocabulary].
   Tensor operator()(const Tensor& numbers) const {
     const Tensor cosine = narrow(cosines, 0, 0, numbers.size(1)), sine = narrow(sines, 0, 0, numbers.size(1));
     Tensor x = tokens(numbers);
@@ -141,7 +142,7 @@ struct Llama {
   }
 };
 
-/// A block with normal weights of deviation 0.02, less for those that end a residual branch.
+/// A block with normal weights of deviation 0.02, smaller for those that end a residual branch.
 inline LlamaBlock make_llama_block(const LlamaOptions& o) {
   if (o.heads < 1 || o.key_value_heads < 1 || o.width % (2 * o.heads) != 0 || o.heads % o.key_value_heads != 0)
     throw UserError("make_llama_block: width " + std::to_string(o.width) + " must be a multiple of twice the heads " +
