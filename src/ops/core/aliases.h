@@ -4,7 +4,7 @@
 
 namespace fulgurite {
 
-/// Another name that PyTorch has for an operator: torch.special.psi is torch.digamma.
+/// Another PyTorch name for an operator: torch.special.psi is torch.digamma.
 struct Alias {
   std::string_view name, of;  // both qualified
 };

@@ -29,8 +29,8 @@ std::vector<const Symbol*> concatenated() {
   return all;
 }
 
-// Every spelling of an operator's name. A full name always means its operator; of the short ones "softmax", the first
-// of these modules has it.
+// Every spelling of an operator's name. A full name is unique; a short one such as "softmax" means the operator in the
+// first of these modules that has it.
 using Names = std::unordered_map<std::string_view, const Symbol*>;
 
 Names make_names() {
@@ -70,7 +70,7 @@ const std::vector<const Symbol*>& declared_symbols() {
 
 const Symbol* find_declared_symbol(std::string_view name) {
   if (const Symbol* found = look_up(name)) return found;
-  // A primitive of torch's is one of prims' too; what torch has in two modules is declared in one of them.
+  // A torch primitive is also one of prims; an operator that torch has in two modules is declared in one of them.
   for (const std::string_view prefix :
        {"prims.", "torch.nn.functional.", "nn.functional.", "torch.", "special.", "linalg."})
     if (name.starts_with(prefix) && name.size() > prefix.size()) {
@@ -78,7 +78,7 @@ const Symbol* find_declared_symbol(std::string_view name) {
       if (rest.find('.') != std::string_view::npos) continue;
       const Symbol* found = look_up(rest);
       if (!found || (prefix == "prims." && !found->is_primitive())) continue;
-      // What only a tensor's method is called is another operator: unfold.
+      // A name that is only a tensor's method belongs to another operator: unfold.
       const bool is_function = prefix.find("functional") == std::string_view::npos || !found->qualified_name().starts_with("torch.Tensor.");
       if (is_function) return found;
     }

@@ -9,7 +9,7 @@
 
 namespace fulgurite {
 
-/// An argument of an operator call on its way to an interpreter: a view, nothing owned, made on the stack.
+/// An argument of an operator call on its way to an interpreter: a non-owning view on the stack.
 class Argument {
  public:
   enum class Kind : uint8_t {
@@ -60,16 +60,16 @@ class Argument {
   bool is_string() const { return kind_ == Kind::string; }
   bool is_boolean() const { return kind_ == Kind::boolean; }
 
-  // Checked where a signature leaves two kinds open (Operand: a tensor or a number); else the signature has been checked before rules
-  // and kernels see arguments.
+  // Checked if a signature allows two kinds (Operand: a tensor or a number); otherwise the signature has been checked
+  // before rules and kernels read arguments.
   const Tensor& tensor() const {
     if (kind_ != Kind::tensor) [[unlikely]] refuse("a tensor");
     return *tensor_;
   }
-  /// The tensor, or an undefined one for none.
+  /// The tensor, or an undefined one if omitted.
   const Tensor& tensor_or_none() const;
-  Int integer() const;     // of a boolean: 0 or 1
-  Float floating() const;  // of an integer or boolean: converted
+  Int integer() const;     // a boolean converts to 0 or 1
+  Float floating() const;  // integers and booleans are converted
   Bool boolean() const {
     if (kind_ != Kind::boolean) [[unlikely]] refuse("a bool");
     return boolean_;
@@ -78,14 +78,14 @@ class Argument {
   Dtype dtype() const { return dtype_; }
   Device device() const { return device_; }
   std::span<const Tensor> tensors() const { return {tensors_.data, tensors_.size}; }
-  /// Of none: empty. A single integer counts as a list of one.
+  /// Empty if omitted. A single integer counts as a list of one.
   std::span<const Int> integers() const;
   Shape shape() const { const auto n = integers(); return Shape(n.data(), n.size()); }
-  /// Of none: empty. A number, or a list of integers or of both kinds, counts as a list of floating numbers.
+  /// Empty if omitted. A number, or a list of integers or of both kinds, counts as a list of floating numbers.
   SmallVector<Float, 3> floatings() const;
   std::span<const Argument> list() const { return {list_.data, list_.size}; }
   const Slice& slice() const { return *slice_; }
-  /// What an operand was, to pass it on to an operator.
+  /// The argument as an operand, for passing it on to an operator.
   Operand operand(SourceLocation at = {}) const;
   std::optional<Dtype> optional_dtype() const { return is_none() ? std::nullopt : std::optional(dtype_); }
   std::optional<Int> optional_integer() const { return is_none() ? std::nullopt : std::optional(integer()); }
@@ -115,7 +115,7 @@ class Argument {
   };
 };
 
-/// A call's arguments, one for each parameter of the signature, defaults filled in.
+/// A call's arguments, one for each parameter of the signature, with defaults filled in.
 using Arguments = std::span<const Argument>;
 using Tensors = SmallVector<Tensor, 3>;
 

@@ -1,4 +1,4 @@
-// Which operators run in which dtype inside an autocast scope, as in PyTorch on CPU.
+// The dtype of each operator inside an autocast scope, as in PyTorch on CPU.
 #include "ops/core/autocast.h"
 
 #include <algorithm>
@@ -15,14 +15,14 @@ namespace {
 
 thread_local constinit uint64_t conversions = 0;
 
-// Their time is that of reading and multiplying, and they add up in f32.
+// Bound by memory traffic and multiplications, with sums in f32.
 constexpr const Symbol* narrow[] = {
     &addbmm_symbol,           &addmm_symbol,  &baddbmm_symbol,          &bmm_symbol,
     &conv1d_symbol,           &conv2d_symbol, &conv3d_symbol,           &conv_transpose1d_symbol,
     &conv_transpose2d_symbol, &conv_transpose3d_symbol, &linear_symbol, &matmul_symbol,
     &mm_symbol,               &prelu_symbol,  &scaled_dot_product_attention_symbol,
 };
-// They lose too much in 16 bits.
+// Too inaccurate in 16 bits.
 constexpr const Symbol* wide[] = {
     &adaptive_avg_pool3d_symbol,
     &adaptive_max_pool3d_symbol,
@@ -45,10 +45,10 @@ constexpr const Symbol* wide[] = {
     &trace_symbol,
     &triplet_margin_loss_symbol,
 };
-// All their operands are to have one dtype.
+// Operators whose operands must have one dtype.
 constexpr const Symbol* widest[] = {&cat_symbol, &index_copy_symbol, &stack_symbol};
 
-// They stand for products, and run as they are given.
+// Composites of matmuls that run without autocast.
 constexpr const Symbol* unchanged[] = {&bilinear_symbol};
 
 template <size_t count>
@@ -67,7 +67,7 @@ void for_each_tensor(Arguments arguments, Visit&& visit) {
   }
 }
 
-// Padding with values from the image is done in f32; with numbers, or around, in the image's dtype.
+// Padding with values from the image runs in f32; constant and circular padding in the image's dtype.
 bool pads_wide(const Symbol& symbol, Arguments arguments) {
   return &symbol == &pad_symbol && (arguments[2].string() == "reflect" || arguments[2].string() == "replicate");
 }
@@ -84,7 +84,7 @@ std::optional<Dtype> operand_dtype(const Symbol& symbol, Arguments arguments, Dt
   return common;
 }
 
-/// A call's arguments with their tensors in another dtype.
+/// A call's arguments with their tensors converted to another dtype.
 class ConvertedArguments {
  public:
   ConvertedArguments(Arguments arguments, Dtype dtype, SourceLocation at) {
@@ -126,7 +126,7 @@ void dispatch_autocast(const Symbol& symbol, Arguments arguments, SourceLocation
     const AutocastScope off(std::nullopt);
     return dispatch_plainly(symbol, converted.arguments(), at, results);
   }
-  // An operator with rules of its own is what they say; one that only stands for others is what becomes of these.
+  // An operator with its own rules follows them; a pure composite is cast inside its decomposition.
   const bool stands_for_others = symbol.decompose && !symbol.infer && !symbol.gradient && !is_one_of(unchanged, symbol);
   const AutocastScope inside(stands_for_others ? std::optional(dtype) : std::nullopt);
   dispatch_plainly(symbol, arguments, at, results);

@@ -5,10 +5,11 @@
 
 namespace fulgurite {
 
-/// How many conversions autocasting has made on this thread.
+/// The number of conversions that autocast has made on this thread.
 uint64_t autocast_conversions();
 
-/// The call as it is inside an autocast scope of `dtype`: with its arguments converted as autocasting wants them of this operator.
+/// Dispatches a call inside an autocast scope of `dtype`: with its arguments converted by autocast's rules for this
+/// operator.
 void dispatch_autocast(const Symbol&, Arguments, SourceLocation, Results&, Dtype dtype);
 
 }  // namespace fulgurite

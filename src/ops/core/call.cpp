@@ -1,4 +1,4 @@
-// Operators by name.
+// Calls of operators by name.
 #include <algorithm>
 
 #include <fulgurite/error.h>
@@ -14,7 +14,7 @@ namespace fulgurite {
 
 namespace {
 
-// What else a PyTorch name may mean, by its arguments, in the order tried.
+// The overloads of a PyTorch name, in the order tried.
 struct Overloads {
   const Symbol* first;
   const Symbol* others[2];
@@ -38,7 +38,7 @@ Value unknown_operator(std::string_view name, const std::vector<Value>& args, So
   throw UserError(text::cat("there is no operator '", name, "'", suggestion(similar)), at);
 }
 
-/// PyTorch's older spelling of the variances: unbiased=False for correction=0, by name or in the place behind dim.
+/// PyTorch's older spelling of the variances: unbiased=False for correction=0, by name or in the position after dim.
 void translate_unbiased(const Symbol& symbol, std::vector<Value>& args, std::map<std::string, Value>& kwargs) {
   if (&symbol != &var_symbol && &symbol != &std_symbol && &symbol != &var_mean_symbol && &symbol != &std_mean_symbol)
     return;
@@ -57,7 +57,7 @@ void translate_unbiased(const Symbol& symbol, std::vector<Value>& args, std::map
   }
 }
 
-/// tensordot's dims as a pair of lists, which its record has as two arguments.
+/// Splits tensordot's dims, a pair of lists, into the two arguments of its record.
 void translate_tensordot(const Symbol& symbol, std::vector<Value>& args, std::map<std::string, Value>& kwargs) {
   if (&symbol != &tensordot_symbol) return;
   const auto named = kwargs.find("dims");
@@ -69,7 +69,7 @@ void translate_tensordot(const Symbol& symbol, std::vector<Value>& args, std::ma
   kwargs["dims_b"] = both[1];
 }
 
-/// Takes requires_grad out of a creator's arguments.
+/// Removes requires_grad from a creation operator's arguments.
 bool take_requires_grad(const Symbol& symbol, std::map<std::string, Value>& kwargs) {
   const auto parameters = symbol.signature.params();
   if (parameters.empty() || parameters.back().name != "device") return false;

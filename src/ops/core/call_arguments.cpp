@@ -99,7 +99,7 @@ bool CallArguments::convert(const Parameter& parameter, const Value& value, Argu
       return true;
     }
     case Type::integer:
-      if (value.is_tensor() && !is_floating(value.tensor().dtype)) {  // of one integer
+      if (value.is_tensor() && !is_floating(value.tensor().dtype)) {  // from a tensor of one integer
         out = Argument(Int(Tensor(value)));
         return true;
       }

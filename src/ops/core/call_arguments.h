@@ -6,11 +6,11 @@
 
 namespace fulgurite {
 
-/// The arguments of a call by name: values matched with a signature's parameters, checked, defaults filled in. Owns
-/// what the arguments refer to.
+/// The arguments of a call by name: values matched with a signature's parameters, checked, with defaults filled in.
+/// Owns the referenced objects.
 class CallArguments {
  public:
-  /// False with a message in error() where the values do not fit the signature.
+  /// Returns false, with a message in error(), if the values do not match the signature.
   bool bind(const Symbol&, const std::vector<Value>& args, const std::map<std::string, Value>& kwargs);
   const std::string& error() const { return error_; }
   Arguments arguments() const { return {arguments_.data(), arguments_.size()}; }
@@ -24,7 +24,7 @@ class CallArguments {
     return false;
   }
 
-  // Deques: what is in them does not move.
+  // Deques: their elements do not move.
   std::deque<Tensor> tensors_;
   std::deque<std::vector<Tensor>> tensor_lists_;
   std::deque<std::vector<Int>> integer_lists_;

@@ -8,8 +8,8 @@
 
 namespace fulgurite {
 
-/// What is wrong with one call: "glu(cpu f32[3]): the size of dimension 0 must be even, not 3". Where a call inside its
-/// decomposition says so, that one stands behind it: "inner(…): the operands' dtypes differ: f32 and i64 (in mm(…))".
+/// An error in one call: "glu(cpu f32[3]): the size of dimension 0 must be even, not 3". If a call inside its
+/// decomposition fails, that one is appended: "inner(…): the operands' dtypes differ: f32 and i64 (in mm(…))".
 class CallError : public UserError {
  public:
   CallError(std::string call, std::string message, SourceLocation at) : CallError(std::move(call), std::move(message), "", at) {}
@@ -17,7 +17,7 @@ class CallError : public UserError {
       : CallError(call, inside.message_, call == inside.call_ || !inside.innermost_.empty() ? inside.innermost_ : inside.call_, at) {}
 
   SourceLocation at() const { return at_; }
-  /// Without the call itself.
+  /// The message without the call.
   std::string complaint() const { return complaint(message_, innermost_); }
 
  private:

@@ -13,7 +13,7 @@ namespace fulgurite {
 
 namespace {
 
-// The interpreter and the mode that belongs to it.
+// The interpreter and its mode.
 struct Innermost {
   Interpreter* interpreter = nullptr;
   std::optional<Dtype> autocast;
@@ -41,9 +41,10 @@ bool has_undefined(const Argument& list) {
   throw RuleError{text::cat(parameter.name, " holds an undefined tensor: default-constructed, moved from, or a grad() before backward()")};
 }
 
-/// The C++ functions accept any handle, an undefined one too: only optional parameters may be none.
+/// The C++ functions accept any handle, even an undefined one: only optional parameters may be omitted.
 void check_required(const Symbol& symbol, Arguments arguments) {
-  const size_t count = std::min(arguments.size(), static_cast<size_t>(symbol.signature.parameter_count));  // a fusion lists none
+  // A fusion's signature lists no parameters.
+  const size_t count = std::min(arguments.size(), static_cast<size_t>(symbol.signature.parameter_count));
   for (size_t i = 0; i < count; ++i) {
     const Argument& argument = arguments[i];
     if (argument.is_none()) [[unlikely]] {
@@ -93,7 +94,7 @@ void dispatch_plainly(const Symbol& symbol, Arguments arguments, SourceLocation 
   } catch (const UnplacedError& error) {
     throw CallError(call_text(symbol, arguments), error.what(), at);
   } catch (const CallError& error) {
-    // A decomposition's calls have the line of the call that it stands for. Others are the user's own.
+    // The calls of a decomposition have the source line of the composite. Others are the user's own.
     if (!(error.at() == at)) throw;
     throw CallError(call_text(symbol, arguments), error, at);
   }

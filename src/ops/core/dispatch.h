@@ -4,32 +4,33 @@
 
 namespace fulgurite {
 
-/// What an operator call means at the moment: a tracer records it. Without one, eager mode runs it.
+/// The current meaning of an operator call: a tracer records it. Without one, eager mode runs it.
 class Interpreter {
  public:
   virtual ~Interpreter() = default;
-  /// Arguments have been checked against the signature. A RuleError thrown here gets the operator, operands and line added.
+  /// Arguments have been checked against the signature. Dispatch adds the operator, operands and source line to a
+  /// RuleError thrown here.
   virtual void run(const Symbol&, Arguments, SourceLocation, Results&) = 0;
 
-  // Numbers that are symbols; see fulgurite::detail in number.h.
+  // Symbolic scalars; see fulgurite::detail in number.h.
   virtual Int integer(detail::NumberOperation, Int, Int) = 0;
   virtual Float floating(detail::NumberOperation, Float, Float) = 0;
   virtual Bool comparison(detail::NumberOperation, Int, Int) = 0;
   virtual Bool comparison(detail::NumberOperation, Float, Float) = 0;
-  virtual void fix(const NumberProxy&) = 0;  // its value is asked for: guard it
+  virtual void fix(const NumberProxy&) = 0;  // its value is read: guard it
 
-  /// Called where a tensor's elements are asked for (`item`, printing, `if`): throws unless it can give them.
+  /// Called when a tensor's elements are read (`item`, printing, `if`): throws unless they are available.
   virtual void demand_value(const Tensor&, const char* what, SourceLocation) = 0;
   /// Called before a function that acts immediately and at each call; see act_immediately().
   virtual void act(const char* what, SourceLocation) = 0;
-  /// What stands for `tensor` here: a value of this trace for a proxy or for a concrete tensor that it has captured.
+  /// The tensor's counterpart here: a value of this trace for a proxy or for a captured concrete tensor.
   virtual Tensor current(const Tensor& tensor, SourceLocation) = 0;
 };
 
 /// This thread's innermost interpreter; null in eager mode.
 Interpreter* innermost_interpreter();
-/// Makes an interpreter (or, with null, eager mode) the innermost for a scope, without autocasting: what a rule or a pass runs has the dtypes
-/// it asks for.
+/// Makes an interpreter (or, with null, eager mode) the innermost for a scope, without autocast: a rule or a pass
+/// chooses its own dtypes.
 class InterpreterScope {
  public:
   explicit InterpreterScope(Interpreter*);
@@ -42,39 +43,40 @@ class InterpreterScope {
   std::optional<Dtype> autocast_;
 };
 
-/// Has `run`, which must not throw, called before this thread's next operator call or change of interpreter; null: nothing.
+/// Calls `run`, which must not throw, before this thread's next operator call or change of interpreter; null: nothing.
 void before_next_call(void (*run)());
 
-/// Announces a function that changes the process or a tensor's state beside its elements, such as manual_seed(). A recording ends its
-/// piece, so that the function acts in order and at each call, or throws where it cannot.
+/// Announces a function that changes process state or a tensor's state other than its elements, such as manual_seed().
+/// A recording ends its subgraph, so that the function acts in order and at each call, or throws if it cannot.
 inline void act_immediately(const char* what, SourceLocation at) {
   if (Interpreter* const interpreter = innermost_interpreter()) interpreter->act(what, at);
 }
 
-/// The one way every operator call takes: to the innermost interpreter or to eager mode.
+/// Dispatches an operator call to the innermost interpreter or to eager mode. All operator calls pass here.
 void dispatch(const Symbol&, Arguments, SourceLocation, Results&);
-/// The same, whatever autocast scope there is.
+/// The same, ignoring any autocast scope.
 void dispatch_plainly(const Symbol&, Arguments, SourceLocation, Results&);
 /// For symbols with exactly one result.
 Tensor dispatch(const Symbol&, Arguments, SourceLocation);
 
-/// Eager mode: runs the kernel, and records a node where an argument requires grad. prims.copy_(source, destination) writes into
-/// destination's memory, advances its storage's version and gives destination source's history. Defined in autograd/.
+/// Eager mode: runs the kernel, and records a node if an argument requires grad. prims.copy_(source, destination)
+/// writes into destination's memory, advances its storage's version and gives destination source's history. Defined in
+/// autograd/.
 void run_eager(const Symbol&, Arguments, SourceLocation, Results&);
 
-/// This thread's grad mode: whether operators on tensors that require grad record nodes. Defined in autograd/.
+/// This thread's grad mode: true if operators on tensors that require grad record nodes. Defined in autograd/.
 bool grad_enabled();
 
 /// "linear(cpu f32[2, 3], cpu f32[4, 5], None)": for messages.
 std::string call_text(const Symbol&, Arguments);
-/// What the rules say of a call's results; decomposes under a recording of its own where there is no shape rule.
+/// Infers a call's result types; without a shape rule, by recording the decomposition separately.
 void infer_types(const Symbol&, Arguments, InferredTypes&);
 
-/// The shapes' common broadcast shape; a RuleError names both where there is none.
+/// The shapes' common broadcast shape; a RuleError names both if there is none.
 Shape broadcast_shapes(const Shape&, const Shape&);
-/// The dtype PyTorch computes in for these operands (tensors with dimensions, then 0-d tensors, then numbers).
+/// PyTorch's result dtype for these operands (tensors with dimensions, then 0-d tensors, then numbers).
 Dtype result_dtype(Arguments operands);
-/// `dim` counted from the front; a RuleError where it is out of range for `ndim`.
+/// `dim` counted from the front; a RuleError if it is out of range for `ndim`.
 int64_t normalize_dim(int64_t dim, int64_t ndim);
 
 }  // namespace fulgurite

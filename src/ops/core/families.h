@@ -57,9 +57,9 @@ SymbolList embedding_symbols();
 SymbolList optimizer_symbols();
 SymbolList structural_symbols();
 
-/// All of them. symbols() has the operators registered at run time too.
+/// All declared operators. symbols() also has those registered at run time.
 const std::vector<const Symbol*>& declared_symbols();
-/// By any spelling of its name.
+/// Finds an operator by any spelling of its name.
 const Symbol* find_declared_symbol(std::string_view name);
 
 }  // namespace fulgurite

@@ -4,7 +4,7 @@ namespace fulgurite {
 
 namespace {
 
-// Follows a decomposition by shapes and dtypes alone: results are proxies of no trace.
+// Follows a decomposition by shapes and dtypes only: results are proxies of no trace.
 class TypeInterpreter final : public Interpreter {
  public:
   explicit TypeInterpreter(Interpreter* outer) : outer_(outer) {}
@@ -23,7 +23,7 @@ class TypeInterpreter final : public Interpreter {
     }
   }
 
-  // Sizes that are symbols belong to the trace being recorded.
+  // Symbolic sizes belong to the trace being recorded.
   Int integer(detail::NumberOperation operation, Int a, Int b) override { return outer_->integer(operation, a, b); }
   Float floating(detail::NumberOperation operation, Float a, Float b) override {
     return outer_->floating(operation, a, b);

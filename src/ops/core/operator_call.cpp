@@ -1,4 +1,4 @@
-// What functions on an operator's own C++ types read of a call, and how they are called.
+// The call interface of functions on an operator's own C++ types.
 #include <fulgurite/error.h>
 
 #include "ops/core/call_arguments.h"

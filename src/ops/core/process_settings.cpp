@@ -1,4 +1,4 @@
-// Settings of the process. A function that is traced changes them at each of its calls, in the order of its operators.
+// Process-wide settings. A traced function changes them at each call, in the order of its operators.
 #include <fulgurite/error.h>
 #include <fulgurite/tensor.h>
 

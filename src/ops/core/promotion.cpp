@@ -1,4 +1,4 @@
-// What operands have in common: shapes and dtypes.
+// Common shapes and dtypes of operands.
 #include "ops/core/dispatch.h"
 
 namespace fulgurite {
@@ -34,7 +34,7 @@ struct Rank {
   }
 };
 
-// A lower rank counts only where it is of a higher category: boolean < integer < floating.
+// A lower rank counts only if it is of a higher category: boolean < integer < floating.
 Rank combine(const Rank& higher, const Rank& lower) {
   if (!lower.given) return higher;
   if (!higher.given) return lower;
@@ -62,7 +62,7 @@ Dtype result_dtype(Arguments operands) {
 }
 
 int64_t normalize_dim(int64_t dim, int64_t ndim) {
-  const int64_t count = ndim > 0 ? ndim : 1;  // a tensor without dimensions takes dim 0 and -1
+  const int64_t count = ndim > 0 ? ndim : 1;  // a tensor without dimensions accepts dim 0 and -1
   require(dim >= -count && dim < count, "dim ", dim, " is out of range for ", ndim,
           ndim == 1 ? " dimension" : " dimensions");
   return dim < 0 ? dim + count : dim;

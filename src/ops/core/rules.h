@@ -8,7 +8,7 @@
 
 namespace fulgurite {
 
-/// What a shape rule says of a result.
+/// The type that a shape rule infers for a result.
 struct TensorType {
   Shape shape;
   Dtype dtype = Dtype::f32;
@@ -17,13 +17,13 @@ struct TensorType {
 class InferredTypes : public SmallVector<TensorType, 2> {};
 class Results : public SmallVector<Tensor, 3> {};
 
-/// Strides, in elements, and the first element's place in the storage, of a view.
+/// Strides, in elements, and offset in the storage of a view.
 struct ViewGeometry {
   Sizes sizes, strides;
   int64_t offset = 0;
 };
 
-/// Thrown by rules; dispatch adds the operator, its operands and the user's line and throws a UserError.
+/// Thrown by rules; dispatch adds the operator, its operands and the user's line, and throws a UserError.
 struct RuleError {
   std::string message;
 };
@@ -33,8 +33,9 @@ void require(bool condition, const Parts&... parts) {
   if (!condition) [[unlikely]] throw RuleError{text::cat(parts...)};
 }
 
-/// What a gradient rule sees: a call's arguments and results, and the cotangents of the results. It says what the cotangents of
-/// the tensor arguments are; the driver brings them to the arguments' shapes and dtypes, adds up and records where they belong.
+/// The context of a gradient rule: a call's arguments and results, and the cotangents of the results. The rule sets the
+/// cotangents of the tensor arguments; the driver converts them to the arguments' shapes and dtypes, accumulates and
+/// records them.
 ///
 ///   .gradient = [](Gradient& g) {               // y = tanh(x)
 ///     const Tensor y = g.result();
@@ -50,16 +51,17 @@ class Gradient {
   const Symbol& symbol() const { return symbol_; }
   const Argument& argument(size_t i) const { return arguments_[i]; }
   Arguments arguments() const { return arguments_; }
-  /// Tensor argument i; undefined when none was given.
+  /// Tensor argument i; undefined if omitted.
   Tensor tensor(size_t i) const { return arguments_[i].tensor_or_none(); }
   Tensor result(size_t i = 0) const { return results_[i]; }
   size_t result_count() const { return results_.size(); }
-  /// Undefined where nothing depends on the result: of a symbol with several results test before use, or ask for zeros.
+  /// Undefined if nothing depends on the result: for symbols with several results, test before use or request zeros.
   Tensor cotangent(size_t i = 0) const { return cotangents_[i]; }
   Tensor cotangent_or_zeros(size_t i) const;
-  /// Whether tensor argument i (its element k where it is a list) has a gradient that anybody needs.
+  /// Returns true if the gradient of tensor argument i (its element k for a list) is needed.
   bool needs(size_t i, size_t element = 0) const;
-  /// The cotangent of tensor argument i; of its element k where it is a list. May still have the result's broadcast shape or dtype.
+  /// Sets the cotangent of tensor argument i; of its element k for a list. May still have the result's broadcast shape
+  /// or dtype.
   void set(size_t i, Tensor cotangent) { set(i, 0, std::move(cotangent)); }
   void set(size_t i, size_t element, Tensor cotangent) { given_.push_back({i, element, std::move(cotangent)}); }
 

@@ -13,12 +13,12 @@ namespace fulgurite {
 
 namespace {
 
-// Marks the symbols that are UserOperators: their result types are asked of the operator, not of a rule without state.
+// Marks the symbols that are UserOperators: the operator infers their result types, not a stateless rule.
 void infer_user_operator(Arguments, InferredTypes&) {
   throw InternalError("the shape rule of a registered operator was called without the operator");
 }
 
-// A list that was handed out stays as it is; the next registration makes a longer one.
+// Published lists never change; the next registration creates a longer one.
 struct Registry {
   std::shared_mutex mutex;
   std::unordered_map<std::string_view, std::unique_ptr<UserOperator>> operators;  // by full name

@@ -22,7 +22,7 @@ struct OperatorCall {
 };
 }  // namespace detail
 
-/// An operator that was registered while the program runs. Never destroyed: traces and handles point to it.
+/// An operator registered at run time. Never destroyed: traces and handles point to it.
 struct UserOperator : Symbol {
   UserOperator(std::unique_ptr<const std::string> text, const Signature&);
 
@@ -30,16 +30,16 @@ struct UserOperator : Symbol {
   std::function<void(Arguments, SourceLocation, Results&)> run;
   std::function<bool(Arguments)> accepts;
   std::function<void(Arguments, InferredTypes&)> result_types;
-  std::shared_ptr<const Executor> owner;  // runs it, and has its gradient rule, where no executor in the list does
+  std::shared_ptr<const Executor> owner;  // runs it and has its gradient rule, unless an executor in the list does
 };
 
-/// Null for the operators that the library declares.
+/// Null for operators declared by the library.
 const UserOperator* as_user_operator(const Symbol&);
-/// Makes the operator one of symbols(). Throws UserError when its name is taken. Thread-safe.
+/// Adds the operator to symbols(). Throws UserError if its name is taken. Thread-safe.
 const Symbol& add_user_operator(std::unique_ptr<UserOperator>, SourceLocation);
-/// The types of what `run` gives, looked at without computing anything: operators called in it give shapes and dtypes alone.
+/// Infers the result types of `run` without computing: operators called in it return only shapes and dtypes.
 void infer_from_function(const std::function<void(Results&)>& run, InferredTypes&);
-/// By its full name; null when there is none.
+/// Finds an operator by its full name; null if there is none.
 const Symbol* find_user_operator(std::string_view qualified_name);
 
 }  // namespace fulgurite

@@ -26,7 +26,7 @@ void infer_gelu(Arguments a, InferredTypes& types) {
   infer_same(a, types);
 }
 
-// tanh(sqrt(2 / pi) * (x + 0.044715 x^3)), and x^2 by the way.
+// tanh(sqrt(2 / pi) * (x + 0.044715 x^3)), and x^2 as a by-product.
 struct TanhTerms {
   Tensor square, tanh;
 };

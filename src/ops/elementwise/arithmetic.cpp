@@ -24,7 +24,7 @@ void infer_with_alpha(Arguments a, InferredTypes& types) {
   if (!is_floating(types[0].dtype)) require_fits("alpha", a[2], types[0].dtype);
 }
 
-/// Zero where `condition` holds.
+/// The cotangent, zeroed where `condition` holds.
 Tensor cleared(const Tensor& cotangent, const Tensor& condition) { return where(condition, 0, cotangent); }
 
 void gradient_of_power(Gradient& g) {
@@ -37,7 +37,7 @@ void gradient_of_power(Gradient& g) {
       } else if (is_one(g.argument(1))) {
         g.set(0, g.cotangent());
       } else {
-        // An integer exponent stays one, so that powers of integers by integers print as they are.
+        // An integer exponent stays an integer, so that powers of integers by integers print unchanged.
         const Operand less_one = g.argument(1).is_floating() ? Operand(n - 1) : Operand(g.argument(1).integer() - 1);
         const Tensor lower = pow(base, less_one);
         const Tensor slope = mul(lower, exponent);
@@ -53,7 +53,7 @@ void gradient_of_power(Gradient& g) {
     }
   }
   if (g.needs(1)) {
-    // 0 to the power n is flat in n from n = 0 on, though log(0) is not finite.
+    // 0 to the power n is constant in n for n >= 0, though log(0) is not finite.
     if (g.argument(0).is_number()) {
       const Float b = g.argument(0).floating();
       if (b == 0) {
@@ -77,7 +77,7 @@ void gradient_of_power(Gradient& g) {
   }
 }
 
-// x - n * y, where n is the rounded quotient, which is flat.
+// x - n * y, where n is the rounded quotient, whose slope is zero.
 void gradient_of_modulus(Gradient& g, std::string_view rounding) {
   if (g.needs(0)) g.set(0, g.cotangent());
   if (g.needs(1)) {
@@ -217,7 +217,7 @@ constinit const Symbol atan2_symbol{
       const Tensor y_square = mul(y, y);
       const Tensor x_square = mul(x, x);
       const Tensor square = add(y_square, x_square);
-      // At the origin, and where squares vanish, the angle has no slope; 0 as in PyTorch.
+      // At the origin, and where squares underflow, the angle has no slope; 0 as in PyTorch.
       const Tensor flat = eq(square, 0);
       const Tensor divisor = masked_fill(square, flat, 1);
       const Tensor quotient = div(g.cotangent(), divisor);

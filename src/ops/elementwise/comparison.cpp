@@ -120,7 +120,7 @@ constinit const Symbol isclose_symbol{
         close = logical_or(close, both_missing, at);
       }
       if (x.dtype() == Dtype::boolean || (rtol == 0 && atol == 0)) return out.push_back(close);
-      // Integers are compared in the default dtype, in which the tolerance is.
+      // Integers are compared in the default dtype, the tolerance's.
       const Tensor scaled = mul(y, rtol, at);
       const Tensor relative = abs(scaled, at);
       const Tensor allowed = add(relative, atol, 1, at);

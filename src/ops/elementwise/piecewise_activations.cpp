@@ -1,5 +1,5 @@
-// Activation functions made of pieces. Where a piece would overflow it is computed from an argument that is harmless outside it,
-// because the gradient of the piece not taken is zero times its slope.
+// Piecewise activation functions. A branch that could overflow is computed from a harmless argument outside its
+// interval, because the gradient of the branch not taken is zero times its slope.
 #include <fulgurite/operators.h>
 
 #include "ops/core/families.h"
@@ -14,7 +14,7 @@ namespace {
 void require_floating(const Tensor& x) { require(is_floating(x.dtype()), "needs a floating dtype, not ", x.dtype()); }
 void refuse_in_place(const Argument& inplace) { require(!inplace.boolean(), "inplace=True is not supported; assign the result"); }
 
-/// Of floating tensors, and not in place.
+/// Requires a floating tensor, not in place.
 template <size_t inplace>
 void infer_activation(Arguments a, InferredTypes& types) {
   require_floating(a[0].tensor());
@@ -22,7 +22,7 @@ void infer_activation(Arguments a, InferredTypes& types) {
   types.push_back({a[0].tensor().shape(), a[0].tensor().dtype(), a[0].tensor().device()});
 }
 
-/// A bound in the tensor's own kind of number, so that it does not promote integers.
+/// A bound in the tensor's category, so that it does not promote integers.
 Operand bound(const Tensor& x, Float value) {
   if (is_floating(x.dtype())) return value;
   return Int(static_cast<int64_t>(static_cast<double>(value)));
@@ -35,7 +35,7 @@ Tensor clipped(const Tensor& x, Float low, Float high, SourceLocation at) {
   return clamp(x, bound(x, low), bound(x, high), at);
 }
 
-/// Flat at both bounds, where clamp is not.
+/// Zero at both bounds, unlike clamp's.
 void gradient_of_clipped(Gradient& g, Float low, Float high) {
   const Tensor is_low = le(g.tensor(0), low);
   const Tensor is_high = ge(g.tensor(0), high);
@@ -43,7 +43,7 @@ void gradient_of_clipped(Gradient& g, Float low, Float high) {
   g.set(0, where(is_flat, 0, g.cotangent()));
 }
 
-/// x times slope where it is positive, else scale * (exp(x / width) - 1).
+/// x times slope if positive, else scale * (exp(x / width) - 1).
 struct ExponentialUnit {
   Float scale = 1.0, width = 1.0, slope = 1.0;
 
@@ -72,7 +72,7 @@ struct ExponentialUnit {
   }
 };
 
-/// log(1 + exp(beta * x)) / beta, x itself above the threshold. In the dtype that is computed in.
+/// log(1 + exp(beta * x)) / beta, x itself above the threshold. In the compute dtype.
 Tensor soft_ramp(const Tensor& x, Float beta, Float threshold, SourceLocation at) {
   const Tensor scaled = beta == 1.0 ? x : mul(x, beta, at);
   const Tensor is_line = gt(scaled, threshold, at);
@@ -146,13 +146,13 @@ constinit const Symbol hardswish_symbol{
       const Tensor product = mul(x, raised, at);
       const Tensor bent = div(product, 6, {}, at);
       const Tensor is_low = le(x, -3, at);
-      const Tensor none = mul(x, 0, at);  // not a number for an infinity, as the product with the slope 0
+      const Tensor none = mul(x, 0, at);  // NaN for infinities, as the product with the slope 0
       const Tensor cut = where(is_low, none, bent, at);
       const Tensor is_high = ge(x, 3, at);
       const Tensor result = where(is_high, x, cut, at);
       out.push_back(as_dtype(result, given.dtype(), at));
     },
-    // That of the parts multiplies infinities by 0.
+    // The decomposition's gradient multiplies infinities by 0.
     .gradient = [](Gradient& g) {
       const Tensor x = as_dtype(g.tensor(0), compute_dtype(g.tensor(0).dtype()), {});
       const Tensor cotangent = as_dtype(g.cotangent(), x.dtype(), {});

@@ -1,4 +1,4 @@
-// Pointwise operators that are made of others.
+// Composite pointwise operators.
 #include <cmath>
 #include <limits>
 
@@ -24,7 +24,7 @@ double largest(Dtype dtype) {
   }
 }
 
-/// An operand as a tensor, a number as one of this dtype.
+/// An operand as a tensor; a number becomes one of this dtype.
 Tensor as_tensor(const Argument& operand, const Tensor& other, Dtype dtype, SourceLocation at) {
   if (operand.is_tensor()) return operand.tensor();
   return full({}, operand.operand(), {.dtype = dtype, .device = other.device()}, at);
@@ -34,12 +34,12 @@ Tensor is_negative(const Tensor& x, SourceLocation at) {
   if (x.dtype() == Dtype::boolean || x.dtype() == Dtype::u8) return full(x.shape(), false, {.dtype = Dtype::boolean}, at);
   const Tensor below = lt(x, 0, at);
   if (!is_floating(x.dtype())) return below;
-  const Tensor inverse = reciprocal(x, at);  // tells -0 from 0
+  const Tensor inverse = reciprocal(x, at);  // distinguishes -0 from 0
   const Tensor inverse_below = lt(inverse, 0, at);
   return logical_or(below, inverse_below, at);
 }
 
-/// Where the first of two is taken: it is not on the wrong side of the other, or the other is not a number.
+/// True where fmax (or fmin) picks the first operand: it is not on the wrong side of the other, or the other is NaN.
 Tensor picked(const Tensor& a, const Tensor& b, bool larger, SourceLocation at) {
   const Tensor right_side = larger ? ge(a, b, at) : le(a, b, at);
   if (!is_floating(b.dtype())) return right_side;
@@ -47,7 +47,7 @@ Tensor picked(const Tensor& a, const Tensor& b, bool larger, SourceLocation at) 
   return logical_or(right_side, missing, at);
 }
 
-/// PyTorch's for fmax (or fmin): who is taken has the cotangent, equal ones half each.
+/// PyTorch's gradient of fmax (or fmin): the picked operand gets the cotangent, equal ones half each.
 void gradient_of_picked(Gradient& g, bool larger) {
   const Tensor a = g.tensor(0), b = g.tensor(1);
   const Tensor tied = eq(a, b);
@@ -75,7 +75,7 @@ void infer_floating_pair(Arguments a, InferredTypes& types) {
   require(is_floating(types[0].dtype), "needs a floating dtype, not ", types[0].dtype);
 }
 
-/// a * 2^b or a / 2^b rounded down; shifts past the width give what shifting one by one would.
+/// a * 2^b or a / 2^b rounded down; shifts past the width equal repeated shifts by one.
 Tensor shifted(Arguments a, bool left, SourceLocation at) {
   InferredTypes types;
   infer_shift(a, types);
@@ -97,7 +97,7 @@ Tensor shifted(Arguments a, bool left, SourceLocation at) {
     return where(is_out, 0, product, at);
   }
   const Tensor quotient = div(x, factor, "floor", at);
-  // The topmost bit's power of two is negative in a signed type: only the sign is left.
+  // The top bit's power of two is negative in a signed type: only the sign remains.
   const Tensor is_top = eq(count, bits - 1, at);
   const Tensor is_gone = logical_or(is_out, is_top, at);
   const Tensor below = lt(x, 0, at);
@@ -220,7 +220,7 @@ constinit const Symbol hypot_symbol{
       const Tensor large = maximum(x, y, at);
       const Tensor small = minimum(x, y, at);
       const Tensor is_zero = eq(large, 0, at);
-      // An infinite side counts, whatever the other is.
+      // An infinite operand decides, even beside NaN.
       const Tensor first_infinite = eq(x, INFINITY, at);
       const Tensor second_infinite = eq(y, INFINITY, at);
       const Tensor is_infinite = logical_or(first_infinite, second_infinite, at);
@@ -252,7 +252,7 @@ constinit const Symbol logit_symbol{
       const Dtype dtype = floating_or_default(a[0].tensor().dtype());
       Tensor x = as_dtype(a[0].tensor(), compute_dtype(dtype), at);
       if (logit_has_bounds(a[1], dtype)) {
-        // Not clamp: where eps is above 1 - eps the lower bound counts.
+        // Not clamp: if eps exceeds 1 - eps, the lower bound wins.
         const Float eps = a[1].floating();
         const Tensor is_high = gt(x, 1.0 - eps, at);
         const Tensor is_low = lt(x, eps, at);
@@ -320,7 +320,7 @@ constinit const Symbol xlogy_symbol{
       if (g.needs(0)) {
         const Tensor y = as_dtype(as_tensor(g.argument(1), g.tensor(0), g.result().dtype(), {}), g.result().dtype(), {});
         const Tensor logarithm = log(y);
-        // Where y is positive nothing is asked of x.
+        // If y is a positive number, x is not read.
         if (g.argument(1).is_number() && g.argument(1).floating() > 0.0) {
           g.set(0, mul(g.cotangent(), logarithm));
         } else {

@@ -1,4 +1,4 @@
-// Pointwise operators of one tensor whose results are steps or booleans.
+// Pointwise operators of one tensor that return steps or booleans.
 #include <fulgurite/operators.h>
 
 #include "ops/core/families.h"

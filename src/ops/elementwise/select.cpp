@@ -24,7 +24,7 @@ void infer_clamp(Arguments a, InferredTypes& types) {
   types.push_back(broadcast_type(given, result_dtype(given)));
 }
 
-// Between two numbers: an element on a bound has no gradient, as in PyTorch.
+// With numeric bounds, an element on a bound has no gradient, as in PyTorch.
 void gradient_between_numbers(Gradient& g) {
   Tensor inside;
   if (!g.argument(1).is_none()) inside = gt(g.tensor(0), g.argument(1).operand());
@@ -35,7 +35,7 @@ void gradient_between_numbers(Gradient& g) {
   g.set(0, where(inside, g.cotangent(), 0));
 }
 
-// With a tensor among the bounds: an element on a bound shares with it, unless the bounds meet; where they cross, max
+// With a tensor bound, an element on a bound shares the gradient with it, unless the bounds meet; if they cross, max
 // wins.
 void gradient_between_tensors(Gradient& g) {
   const Tensor x = g.tensor(0);
@@ -94,7 +94,7 @@ void infer_lerp(Arguments a, InferredTypes& types) {
   types.push_back(broadcast_type(a, dtype));
 }
 
-// Of integers the factor must be one, too.
+// For integers the factor must be an integer, too.
 void infer_addcmul(Arguments a, InferredTypes& types) {
   infer_three(a, types);
   if (!is_floating(types[0].dtype)) require_fits("value", a[3], types[0].dtype);
@@ -113,7 +113,7 @@ constinit const Symbol where_symbol{
     .infer = [](Arguments a, InferredTypes& types) {
       require_mask(a[0].tensor(), "condition");
       types.push_back(broadcast_type(a, result_dtype(a.subspan(1, 2))));
-      if (is_floating(types[0].dtype)) return;  // what is too large is an infinity, as in PyTorch
+      if (is_floating(types[0].dtype)) return;  // out-of-range numbers become infinities, as in PyTorch
       require_fits("input", a[1], types[0].dtype);
       require_fits("other", a[2], types[0].dtype);
     },
@@ -186,7 +186,7 @@ constinit const Symbol lerp_symbol{
     .infer = infer_lerp,
     .decompose = [](Arguments a, Results& results, SourceLocation at) {
       check(infer_lerp, a);
-      // From the nearer end.
+      // Interpolates from the nearer end.
       const Tensor& start = a[0].tensor();
       const Tensor& end = a[1].tensor();
       const Tensor difference = sub(end, start, 1, at);
@@ -232,8 +232,8 @@ constinit const Symbol lerp_symbol{
 
 namespace {
 
-/// input, tensor1 and tensor2 of addcmul and addcdiv in what they are computed in: the result's dtype, which all three decide together
-/// as input may have no dimensions, or f32 for 16 bits, where products and quotients leave the range sooner than the result.
+/// input, tensor1 and tensor2 of addcmul and addcdiv in the compute dtype: the result's dtype, promoted from all three
+/// because input may be 0-d; or f32 for 16-bit types, whose products and quotients overflow sooner than the result.
 struct Widened {
   Dtype dtype;
   Tensor input, first, second;

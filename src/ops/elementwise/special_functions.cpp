@@ -1,4 +1,4 @@
-// Pointwise functions of one tensor that take a series: inverse hyperbolic functions, the error and gamma functions and their kin.
+// Pointwise special functions of one tensor: inverse hyperbolic, error and gamma functions and related ones.
 #include <numbers>
 
 #include <fulgurite/operators.h>

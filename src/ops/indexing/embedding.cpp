@@ -1,4 +1,4 @@
-// Rows of a table, by number.
+// Embedding: rows of a table, gathered by index.
 #include <fulgurite/operators.h>
 
 #include "ops/core/dispatch.h"
@@ -11,7 +11,7 @@ namespace fulgurite {
 
 namespace {
 
-/// Rows whose norm exceeds max_norm, scaled down to it.
+/// Scales rows whose norm exceeds max_norm down to it.
 Tensor limit_rows(const Tensor& rows, Float max_norm, Float norm_type, SourceLocation at) {
   const Tensor norms = linalg::vector_norm(rows, norm_type, Dims(-1), true, {}, at);
   const Tensor safe = add(norms, 1e-7, 1, at);
@@ -21,7 +21,7 @@ Tensor limit_rows(const Tensor& rows, Float max_norm, Float norm_type, SourceLoc
   return mul(rows, factor, at);
 }
 
-/// The cotangent of each row divided by how often its index occurs.
+/// The cotangent of each row, divided by the number of occurrences of its index.
 Tensor divided_by_counts(const Tensor& cotangent, const Tensor& indices, Int rows) {
   const Tensor flat = reshape(indices, {indices.numel()});
   const Tensor ones = fulgurite::ones({indices.numel()}, {.dtype = compute_dtype(cotangent.dtype()), .device = cotangent.device()});
@@ -73,7 +73,7 @@ constinit const Symbol embedding_symbol{
       const Tensor rows = index_select(weight, 0, numbers, at);
       out.push_back(input.ndim() == 1 ? rows : reshape(rows, shape, at));
     },
-    .gradient = [](Gradient& g) {  // the scaling by max_norm counts as a constant that weight already has
+    .gradient = [](Gradient& g) {  // the scaling by max_norm counts as a constant already contained in weight
       if (!g.needs(1)) return;
       const Int rows = g.tensor(1).size(0);
       Int padding = g.argument(2).is_none() ? Int(-1) : g.argument(2).integer();

@@ -1,4 +1,4 @@
-// Operators that write at places along one dimension, and that take from places of the whole tensor.
+// Operators that scatter along one dimension, and that gather from the flattened tensor.
 #include <fulgurite/operators.h>
 
 #include "ops/core/dispatch.h"
@@ -11,7 +11,7 @@
 namespace fulgurite {
 namespace {
 
-/// Index tensors for prims.index_put that stand at one dimension.
+/// prims.index_put's index tensors for an index along one dimension.
 std::vector<Tensor> along(int64_t dim, const Tensor& index) {
   std::vector<Tensor> indices(static_cast<size_t>(dim) + 1);
   indices.back() = index;
@@ -23,7 +23,7 @@ void check_index(const Tensor& index) {
   require(index.ndim() <= 1, "index must have at most 1 dimension, got shape ", index.shape());
 }
 
-/// index_put along a dimension, where a tensor without dimensions counts as having one.
+/// index_put along a dimension; a 0-d tensor counts as having one.
 Tensor written(const Tensor& x, Int given_dim, const Tensor& given_index, Tensor values, bool accumulate, SourceLocation at) {
   check_index(given_index);
   const int64_t dim = wrap_dim(given_dim, x.ndim());
@@ -43,7 +43,7 @@ void check_source(const Tensor& x, Int given_dim, const Tensor& index, const Ten
   require(source.shape() == wanted || (x.ndim() == 0 && source.numel() == 1), "source has shape ", source.shape(), ", expected ", wanted);
 }
 
-/// Places that may count from the end, as gather takes them.
+/// Wraps negative indices, as gather accepts them.
 Tensor counted_from_start(const Tensor& positions, Int size, SourceLocation at) {
   const Tensor is_negative = lt(positions, 0, at);
   const Tensor wrapped = add(positions, size, 1, at);

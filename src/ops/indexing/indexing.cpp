@@ -1,4 +1,4 @@
-// Operators that read or write at places given by integer tensors.
+// Operators that gather or scatter at integer index tensors.
 #include <fulgurite/operators.h>
 
 #include "ops/core/dispatch.h"
@@ -16,7 +16,7 @@ void require_index_dtype(const Tensor& index) {
           index.dtype());
 }
 
-/// The checks that gather, scatter and scatter_add share; `limit` is what bounds the index tensor beside `dim`.
+/// The checks shared by gather, scatter and scatter_add; `limit` bounds the index tensor in addition to `dim`.
 int64_t check_indices(const Tensor& input, Int given_dim, const Tensor& index) {
   if (index.numel() != 0) require_index_dtype(index);
   const int64_t dim = wrap_dim(given_dim, input.ndim());
@@ -26,7 +26,7 @@ int64_t check_indices(const Tensor& input, Int given_dim, const Tensor& index) {
   return dim;
 }
 
-/// Requires index sizes within those of `bound`, but for dimension `free_dim`. No dimensions count as one of size 1.
+/// Requires index sizes within those of `bound`, except in dimension `free_dim`. A 0-d shape counts as one of size 1.
 void check_within(const Shape& index, const Shape& bound, int64_t free_dim, const char* what) {
   const Shape one{1}, &inner = index.empty() ? one : index, &outer = bound.empty() ? one : bound;
   require(inner.size() == outer.size(), "the index's shape ", index, " and ", what, " ", bound, " differ in their number of dimensions");

@@ -10,7 +10,7 @@ namespace {
 
 bool is_mask(const Tensor& index) { return index.dtype() == Dtype::boolean || index.dtype() == Dtype::u8; }
 
-/// One i64 tensor for each dimension of the mask: where its true elements are, in row-major order.
+/// One i64 tensor for each dimension of the mask: the indices of its true elements, in row-major order.
 std::vector<Tensor> true_indices(const Tensor& mask, SourceLocation at) {
   Tensor values = mask;
   if (Interpreter* interpreter = innermost_interpreter())
@@ -45,7 +45,8 @@ void check_mask(const Shape& shape, int64_t dim, const Shape& mask) {
             " at dimension ", dim + d);
 }
 
-/// Appends the index tensors of one mask or integer tensor that stands at dimension `dim`; gives how many dimensions it takes.
+/// Appends the index tensors of one mask or integer tensor at dimension `dim`; returns the number of dimensions it
+/// indexes.
 int64_t append_index(std::vector<Tensor>& indices, const Tensor& input, int64_t dim, const Tensor& index,
                      SourceLocation at) {
   if (!is_mask(index)) {
@@ -57,7 +58,7 @@ int64_t append_index(std::vector<Tensor>& indices, const Tensor& input, int64_t 
   return index.ndim();
 }
 
-/// A one-dimensional i64 tensor; while tracing it is made by the trace.
+/// A one-dimensional i64 tensor; while tracing, created by the trace.
 Tensor integer_tensor(const std::vector<Int>& numbers, SourceLocation at) {
   if (innermost_interpreter()) return prims::integer_tensor(numbers, at);
   std::vector<int64_t> values;
@@ -65,7 +66,7 @@ Tensor integer_tensor(const std::vector<Int>& numbers, SourceLocation at) {
   return tensor(values, {}, at);
 }
 
-/// Lists of numbers, which may be nested, as one tensor.
+/// Flattens lists of numbers, possibly nested, into one tensor.
 void flatten_list(const Argument& list, size_t depth, Shape& sizes, std::vector<Int>& numbers, bool& booleans) {
   if (list.kind() == Argument::Kind::list || list.kind() == Argument::Kind::integers) {
     const size_t count = list.kind() == Argument::Kind::list ? list.list().size() : list.integers().size();
@@ -93,7 +94,7 @@ Tensor list_tensor(const Argument& list, SourceLocation at) {
   return booleans ? prims::convert_element_type(result, Dtype::boolean, at) : result;
 }
 
-/// How many dimensions of the tensor one index takes.
+/// The number of the tensor's dimensions that one index consumes.
 int64_t dimensions_taken(const Argument& index) {
   switch (index.kind()) {
     case Argument::Kind::none:
@@ -149,7 +150,7 @@ std::vector<Tensor> integer_indices(const Tensor& input, const std::vector<Tenso
 
 Tensor put_under_mask(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
                       SourceLocation at) {
-  // The mask stands behind dimensions that are taken whole, and so may others behind it.
+  // The mask may be preceded and followed by full dimensions.
   size_t dim = 0;
   while (dim < indices.size() && !indices[dim].defined()) ++dim;
   if (dim == indices.size() || !is_mask(indices[dim]) || indices[dim].ndim() == 0) return {};
@@ -161,7 +162,7 @@ Tensor put_under_mask(const Tensor& input, const std::vector<Tensor>& indices, c
   Shape sizes = values.shape();
   if (sizes.size() > dim + 1 + behind || values.dtype() != input.dtype()) return {};
   if (sizes.size() > behind) {
-    // One size stands for all places.
+    // One size covers all positions.
     const size_t positions = sizes.size() - behind - 1;
     if (!(sizes[positions] == 1)) return {};
     for (int64_t d = 1; d < given.ndim(); ++d) sizes.insert(static_cast<int64_t>(positions), 1);
@@ -194,10 +195,10 @@ IndexedView indexed_view(const Tensor& input, std::span<const Argument> indices,
   require(ellipses <= 1, "an index has at most one Ellipsis");
   require(taken <= input.ndim(), "too many indexes: ", taken, " for a tensor of ", input.ndim(), " dimensions");
 
-  // Integers, slices and None first, as views; tensors wait for the one prims.index at the end.
+  // Integers, slices and None first, as views; index tensors wait for the one prims.index at the end.
   Tensor x = input;
   std::vector<Tensor> waiting;
-  int64_t dim = 0, listed = 0;  // dimensions so far, and those that `waiting` stands for
+  int64_t dim = 0, listed = 0;  // dimensions so far, and those that `waiting` indexes
   const auto wait = [&](const Tensor& index) {
     for (; listed < dim; ++listed) waiting.push_back({});
     waiting.push_back(index);

@@ -1,4 +1,4 @@
-// scatter_reduce: what goes to one place is added up, multiplied, averaged or compared.
+// scatter_reduce: values with the same index are summed, multiplied, averaged or compared.
 #include <fulgurite/operators.h>
 
 #include "ops/core/families.h"
@@ -9,15 +9,15 @@
 namespace fulgurite {
 namespace {
 
-/// What the gradient rules of all reductions have in common.
+/// The common part of the gradient rules of all reductions.
 struct Indices {
   explicit Indices(Gradient& g)
       : dim(g.argument(1).integer()), index(with_dimension(g.tensor(2))), reduce(g.argument(4).string()),
         includes_input(g.argument(5).boolean()) {}
-  /// An index or a source without dimensions is one of one element.
+  /// A 0-d index or source counts as one element.
   static Tensor with_dimension(const Tensor& x) { return x.ndim() == 0 ? reshape(x, {1}) : x; }
 
-  /// A tensor of the input's shape with zeros where something went to, unless the input counts there too.
+  /// A tensor of the input's shape with zeros at written indices, unless the input counts there too.
   Tensor of_input(const Tensor& x) const { return includes_input ? x : scatter(x, dim, index, 0); }
   Tensor read(const Tensor& x) const { return gather(x, dim, index); }
   Tensor added(const Tensor& x, const Tensor& source) const { return scatter_add(x, dim, index, source); }
@@ -28,7 +28,7 @@ struct Indices {
   bool includes_input;
 };
 
-/// The part of a source that is read: that of the index's shape.
+/// The part of a source that is read: the index's shape.
 Tensor part_read(const Tensor& given, const Shape& shape) {
   Tensor source = Indices::with_dimension(given);
   for (size_t d = 0; d < shape.size(); ++d)
@@ -36,7 +36,7 @@ Tensor part_read(const Tensor& given, const Shape& shape) {
   return source;
 }
 
-/// Zeros around a cotangent of the part that is read.
+/// Pads a cotangent of the read part with zeros to the source's shape.
 Tensor whole_source(const Tensor& cotangent, const Shape& source) {
   const Shape part = cotangent.shape();
   if (part == source) return cotangent;
@@ -81,9 +81,9 @@ void gradient_of_extremum(Gradient& g, const Indices& places) {
   g.set(3, whole_source(cotangent, g.tensor(3).shape()));
 }
 
-/// For each source element the product of the others that go to the same place: without a division, so that zeros need
-/// no care and its own derivatives are right. In the order of the places these are products of what stands before an
-/// element and behind it, which are linear recurrences that begin anew where the place changes.
+/// For each source element, the product of the others with the same index: computed without a division, so that zeros
+/// are not special and its own derivatives are right. Sorted by index, it is the product of those before and those
+/// after an element: linear recurrences that restart where the index changes.
 Tensor products_of_others(const Tensor& source, const Tensor& index, int64_t dim) {
   const TensorOptions options{.dtype = source.dtype(), .device = source.device()};
   if (source.size(static_cast<int>(dim)) == 0) return ones(source.shape(), options);

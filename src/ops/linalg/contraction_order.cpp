@@ -5,7 +5,7 @@
 namespace fulgurite {
 namespace {
 
-/// The number of elements that labels go over.
+/// The number of index tuples of these labels.
 double product_of(const LabelSet& labels, std::span<const double> sizes) {
   double product = 1;
   for (size_t label = 0; label < sizes.size(); ++label)
@@ -13,8 +13,7 @@ double product_of(const LabelSet& labels, std::span<const double> sizes) {
   return product;
 }
 
-/// The cheapest order for each subset of the operands, from the smaller ones up. A subset is a number with a bit for
-/// each operand.
+/// The cheapest order for each subset of the operands, smaller subsets first. A subset is a bit mask of operands.
 class AllOrders {
  public:
   AllOrders(std::span<const LabelSet> operands, const LabelSet& output, std::span<const double> sizes)
@@ -30,7 +29,7 @@ class AllOrders {
       best_[set].cost = -1;
       for (uint32_t part = (set - 1) & set; part > 0; part = (part - 1) & set) {
         const uint32_t rest = set & ~part;
-        if (part < rest) continue;  // seen the other way round
+        if (part < rest) continue;  // the same split, mirrored
         const double cost =
             best_[part].cost + best_[rest].cost + product_of(best_[part].labels | best_[rest].labels, sizes);
         if (best_[set].cost >= 0 && best_[set].cost <= cost) continue;
@@ -40,7 +39,7 @@ class AllOrders {
     }
   }
 
-  /// Adds the contractions of a subset; returns the number of what they give.
+  /// Appends the contractions of a subset; returns the number of their result.
   size_t collect(uint32_t set, size_t& next, std::vector<Contraction>& out) const {
     if ((set & (set - 1)) == 0) {
       size_t number = 0;

@@ -6,17 +6,16 @@
 
 namespace fulgurite {
 
-/// The labels that an operand of a sum of products has.
+/// The labels of an operand in a sum of products.
 using LabelSet = std::bitset<128>;
 
-/// Two operands become one, which joins the list behind the others; numbers count all operands there have been.
+/// Contracts two operands into one, which is appended to the list; numbers count all operands so far.
 struct Contraction {
   size_t left, right;
 };
 
-/// The order in which a product of operands, summed over the labels that `output` lacks, takes the fewest
-/// multiplications: of all orders for up to eight operands, else the one that makes the cheapest contraction first.
-/// `sizes` are those of the labels.
+/// Returns the contraction order with the fewest multiplications for a product of operands, summed over the labels that
+/// `output` lacks: optimal for up to eight operands, greedy beyond. `sizes` are those of the labels.
 std::vector<Contraction> contraction_order(std::span<const LabelSet> operands, const LabelSet& output,
                                            std::span<const double> sizes);
 

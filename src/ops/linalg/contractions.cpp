@@ -1,4 +1,4 @@
-// Sums of products beyond the matrix product: inner and Kronecker products, chains of matrices, batches added up.
+// Sums of products beyond matmul: inner and Kronecker products, chains of matrices, summed batches.
 #include <fulgurite/operators.h>
 
 #include "ops/core/dispatch.h"
@@ -9,19 +9,19 @@
 namespace fulgurite {
 namespace {
 
-// Of a symbol only what matters is asked: whether it is 0.
+// A symbol is only compared with 0, to add no other guards.
 bool is_number(const Argument& a, int64_t value) {
   if (a.is_integer()) return (value == 0 || !a.integer().is_symbolic()) && a.integer() == value;
   return a.is_floating() && (value == 0 || !a.floating().is_symbolic()) && a.floating() == static_cast<double>(value);
 }
 
-/// A factor in the operands' own kind of number, so that it does not promote integers.
+/// A factor in the operands' category, so that it does not promote integers.
 Operand factor_for(const Argument& factor, Dtype dtype) {
   if (is_floating(dtype) || !factor.is_floating()) return factor.operand();
   return Int(static_cast<int64_t>(static_cast<double>(factor.floating())));
 }
 
-/// beta * input + alpha * product; input does not count where beta is 0.
+/// beta * input + alpha * product; input does not count if beta is 0.
 Tensor scaled_sum(const Tensor& input, Tensor product, const Argument& beta, const Argument& alpha, SourceLocation at) {
   const Shape shape = product.shape();
   require(broadcast_shapes(input.shape(), shape) == shape, "input of shape ", input.shape(), " cannot be broadcast to ", shape);
@@ -31,7 +31,7 @@ Tensor scaled_sum(const Tensor& input, Tensor product, const Argument& beta, con
   return add(scaled, product, 1, at);
 }
 
-/// The order in which a chain of matrices takes the fewest multiplications (Cormen et al., 15.2).
+/// The order of a matrix chain with the fewest multiplications (Cormen et al., 15.2).
 class ChainOrder {
  public:
   explicit ChainOrder(const std::vector<int64_t>& sizes) : count_(sizes.size() - 1), cost_(count_ * count_), cut_(count_ * count_) {
@@ -129,7 +129,7 @@ constinit const Symbol addbmm_symbol{
               second.ndim());
       require(first.size(0) == second.size(0) && first.size(2) == second.size(1), "sizes do not fit: ", first.shape(), " and ",
               second.shape());
-      // One long product: the batch joins the dimension that is summed over.
+      // One matmul with a large K: the batch joins the summed dimension.
       const Tensor by_rows = transpose(first, 0, 1, at);
       const Tensor left = reshape(by_rows, {first.size(1), first.size(0) * first.size(2)}, at);
       const Tensor right = reshape(second, {second.size(0) * second.size(1), second.size(2)}, at);

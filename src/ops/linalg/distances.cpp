@@ -1,4 +1,4 @@
-// Norms, distances and similarities, and the losses made of them.
+// Norms, distances and similarities, and the losses based on them.
 #include <cmath>
 
 #include <fulgurite/operators.h>
@@ -14,7 +14,7 @@ namespace fulgurite {
 
 namespace {
 
-/// In the dtype that is computed in: integers as the default dtype, bf16 and f16 as f32.
+/// In the compute dtype: integers as the default dtype, bf16 and f16 as f32.
 Tensor wide(const Tensor& x, SourceLocation at) { return as_dtype(x, compute_dtype(floating_or_default(x.dtype())), at); }
 Dtype result_of(Arguments tensors) { return floating_or_default(result_dtype(tensors)); }
 
@@ -25,7 +25,7 @@ Tensor distance(const Tensor& a, const Tensor& b, Float p, Float eps, bool keepd
   return linalg::vector_norm(moved, p, Dims(-1), keepdim, {}, at);
 }
 
-/// What normalize computes in: roots of sums of powers lose digits that the division would bring to light.
+/// The compute dtype of normalize: roots of sums of powers lose digits that the division would expose.
 Tensor wide_for(Float p, const Tensor& x, SourceLocation at) {
   const bool is_plain = p == 2.0 || p == 1.0 || p == 0.0 || p == INFINITY || p == -INFINITY;
   return as_dtype(x, is_plain ? compute_dtype(x.dtype()) : Dtype::f64, at);
@@ -56,7 +56,7 @@ constinit const Symbol normalize_symbol{
       const Tensor result = div(x, divisor, {}, at);
       out.push_back(as_dtype(result, a[0].tensor().dtype(), at));
     },
-    // What goes against the direction of x is taken out before dividing: of a row of one element nothing is left, to the last bit.
+    // The component along x is removed before dividing: for a row of one element the result is exactly zero.
     .gradient = [](Gradient& g) {
       const Float p = g.argument(1).floating(), eps = g.argument(3).floating();
       const Tensor x = wide_for(p, g.tensor(0), SourceLocation());

@@ -13,7 +13,7 @@
 namespace fulgurite {
 namespace {
 
-/// One factor of a product: a tensor and the label of each of its dimensions, none twice.
+/// One factor of a product: a tensor and a distinct label for each dimension.
 struct Term {
   Tensor x;
   std::vector<int> labels;
@@ -32,7 +32,7 @@ struct Term {
 
 bool is_same(Int a, Int b) { return a.proxy() == b.proxy() && a.hint() == b.hint(); }
 
-/// Dimensions with the same label become their diagonal.
+/// Reduces dimensions with the same label to their diagonal.
 Term with_diagonals(const Tensor& operand, const std::vector<int>& labels, size_t number, SourceLocation at) {
   Term term{operand, {}};
   for (size_t d = 0; d < labels.size(); ++d) {
@@ -46,7 +46,7 @@ Term with_diagonals(const Tensor& operand, const std::vector<int>& labels, size_
     require(size == other, "subscript ", label_text(labels[d]), " is repeated for operand ", number, ", but the sizes ",
             size.hint(), " and ", other.hint(), " differ");
     const Tensor diagonals = diagonal(term.x, 0, first, second, at);
-    // The diagonal is the last dimension; it goes where the first one was.
+    // The diagonal is the last dimension; it moves to the position of the first one.
     term.x = movedim(diagonals, {-1}, {first}, at);
   }
   return term;
@@ -68,7 +68,7 @@ class LabelSizes {
                 " for operand ", number, ", ", known.hint(), " for one before it");
     }
   }
-  /// The term without its dimensions of size 1 that are longer in others: its elements are the same all along them.
+  /// The term without its dimensions of size 1 that are longer in others: its elements repeat along them.
   Term without_broadcast(Term term, SourceLocation at) const {
     for (size_t d = term.labels.size(); d-- > 0;) {
       const Int size = term.x.size(static_cast<int>(d)), whole = sizes_[static_cast<size_t>(term.labels[d])];
@@ -88,8 +88,8 @@ class LabelSizes {
   std::vector<Int> sizes_;
 };
 
-/// The term summed over the labels that are not in `kept`; of integers, as of sum(), in i64. Of one of several terms, a dimension of
-/// one element is only left out.
+/// The term summed over the labels not in `kept`; integers in i64, as in sum(). For one of several terms, a dimension
+/// of size 1 is only dropped.
 Term summed(Term term, const LabelSet& kept, bool is_alone, SourceLocation at) {
   Dims dims, single;
   std::vector<int> rest;
@@ -108,7 +108,7 @@ Term summed(Term term, const LabelSet& kept, bool is_alone, SourceLocation at) {
   return term;
 }
 
-/// The term's dimensions in this order; all of them.
+/// The term with all its dimensions in this order.
 Tensor ordered(const Term& term, const std::vector<int>& labels, SourceLocation at) {
   if (labels == term.labels) return term.x;
   Dims order;
@@ -128,7 +128,7 @@ std::vector<int> joined(std::initializer_list<std::vector<int>> lists) {
   return all;
 }
 
-/// Nothing is summed: each dimension of either is one of the result.
+/// Nothing is summed: each dimension of either term is one of the result.
 Term multiplied(const Term& left, const Term& right, SourceLocation at) {
   Term result{{}, left.labels};
   for (const int label : right.labels)
@@ -147,7 +147,7 @@ Term multiplied(const Term& left, const Term& right, SourceLocation at) {
   return result;
 }
 
-/// Integers that a sum has widened meet others: both as wide.
+/// Brings integers widened by a sum and others to the same width.
 void widen_integers(Term& left, Term& right, SourceLocation at) {
   if (is_floating(left.x.dtype()) || is_floating(right.x.dtype())) return;
   const Dtype common = promote_types(left.x.dtype(), right.x.dtype());
@@ -155,7 +155,7 @@ void widen_integers(Term& left, Term& right, SourceLocation at) {
   right.x = as_dtype(right.x, common, at);
 }
 
-/// A batch of matrix products: what both have and is kept is the batch, what both have and is not kept is summed over.
+/// A batched matmul: shared labels that are kept are the batch, shared labels that are not kept are summed over.
 Term contracted(Term left, Term right, const LabelSet& kept, SourceLocation at) {
   widen_integers(left, right, at);
   std::vector<int> batch, inner, rows, columns;
@@ -179,7 +179,7 @@ Term contracted(Term left, Term right, const LabelSet& kept, SourceLocation at) 
     if (keeps_third) shape.push_back(sizes_of(term, third).numel());
     return reshape(x, shape, at);
   };
-  // A batch needs matrices; one product takes vectors too.
+  // A batch needs matrices; a single matmul accepts vectors too.
   const bool is_batch = !batch.empty(), has_rows = is_batch || !rows.empty(),
              has_columns = is_batch || !columns.empty();
   const Tensor first = matrices(left, rows, inner, has_rows, true);
@@ -209,7 +209,7 @@ Tensor einsum_of(std::string_view text, std::span<const Tensor> operands, Source
     term = sizes.without_broadcast(std::move(term), at);
     sets.push_back(term.set());
   }
-  // What only one term has and the output lacks is summed first.
+  // Labels that only one term has and the output lacks are summed first.
   const bool is_alone = terms.size() == 1;
   for (size_t i = 0; i < terms.size(); ++i) {
     LabelSet needed = output;
@@ -237,7 +237,7 @@ Tensor einsum_of(std::string_view text, std::span<const Tensor> operands, Source
   return permute(last.x, order, at);
 }
 
-/// tensordot's dims: of each tensor the dimensions that are summed over.
+/// tensordot's dims: the summed dimensions of each tensor.
 struct Summed {
   std::vector<int64_t> first, second;
 };
@@ -273,7 +273,7 @@ void check_sizes(const Tensor& x, const Tensor& y, const Summed& dims) {
   }
 }
 
-/// The terms of a tensordot: dimensions that are summed over together have one label.
+/// The terms of a tensordot: dimensions that are summed together share a label.
 void name_dimensions(const Tensor& x, const Tensor& y, const Summed& dims, Term& left, Term& right) {
   int next = 0;
   for (int64_t d = 0; d < x.ndim(); ++d) left.labels.push_back(next++);
@@ -300,7 +300,7 @@ Tensor tensordot_of(Arguments a, SourceLocation at) {
   LabelSet output;
   for (int64_t d = 0; d < x.ndim() + y.ndim(); ++d) output[static_cast<size_t>(d)] = true;
   for (const int64_t d : dims.first) output[static_cast<size_t>(d)] = false;
-  // A dimension that broadcasts is only one of the other tensor's.
+  // A broadcast dimension belongs to the other tensor alone.
   left = summed(std::move(left), output | right.set(), false, at);
   right = summed(std::move(right), output | left.set(), false, at);
   return contracted(left, right, output, at).x;

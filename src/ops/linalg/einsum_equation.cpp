@@ -13,7 +13,7 @@ int label_of(char c) {
   return c >= 'a' && c <= 'z' ? c - 'a' + 26 : -1;
 }
 
-/// Reads an equation from left to right; spaces do not count.
+/// Reads an equation from left to right, ignoring spaces.
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
@@ -60,7 +60,7 @@ class Reader {
   size_t at_ = 0;
 };
 
-/// The dimensions that an ellipsis stands for in an operand.
+/// The number of dimensions that an ellipsis covers in an operand.
 int64_t ellipsis_rank(const std::vector<int>& labels, const Tensor& operand, size_t number) {
   bool has_ellipsis = false;
   for (const int label : labels) has_ellipsis = has_ellipsis || label == ellipsis;
@@ -70,7 +70,7 @@ int64_t ellipsis_rank(const std::vector<int>& labels, const Tensor& operand, siz
   return operand.ndim() - named;
 }
 
-/// Labels with those of the last `rank` of `widest` dimensions in the place of an ellipsis.
+/// Replaces an ellipsis by the labels of the last `rank` of `widest` dimensions.
 std::vector<int> spelled_out(const std::vector<int>& labels, int64_t rank, int64_t widest) {
   std::vector<int> out;
   for (const int label : labels) {

@@ -1,4 +1,4 @@
-// Products of matrices and vectors. All but linear come down to matmul.
+// Products of matrices and vectors. All but linear decompose into matmul.
 #include <fulgurite/operators.h>
 
 #include "ops/core/dispatch.h"
@@ -9,7 +9,7 @@
 namespace fulgurite {
 namespace {
 
-/// The checks of two operands' dtypes and devices.
+/// Checks two operands' dtypes and devices.
 void check_operands(const Tensor& a, const Tensor& b) {
   require(a.dtype() == b.dtype(), "the operands' dtypes differ: ", a.dtype(), " and ", b.dtype());
   require(a.device() == b.device(), "the operands are on different devices: ", a.device().name(), " and ",
@@ -39,14 +39,14 @@ Shape matmul_shape(const Tensor& a, const Tensor& b) {
 Tensor as_rows(const Tensor& x, Int columns) {
   const bool no_columns = !columns.is_symbolic() && columns.hint() == 0;
   if (!no_columns) return reshape(x, {-1, columns});
-  Int rows = 1;  // -1 could be anything beside a size of 0
+  Int rows = 1;  // -1 would be ambiguous beside a size of 0
   for (int64_t d = 0; d + 1 < x.ndim(); ++d) rows = rows * x.size(static_cast<int>(d));
   return reshape(x, {rows, columns});
 }
 
 Tensor transposed(const Tensor& x) { return transpose(x, -2, -1); }
 
-/// d left of matmul(left, right).
+/// The cotangent of left in matmul(left, right).
 Tensor left_cotangent(const Tensor& g, const Tensor& left, const Tensor& right) {
   if (right.ndim() == 1) {
     if (left.ndim() == 1) return mul(g, right);
@@ -62,7 +62,7 @@ Tensor left_cotangent(const Tensor& g, const Tensor& left, const Tensor& right) 
   return matmul(g, right_t);
 }
 
-/// d right of matmul(left, right).
+/// The cotangent of right in matmul(left, right).
 Tensor right_cotangent(const Tensor& g, const Tensor& left, const Tensor& right) {
   if (left.ndim() == 1) {
     if (right.ndim() == 1) return mul(g, left);
@@ -76,7 +76,7 @@ Tensor right_cotangent(const Tensor& g, const Tensor& left, const Tensor& right)
     const Tensor flat = g.ndim() == 1 ? g : reshape(g, {g.numel()});
     return matmul(columns, flat);
   }
-  if (right.ndim() == 2 && left.ndim() > 2) {  // one product over all batches instead of a sum of many
+  if (right.ndim() == 2 && left.ndim() > 2) {  // one matmul over all batches instead of a sum of many
     const Tensor rows = as_rows(left, left.size(-1));
     const Tensor columns = transposed(rows);
     const Tensor g_rows = as_rows(g, g.size(-1));
@@ -86,13 +86,13 @@ Tensor right_cotangent(const Tensor& g, const Tensor& left, const Tensor& right)
   return matmul(left_t, g);
 }
 
-// Of a symbol only what matters is asked: whether it is 0.
+// A symbol is only compared with 0, to add no other guards.
 bool is_number(const Argument& a, double value) {
   if (a.is_floating()) return (value == 0 || !a.floating().is_symbolic()) && a.floating() == value;
   return a.is_integer() && (value == 0 || !a.integer().is_symbolic()) && a.integer() == value;
 }
 
-/// A factor of integers counts as an integer, as in PyTorch: 0.6 is 0.
+/// For integers the factor is truncated, as in PyTorch: 0.6 is 0.
 Argument factor(const Argument& number, Dtype dtype) {
   if (!number.is_floating() || is_floating(dtype)) return number;
   return Int(static_cast<int64_t>(static_cast<double>(number.floating())));
@@ -108,7 +108,7 @@ Tensor scaled_sum(const Argument& input, Tensor product, const Argument& given_b
   return add(scaled, product, 1, at);
 }
 
-/// The checks and the shape of addmm and baddbmm.
+/// Checks addmm and baddbmm and returns their shape.
 Shape added_matmul_shape(Arguments a) {
   const Tensor &input = a[0].tensor(), &left = a[1].tensor(), &right = a[2].tensor();
   check_operands(left, right);

@@ -35,7 +35,7 @@ Tensor unreduced(const Tensor& cotangent, const Shape& shape, std::string_view r
 
 void warn_of_broadcasting(std::string_view loss, const Tensor& input, const Tensor& target, SourceLocation at) {
   const Shape &of_input = input.shape(), &of_target = target.shape();
-  // Hints: a warning adds no guard.
+  // Compares hints: a warning adds no guard.
   const bool is_same = std::ranges::equal(of_input, of_target, [](const Int& a, const Int& b) { return a.hint() == b.hint(); });
   if (is_same || !context().warned_lines.add(at)) return;
   const UserError warning(text::cat(loss, ": the target's shape ", of_target, " is not the input's, ", of_input, ": both are broadcast to ",

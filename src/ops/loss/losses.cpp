@@ -11,14 +11,14 @@
 namespace fulgurite {
 namespace {
 
-/// The sum of `loss` over that of `weight`.
+/// The sum of `loss` over the sum of `weight`.
 Tensor weighted_mean(const Tensor& loss, const Tensor& weight, SourceLocation at) {
   const Tensor total = sum(loss, {}, false, {}, at);
   const Tensor total_weight = sum(weight, {}, false, {}, at);
   return div(total, total_weight, {}, at);
 }
 
-/// mse_loss's and l1_loss's end: elementwise losses, weighted where a weight is given, reduced.
+/// The last step of mse_loss and l1_loss: elementwise losses, weighted if a weight is given, reduced.
 Tensor elementwise_loss(Tensor loss, const Tensor& weight, std::string_view reduction, SourceLocation at) {
   if (!weight.defined()) return reduced(loss, reduction, at);
   require(weight.shape() == loss.shape(), "weight has shape ", weight.shape(), ", the loss ", loss.shape());
@@ -26,10 +26,10 @@ Tensor elementwise_loss(Tensor loss, const Tensor& weight, std::string_view redu
   return reduction == "mean" ? weighted_mean(loss, weight, at) : reduced(loss, reduction, at);
 }
 
-/// The dimension of a loss's input that counts classes.
+/// The class dimension of a loss's input.
 int64_t class_dim(const Tensor& input) { return input.ndim() > 1 ? 1 : 0; }
 
-/// The shape of class numbers for an input of scores: without the classes' dimension.
+/// The shape of class indices for an input of scores: without the class dimension.
 Shape target_shape(const Tensor& input) {
   Shape shape = input.shape();
   shape.erase(class_dim(input));
@@ -51,8 +51,8 @@ void check_class_numbers(const Tensor& input, const Tensor& target, const Tensor
             classes.hint(), " classes");
 }
 
-/// What of a target takes part: where it is not ignore_index, class numbers that are always valid, and each element's weight
-/// (0 where ignored).
+/// The parts of a target that count: a mask of elements other than ignore_index, class indices that are always valid,
+/// and each element's weight (0 if ignored).
 struct Selected {
   Tensor valid, classes, weight;
 };
@@ -81,8 +81,8 @@ Tensor negative_log_likelihood(const Tensor& input, const Selected& selected, So
   return where(selected.valid, loss, 0.0, at);
 }
 
-/// The cotangent of nll_loss's weight: each target adds to that of its class what its loss is, less the mean loss where
-/// that is divided by the weights.
+/// The cotangent of nll_loss's weight: each target adds its loss to that of its class, minus the mean loss if that is
+/// divided by the weights.
 Tensor class_weight_cotangent(const Gradient& g, std::string_view reduction) {
   const SourceLocation at{};
   const Tensor input = g.tensor(0), target = g.tensor(1), weight = g.tensor(2);
@@ -144,7 +144,7 @@ Tensor probability_loss(const Tensor& log_probabilities, Tensor target, const Te
   return div(total, loss.numel(), {}, at);
 }
 
-/// Cross entropy against class numbers of which the share `smoothing` is spread over all classes.
+/// Cross entropy against class indices, with the share `smoothing` spread over all classes.
 Tensor smoothed_loss(const Tensor& log_probabilities, const Tensor& target, const Tensor& weight, Int ignore_index,
                      std::string_view reduction, Float smoothing, SourceLocation at) {
   const Int classes = log_probabilities.size(static_cast<int>(class_dim(log_probabilities)));
@@ -219,7 +219,7 @@ constinit const Symbol prims_nll_loss_backward_symbol{
       }
       const Tensor weighted = mul(selected.weight, scale, at);
       const Tensor negated = neg(weighted, at);
-      // Where everything is ignored the scale is infinite or not a number; what is ignored has gradient 0 all the same.
+      // If everything is ignored the scale is infinite or NaN; ignored elements have gradient 0 all the same.
       const Tensor values = where(selected.valid, negated, 0.0, at);
       const int64_t dim = target.ndim() == 0 ? 0 : 1;
       Shape shape = target.shape();

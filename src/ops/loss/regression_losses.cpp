@@ -1,4 +1,4 @@
-// Losses of numbers and of probabilities: Huber's, Kullback and Leibler's, those of Poisson and Gaussian variables, binary cross entropy.
+// Regression and probability losses: Huber, Kullback-Leibler, Poisson, Gaussian, binary cross entropy.
 #include <fulgurite/operators.h>
 
 #include "ops/core/families.h"
@@ -21,7 +21,7 @@ Dtype result_of(Arguments tensors) { return floating_or_default(result_dtype(ten
 Tensor bent(const Tensor& difference, Float width, Float square_scale, Float slope, bool includes_bend, SourceLocation at) {
   const Tensor size = abs(difference, at);
   const Tensor is_near = includes_bend ? le(size, width, at) : lt(size, width, at);
-  const Tensor near = where(is_near, size, 0, at);  // no slope of an infinite square is multiplied by 0
+  const Tensor near = where(is_near, size, 0, at);  // avoids 0 * infinity in the gradient
   const Tensor square = mul(near, near, at);
   const Tensor inner = mul(square, square_scale, at);
   const Tensor lowered = sub(size, 0.5 * width, 1, at);
@@ -29,7 +29,7 @@ Tensor bent(const Tensor& difference, Float width, Float square_scale, Float slo
   return where(is_near, inner, outer, at);
 }
 
-/// As PyTorch, whose slope at the probabilities 0 and 1 is finite.
+/// As in PyTorch, whose slope at the probabilities 0 and 1 is finite.
 void gradient_of_binary_cross_entropy(Gradient& g) {
   const SourceLocation at;
   const std::string_view reduction = reduction_of(g.argument(3), g.argument(4), g.argument(5));
@@ -108,7 +108,7 @@ constinit const Symbol kl_div_symbol{
     .documentation = "The divergence of the target's distribution from the one whose logarithm is input; \"batchmean\" divides by "
                      "the first size.",
     .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      // As in PyTorch the older arguments say how to reduce, but not whether to divide.
+      // As in PyTorch, the older arguments choose the reduction, but not the division.
       const bool by_batch = a[4].string() == "batchmean", is_new = a[2].is_none() && a[3].is_none();
       const std::string_view reduction = by_batch && is_new ? "sum" : reduction_of(a[2], a[3], a[4]);
       const Tensor x = wide(a[0].tensor(), at);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// query · keyᵀ · scale in the dtype computed in, with what is masked at -infinity and a floating mask added.
+/// query · keyᵀ · scale in the compute dtype, with masked scores at -infinity and a floating mask added.
 Tensor masked_scores(const Tensor& query, const Tensor& key, const Tensor& mask, bool is_causal, Float scale,
                      SourceLocation at) {
   const Dtype dtype = compute_dtype(query.dtype());
@@ -38,7 +38,7 @@ Tensor masked_scores(const Tensor& query, const Tensor& key, const Tensor& mask,
   return scores;
 }
 
-/// exp(scores - logsumexp): the weights of the values; zero in rows where everything is masked.
+/// exp(scores - logsumexp): the weights of the values; zero in fully masked rows.
 Tensor weights_of(const Tensor& scores, const Tensor& logsumexp, SourceLocation at) {
   const Tensor column = unsqueeze(logsumexp, -1, at);
   const Tensor masked = eq(column, -infinity, at);
@@ -47,7 +47,7 @@ Tensor weights_of(const Tensor& scores, const Tensor& logsumexp, SourceLocation 
   return exp(shifted, at);
 }
 
-/// The same from the scores alone, through slopes of which no row is not a number.
+/// The same from the scores alone, with a gradient that is never NaN.
 Tensor normalized_weights(const Tensor& scores, SourceLocation at) {
   if (scores.size(-1) == 0) return scores;
   const Tensor largest = amax(scores, Dims(-1), true, at);
@@ -57,8 +57,8 @@ Tensor normalized_weights(const Tensor& scores, SourceLocation at) {
   return where(masked, 0.0, weights, at);
 }
 
-/// d scores from d out: P * (dP - rowsum(P * dP)) with dP = grad · valueᵀ. The row sums equal those of grad * out, but
-/// cancel exactly where one key has all the weight.
+/// The cotangent of scores from that of out: P * (dP - rowsum(P * dP)) with dP = grad · valueᵀ. The row sums equal
+/// those of grad * out, but cancel exactly if one key has all the weight.
 Tensor scores_cotangent(const Tensor& grad, const Tensor& value, const Tensor& weights, SourceLocation at) {
   const Tensor g = as_dtype(grad, weights.dtype(), at);
   const Tensor v = as_dtype(value, weights.dtype(), at);
@@ -70,7 +70,7 @@ Tensor scores_cotangent(const Tensor& grad, const Tensor& value, const Tensor& w
   return mul(weights, centered, at);
 }
 
-/// d query and d key from d scores.
+/// The cotangents of query and key from that of scores.
 std::pair<Tensor, Tensor> operand_cotangents(const Tensor& scores, const Tensor& query, const Tensor& key, Float scale,
                                              SourceLocation at) {
   const Dtype dtype = compute_dtype(query.dtype());
@@ -100,7 +100,8 @@ Shape batch_of(const Tensor& x) {
   return Shape(shape.data(), shape.size() - 2);
 }
 
-/// Whether each head of key and value serves as many of query, one after another; all other batch dimensions are equal.
+/// Returns true if each head of key and value serves a group of consecutive heads of query; all other batch dimensions
+/// are equal.
 bool is_grouped(const Tensor& q, const Tensor& k, const Tensor& v) {
   if (q.ndim() < 3 || q.ndim() != k.ndim()) return false;
   Shape batch = batch_of(q);
@@ -127,16 +128,16 @@ Shape result_shape(const Tensor& q, const Tensor& k, const Tensor& v, const Tens
   return shape;
 }
 
-/// The shape in which the primitives give their results: rows before heads.
+/// The shape of the primitives' results: rows before heads.
 Shape rows_first(Shape shape) {
   const size_t ndim = shape.size();
   if (ndim > 3) std::swap(shape[ndim - 3], shape[ndim - 2]);
   return shape;
 }
-/// From one order to the other.
+/// Converts from one order to the other.
 Tensor swap_heads(const Tensor& x, SourceLocation at) { return x.ndim() > 3 ? transpose(x, -3, -2, at) : x; }
 
-/// x with other batch dimensions; x itself where it has them.
+/// x broadcast to other batch dimensions; x itself if it has them.
 Tensor with_batch(const Tensor& x, const Shape& batch, SourceLocation at) {
   if (batch_of(x) == batch) return x;
   Shape shape = batch;
@@ -145,7 +146,7 @@ Tensor with_batch(const Tensor& x, const Shape& batch, SourceLocation at) {
   return expand(x, shape, at);
 }
 
-/// Each head of x `count` times, one after another.
+/// Repeats each head of x `count` times, consecutively.
 Tensor repeat_heads(const Tensor& x, Int count, SourceLocation at) {
   Shape shape = x.shape();
   const size_t heads = shape.size() - 3;
@@ -169,7 +170,7 @@ Tensor match_heads(const Tensor& query, const Tensor& x, SourceLocation at) {
 Tensor all_heads(const Tensor& query, const Tensor& x, SourceLocation at) {
   return query.ndim() < 3 ? x : match_heads(query, x, at);
 }
-/// The cotangents of repeated heads, for the heads of `x`.
+/// Sums the cotangents of repeated heads to the heads of `x`.
 Tensor sum_heads(const Tensor& cotangent, const Tensor& x, SourceLocation at) {
   if (x.ndim() < 3 || x.size(-3) == cotangent.size(-3)) return cotangent;
   Shape shape = cotangent.shape();
@@ -345,7 +346,7 @@ constinit const Symbol scaled_dot_product_attention_symbol{
       check_attention(query, key, value, mask);
       require(!(mask.defined() && is_causal), "attn_mask and is_causal exclude each other");
       require(dropout >= 0.0 && dropout <= 1.0, "dropout_p must be from 0 to 1, got ", dropout.hint());
-      // Of rows without elements all scores are 0, and the result is the values' mean.
+      // For rows without elements all scores are 0, and the result is the values' mean.
       const Float scale = !a[6].is_none() ? a[6].floating() : query.size(-1) == 0 ? Float(1.0) : 1.0 / sqrt(query.size(-1));
       bool stays_grouped = a[7].boolean() && dropout == 0.0 && is_grouped(query, key, value);
       if (stays_grouped && mask.defined() && mask.ndim() > 2)

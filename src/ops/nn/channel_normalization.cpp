@@ -15,7 +15,7 @@ namespace {
 
 Tensor wide(const Tensor& x, SourceLocation at) { return as_dtype(x, compute_dtype(x.dtype()), at); }
 
-/// A parameter of one number for each channel, shaped to broadcast with x.
+/// A parameter with one number per channel, shaped to broadcast with x.
 Tensor by_channel(const Tensor& parameter, const Tensor& x, const char* what, SourceLocation at) {
   const Int channels = x.size(1);
   require(parameter.ndim() == 1 && parameter.size(0) == channels, what, " has shape ", parameter.shape(), ", there are ", channels.hint(),
@@ -27,7 +27,7 @@ Tensor by_channel(const Tensor& parameter, const Tensor& x, const char* what, So
   return reshape(numbers, shape, at);
 }
 
-/// Running statistics are not parameters: nothing is differentiated by them.
+/// Running statistics are not parameters: they get no gradient.
 Tensor statistic(const Tensor& given, SourceLocation at) { return given.requires_grad() ? detach(given, at) : given; }
 
 /// (x - mean) / sqrt(variance + eps).
@@ -50,7 +50,7 @@ Tensor scaled_and_shifted(Tensor y, const Argument& weight, const Argument& bias
   return y;
 }
 
-/// weight / sqrt(variance + eps), one number a channel.
+/// weight / sqrt(variance + eps), one number per channel.
 Tensor channel_scale(const Tensor& x, const Tensor& variance, Float eps, const Argument& weight, SourceLocation at) {
   const Tensor raised = add(variance, eps, 1, at);
   const Tensor scale = rsqrt(raised, at);
@@ -59,15 +59,15 @@ Tensor channel_scale(const Tensor& x, const Tensor& variance, Float eps, const A
   return mul(scale, factor, at);
 }
 
-/// bias - offset, or -offset; one number a channel.
+/// bias - offset, or -offset; one number per channel.
 Tensor channel_shift(const Tensor& x, const Tensor& offset, const Argument& bias, SourceLocation at) {
   if (!bias.tensor_or_none().defined()) return neg(offset, at);
   const Tensor given = by_channel(bias.tensor(), x, "bias", at);
   return sub(given, offset, 1, at);
 }
 
-/// Normalized by what x itself has, then scaled and shifted. The mean that is subtracted from x is a constant; its gradient is that of
-/// (mean - constant) in the shift, which is zero and has one number a channel: nothing of x's size is summed for it.
+/// Normalizes by x's own statistics, then scales and shifts. The mean subtracted from x is a constant; its gradient is
+/// that of (mean - constant) in the shift, which is zero and has one number per channel: no reduction over x is needed.
 Tensor by_statistics_of_x(const Tensor& x, const Tensor& mean, const Tensor& variance, Float eps, const Argument& weight, const Argument& bias,
                           SourceLocation at) {
   const Tensor scale = channel_scale(x, variance, eps, weight, at);
@@ -80,7 +80,7 @@ Tensor by_statistics_of_x(const Tensor& x, const Tensor& mean, const Tensor& var
   return add(scaled, shift, 1, at);
 }
 
-/// The same by given statistics: one number to multiply with and one to add.
+/// Normalizes by given statistics: one multiplier and one addend per channel.
 Tensor by_running_statistics(const Tensor& x, const Argument& running_mean, const Argument& running_var, Float eps, const Argument& weight,
                              const Argument& bias, SourceLocation at) {
   const Tensor average = by_channel(statistic(running_mean.tensor(), at), x, "running_mean", at);
@@ -123,7 +123,7 @@ void advance(const Tensor& running, const Tensor& observed, Float momentum, Sour
   prims::copy_(rounded, running, at);
 }
 
-/// The statistics over `dims`; the running ones, where they are given, follow them.
+/// The statistics over `dims`; the running ones, if given, are updated.
 std::tuple<Tensor, Tensor> observed(const Tensor& x, const Dims& dims, const Argument& running_mean, const Argument& running_var,
                                     Float momentum, Int count, SourceLocation at) {
   const auto [variance, average] = var_mean(x, dims, 0, true, at);
@@ -166,7 +166,7 @@ constinit const Symbol batch_norm_symbol{
         if (has_statistics) {
           const auto [variance, average] = observed(x, dims, a[1], a[2], a[6].floating(), count, at);
           y = by_statistics_of_x(x, average, variance, a[7].floating(), a[3], a[4], at);
-        } else {  // the running statistics stay
+        } else {  // the running statistics are unchanged
           y = of_no_elements(x, a[3], a[4], at);
         }
       } else {

@@ -1,4 +1,4 @@
-// Convolutions, and the cotangents of their weights. A convolution's cotangents are convolutions again.
+// Convolutions, and the cotangents of their weights. The cotangents of a convolution are convolutions too.
 #include <fulgurite/operators.h>
 
 #include "ops/core/dispatch.h"
@@ -10,7 +10,7 @@
 namespace fulgurite {
 namespace {
 
-/// prims.convolution's numbers; but for the groups one for each spatial dimension.
+/// prims.convolution's numbers: one per spatial dimension, except the groups.
 struct Settings {
   Shape stride, padding, dilation;
   bool transposed;
@@ -36,8 +36,8 @@ void check_settings(const Settings& s) {
             s.output_padding, " must be smaller than the stride ", s.stride, " or the dilation ", s.dilation);
 }
 
-/// Of a transposed convolution the result's size along a dimension without output padding; of the others the smallest
-/// input's that has `count` windows.
+/// For transposed convolutions, the result's size along a dimension without output padding; otherwise the smallest
+/// input size that has `count` windows.
 Int covered(Int count, Int kernel, Int stride, Int padding, Int dilation) {
   return (count - 1) * stride - 2 * padding + dilation * (kernel - 1) + 1;
 }
@@ -84,7 +84,7 @@ void infer_convolution(Arguments a, InferredTypes& out) {
   out.push_back(like(x, shape));
 }
 
-/// The first `sizes` along the last dimensions; x itself where it has them.
+/// The first `sizes` elements along the last dimensions; x itself if it has these sizes.
 Tensor narrowed(Tensor x, const Shape& sizes, SourceLocation at = {}) {
   const int64_t first = x.ndim() - static_cast<int64_t>(sizes.size());
   for (size_t d = 0; d < sizes.size(); ++d) {
@@ -94,7 +94,7 @@ Tensor narrowed(Tensor x, const Shape& sizes, SourceLocation at = {}) {
   return x;
 }
 
-/// The convolution whose windows cover `sizes` as g's numbers were counted: the cotangent of an input of these sizes.
+/// The convolution whose windows cover `sizes` as counted for g: the cotangent of an input of these sizes.
 Tensor spread_over(const Shape& sizes, const Tensor& g, const Tensor& weight, const Settings& s) {
   const Shape counts = last_sizes(g.shape(), sizes.size()), kernel = last_sizes(weight.shape(), sizes.size());
   Shape rest;
@@ -175,7 +175,7 @@ void gradient_of_convolution_weight(Gradient& g) {
   if (g.needs(1)) g.set(1, spread_over(last_sizes(x.shape(), kernel.size()), grad, cotangent, s));
 }
 
-// What torch.nn.functional calls convolutions.
+// The convolutions of torch.nn.functional.
 
 template <int count>
 void check_dimensions(const Tensor& x, const Tensor& weight) {
@@ -184,7 +184,7 @@ void check_dimensions(const Tensor& x, const Tensor& weight) {
           count + 2, " dimensions, got shape ", x.shape());
 }
 
-/// prims.convolution of an input that may have no batch.
+/// prims.convolution of an input with an optional batch.
 void convolve(const Tensor& x, Arguments a, const Settings& s, Results& out, SourceLocation at) {
   const Tensor &weight = a[1].tensor(), &bias = a[2].tensor_or_none();
   const bool is_batch = x.ndim() == weight.ndim();
@@ -194,7 +194,7 @@ void convolve(const Tensor& x, Arguments a, const Settings& s, Results& out, Sou
   out.push_back(is_batch ? y : squeeze(y, 0, at));
 }
 
-/// What "same" adds before and after; x gets what is odd about it, so that the rest is the same on both sides.
+/// Pads for "same"; an odd excess is padded onto x, so that the remaining padding is symmetric.
 Tensor pad_to_same(const Tensor& x, const Shape& kernel, Settings& s, SourceLocation at) {
   Dims before, after;
   before.resize(x.ndim(), 0);

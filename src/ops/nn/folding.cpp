@@ -1,4 +1,4 @@
-// Sliding windows as views and as columns, and the sums that undo them.
+// Sliding windows as views and as columns, and the sums that invert them.
 #include <fulgurite/operators.h>
 
 #include "ops/core/dispatch.h"
@@ -28,7 +28,7 @@ Windows two_windows(const Argument& kernel, const Argument& dilation, const Argu
   return w;
 }
 
-/// Zeros on both sides of the last two dimensions.
+/// Pads the last two dimensions with zeros on both sides.
 Tensor padded(const Tensor& x, const Shape& padding, SourceLocation at) {
   if (padding[0] == 0 && padding[1] == 0) return x;
   Dims widths;
@@ -87,7 +87,7 @@ void decompose_fold(Arguments a, Results& out, SourceLocation at) {
   Shape leading = leading_sizes(x.shape(), 1);
   leading.back() = given.size(-2) / w.kernel.numel();
   const Tensor windows = reshape(x, joined_sizes(leading, {w.kernel[0], w.kernel[1], counts[0], counts[1]}), at);
-  // Where the element of the kernel at [i, ·, m, ·] lies: i * dilation + m * stride, along each dimension.
+  // The index of kernel element [i, ·, m, ·]: i * dilation + m * stride, along each dimension.
   std::vector<Tensor> indices(leading.size());
   for (int64_t d = 0; d < 2; ++d) {
     const Tensor inner = positions(w.kernel[d], w.dilation[d], x.device(), at);

@@ -1,4 +1,4 @@
-// Reading images at places that a grid lists, and the grids of affine maps.
+// Sampling of images at grid points, and the grids of affine maps.
 #include <fulgurite/operators.h>
 
 #include "ops/core/dispatch.h"
@@ -14,7 +14,7 @@ namespace {
 
 enum class Outside { zeros, border, reflection };
 
-/// What is read: [batch, channels, elements], with the sizes of the spatial dimensions.
+/// The sampled input: [batch, channels, elements], with the sizes of the spatial dimensions.
 struct Source {
   Tensor elements;
   Shape sizes;
@@ -22,7 +22,7 @@ struct Source {
   bool align_corners;
 };
 
-/// From -1 … 1 to places: the corners are the middles of the outermost elements, or their outer edges.
+/// Maps -1 … 1 to element coordinates: the corners are the centres of the outermost elements, or their outer edges.
 Tensor to_points(const Tensor& coordinates, Int size, bool align_corners, SourceLocation at) {
   const Tensor raised = add(coordinates, 1, 1, at);
   if (align_corners) return mul(raised, Float(size - 1) / 2.0, at);
@@ -31,7 +31,7 @@ Tensor to_points(const Tensor& coordinates, Int size, bool align_corners, Source
   return div(shifted, 2, {}, at);
 }
 
-/// Places brought into 0 … size - 1. None on or outside the bounds has a slope, and what is not a number becomes 0.
+/// Clamps coordinates to 0 … size - 1. On or outside the bounds the slope is zero, and NaN becomes 0.
 Tensor clipped(const Tensor& points, Int size, SourceLocation at) {
   const Tensor is_above = gt(points, 0, at);
   const Tensor raised = where(is_above, points, 0.0, at);
@@ -39,7 +39,7 @@ Tensor clipped(const Tensor& points, Int size, SourceLocation at) {
   return where(is_below, raised, Float(size - 1), at);
 }
 
-/// Places reflected at the bounds, over and over, into what lies between them.
+/// Reflects coordinates at the bounds repeatedly, until they are inside.
 Tensor reflected(const Tensor& points, Int size, bool align_corners, SourceLocation at) {
   const Float low = align_corners ? 0.0 : -0.5, span = align_corners ? Float(size - 1) : Float(size);
   if (span == 0.0) return mul(points, 0, at);
@@ -57,14 +57,15 @@ Tensor reflected(const Tensor& points, Int size, bool align_corners, SourceLocat
   return where(is_even, forward, backward, at);
 }
 
-/// What places outside stand for.
+/// Maps coordinates outside the image to those that they stand for.
 Tensor brought_inside(const Tensor& points, Int size, const Source& source, SourceLocation at) {
   if (source.outside == Outside::zeros) return points;
   if (source.outside == Outside::border) return clipped(points, size, at);
   return clipped(reflected(points, size, source.align_corners, at), size, at);
 }
 
-/// The elements at whole places, one tensor a dimension (outermost first), each [batch, points]; zero outside.
+/// Gathers elements at integer coordinates, one tensor per dimension (outermost first), each [batch, points]; zero
+/// outside.
 Tensor read(const Source& source, const std::vector<Tensor>& points, SourceLocation at) {
   Tensor is_inside, index;
   for (size_t d = 0; d < points.size(); ++d) {
@@ -90,7 +91,8 @@ Tensor read(const Source& source, const std::vector<Tensor>& points, SourceLocat
   return where(mask, values, 0.0, at);
 }
 
-/// The sum over `taps` whole places a dimension of what is read there, times the product of the dimensions' weights.
+/// The sum over `taps` integer coordinates per dimension of the elements there, times the product of the dimensions'
+/// weights.
 Tensor weighted_sum(const Source& source, const std::vector<std::vector<Tensor>>& points,
                     const std::vector<std::vector<Tensor>>& weights, SourceLocation at) {
   const size_t taps = points[0].size();
@@ -145,7 +147,7 @@ Tensor sample_cubic(const Source& source, const std::vector<Tensor>& coordinates
     for (int tap = 0; tap < 4; ++tap) {
       const Tensor shifted = add(below, tap - 1, 1, at);
       const Tensor inside = brought_inside(shifted, source.sizes[d], source, at);
-      // Reflection at half places may leave a rounding error.
+      // Reflection at half coordinates may leave a rounding error.
       points.back().push_back(source.outside == Outside::reflection ? round(inside, at) : inside);
       weights.back().push_back(cubic_weight(share, tap, at));
     }
@@ -205,7 +207,7 @@ void decompose_grid_sample(Arguments a, Results& out, SourceLocation at) {
   const Source source{reshape(wide, {batch, channels, sizes.numel()}, at), sizes, outside_of(a[3].string()),
                       !a[4].is_none() && a[4].boolean()};
   const Tensor flat = reshape(wide_grid, {batch, points.numel(), count}, at);
-  // The grid lists the last dimension's place first.
+  // The grid lists the last dimension's coordinate first.
   std::vector<Tensor> coordinates(count);
   for (size_t d = 0; d < count; ++d) coordinates[d] = select(flat, 2, static_cast<int64_t>(count - 1 - d), at);
   const Tensor result = mode == "nearest"    ? sample_nearest(source, coordinates, at)

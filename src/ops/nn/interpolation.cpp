@@ -1,4 +1,4 @@
-// Resizing by interpolation, dimension after dimension.
+// Resizing by interpolation, one dimension after another.
 #include <cmath>
 
 #include <fulgurite/operators.h>
@@ -14,13 +14,13 @@
 namespace fulgurite {
 namespace {
 
-/// One dimension that is resized.
+/// One resized dimension.
 struct Axis {
   int64_t dim;
   Int from, to;
-  Float scale;  // from places in the result to places in the input
+  Float scale;  // from coordinates in the result to those in the input
   Device device;
-  Dtype dtype;  // that places are computed in
+  Dtype dtype;  // of coordinates
 };
 
 /// 0, 1, …, count - 1.
@@ -30,7 +30,7 @@ Tensor numbers(Int count, const Axis& axis, SourceLocation at) {
 
 Tensor as_index(const Tensor& coordinates, SourceLocation at) { return prims::convert_element_type(coordinates, Dtype::i64, at); }
 
-/// Where the middle of each element of the result is in the input; with align_corners the corners' middles coincide.
+/// The centre of each result element in input coordinates; with align_corners the corners' centres coincide.
 Tensor source_coordinates(const Axis& axis, bool align_corners, SourceLocation at) {
   const Tensor coordinates = numbers(axis.to, axis, at);
   if (align_corners) return mul(coordinates, axis.scale, at);
@@ -39,7 +39,7 @@ Tensor source_coordinates(const Axis& axis, bool align_corners, SourceLocation a
   return sub(scaled, 0.5, 1, at);
 }
 
-/// Numbers along `axis`, shaped to broadcast with tensors of x's dimensions.
+/// Weights along `axis`, shaped to broadcast with tensors of x's dimensions.
 Tensor along(const Tensor& weights, const Tensor& x, const Axis& axis, SourceLocation at) {
   Shape shape;
   shape.resize(x.ndim(), 1);
@@ -87,7 +87,7 @@ Tensor cubic(const Tensor& x, const Axis& axis, bool align_corners, SourceLocati
   return total;
 }
 
-/// The triangle (linear) or the cubic with slope -0.5 that antialiasing weighs by.
+/// The antialiasing filter: triangle (linear), or cubic with slope -0.5.
 Tensor filtered(const Tensor& distance, bool is_cubic, SourceLocation at) {
   const Tensor x = abs(distance, at);
   if (!is_cubic) return clamp_min(rsub_one(x, at), 0, at);
@@ -126,14 +126,14 @@ Tensor antialiased(const Tensor& x, const Axis& axis, bool is_cubic, SourceLocat
   apart.insert(axis.dim + 1, taps);
   shape[axis.dim] = axis.to;
   shape[axis.dim + 1] = taps;
-  // What is outside a window does not count, be it infinite.
+  // Elements outside a window do not count, even infinities.
   const Tensor windows = where(reshape(is_seen, shape, at), reshape(values, apart, at), 0.0, at);
   const Tensor factors = reshape(shares, shape, at);
   const Tensor products = mul(windows, factors, at);
   return sum(products, Dims(axis.dim + 1), false, {}, at);
 }
 
-/// The sizes asked for, and the factors by which places are scaled where they were given and count.
+/// The requested sizes, and the coordinate scale factors if they were given and apply.
 struct Request {
   Shape sizes;
   SmallVector<Float, 3> factors;
@@ -163,7 +163,7 @@ Request request_of(Arguments a, const Shape& sizes) {
 
 struct Mode {
   std::string_view name;
-  int64_t ndim;  // of the inputs it takes; 0: three to five
+  int64_t ndim;  // of accepted inputs; 0: three to five
   bool has_corners, has_antialias;
 };
 constexpr Mode modes[] = {{"nearest", 0, false, false}, {"nearest-exact", 0, false, false}, {"area", 0, false, false},
@@ -188,7 +188,7 @@ Float scale_of(Int from, Int to, const Request& r, size_t d, bool align_corners)
   return r.factors.empty() ? Float(from) / Float(to) : 1.0 / r.factors[d];
 }
 
-/// The checks of the arguments.
+/// Checks the arguments.
 Request checked_request(Arguments a) {
   const Tensor& given = a[0].tensor();
   const std::string_view name = a[3].string();

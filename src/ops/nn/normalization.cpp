@@ -55,7 +55,7 @@ Shape statistics_shape(const Tensor& x, size_t normalized) {
   return shape;
 }
 
-/// Sums over the dimensions that are not normalized: what a weight's or bias's gradient is.
+/// Sums over the dimensions that are not normalized: the gradient of a weight or bias.
 Tensor sum_leading(const Tensor& x, size_t normalized, SourceLocation at) {
   const Dims dims = first_dims(x.ndim(), normalized);
   return dims.empty() ? x : sum(x, dims, false, {}, at);

@@ -1,4 +1,4 @@
-// Optimizers' steps.
+// Optimizer steps.
 #include <fulgurite/operators.h>
 
 #include "ops/core/dispatch.h"

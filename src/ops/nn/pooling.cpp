@@ -1,4 +1,4 @@
-// Pooling: the primitives, for any number of spatial dimensions, which are the last ones.
+// Pooling primitives for any number of trailing spatial dimensions.
 #include <fulgurite/operators.h>
 
 #include "ops/core/dispatch.h"
@@ -10,7 +10,7 @@
 namespace fulgurite {
 namespace {
 
-/// Without elements only for want of samples.
+/// Requires all sizes but the batch's to be positive.
 void check_elements(const Shape& shape, size_t count) {
   for (size_t d = shape.size() == count + 1 ? 0 : 1; d < shape.size(); ++d)
     require(shape[d] > 0, "input may be empty in the batch alone, got shape ", shape);
@@ -24,8 +24,7 @@ void check_pooled(const Tensor& x, size_t count) {
   check_elements(x.shape(), count);
 }
 
-/// The windows that arguments kernel_size, stride, padding (and dilation) describe; an empty stride is the kernel's
-/// size.
+/// The windows of arguments kernel_size, stride, padding (and dilation); an empty stride means the kernel's size.
 Windows windows_of(Arguments a, size_t first, bool has_dilation) {
   const size_t count = a[first].integers().size();
   Windows w;
@@ -61,7 +60,7 @@ void push_with_indices(const Tensor& x, const Shape& shape, InferredTypes& out) 
   out.push_back({shape, Dtype::i64, x.device()});
 }
 
-/// The cotangents of the chosen elements, added where these are: result 1 numbers them in the spatial dimensions.
+/// Scatters the cotangents of the chosen elements, accumulating; result 1 has their indices in the spatial dimensions.
 void gradient_of_choice(Gradient& g) {
   const size_t count = g.argument(1).integers().size();
   const Shape shape = g.tensor(0).shape(), leading = leading_sizes(shape, count);

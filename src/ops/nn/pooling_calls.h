@@ -9,8 +9,8 @@ namespace fulgurite {
 
 struct Symbol;
 
-/// PyTorch's pooling functions by name: with return_indices=True they are other operators here, of two results, and in
-/// output_size None stands for -1. Returns the operator that is meant.
+/// Translates PyTorch's pooling functions by name: with return_indices=True they are separate operators here, with two
+/// results, and None in output_size becomes -1. Returns the operator to call.
 const Symbol* translate_pooling(const Symbol* symbol, std::vector<Value>& args, std::map<std::string, Value>& kwargs);
 
 }  // namespace fulgurite

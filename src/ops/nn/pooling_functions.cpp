@@ -1,4 +1,4 @@
-// What torch.nn.functional calls pooling, in terms of the primitives.
+// The pooling functions of torch.nn.functional, in terms of the primitives.
 #include <fulgurite/operators.h>
 
 #include "ops/core/dispatch.h"
@@ -16,7 +16,7 @@ void check_dimensions(const Tensor& x) {
           count + 2, " dimensions, got shape ", x.shape());
 }
 
-/// The kernel's size and the stride, which is the kernel's size where it is not given.
+/// The kernel's size and the stride, which defaults to the kernel's size.
 template <int count>
 std::pair<Shape, Shape> kernel_and_stride(Arguments a) {
   const Shape kernel = for_dimensions(a[1].integers(), count, "kernel_size");
@@ -53,7 +53,7 @@ void decompose_avg_pool(Arguments a, Results& out, SourceLocation at) {
   out.push_back(prims::avg_pool(a[0].tensor(), kernel, stride, padding, a[4].boolean(), a[5].boolean(), divisor, at));
 }
 
-/// The sizes asked for; -1 stands for the input's.
+/// The requested sizes; -1 stands for the input's.
 template <int count>
 Shape adaptive_sizes(Arguments a) {
   const Tensor& x = a[0].tensor();

@@ -11,7 +11,7 @@
 namespace fulgurite {
 namespace {
 
-/// Tensor.unfold's arguments in plain form; a tensor without dimensions counts as one element.
+/// Tensor.unfold's arguments in plain form; a 0-d tensor counts as one element.
 struct Windows {
   int64_t dim;
   Int size, step, count;
@@ -26,7 +26,7 @@ Windows windows_of(Arguments a) {
   return {dim, size, step, (length - size) / step + 1};
 }
 
-/// The mean of the `size` channels around each, zeros beyond the ends.
+/// The mean over `size` neighbouring channels, zeros beyond the ends.
 Tensor mean_of_neighbours(const Tensor& x, Int size, SourceLocation at) {
   Dims low, high;
   low.resize(x.ndim(), 0);
@@ -53,7 +53,7 @@ constinit const Symbol tensor_unfold_symbol{
       shape.push_back(windows.size);
       out.push_back(like(a[0].tensor(), shape));
     },
-    // Windows may overlap: what is at the same place is added up.
+    // Windows may overlap: cotangents of the same element are summed.
     .gradient = [](Gradient& g) {
       const Tensor x = g.tensor(0), cotangent = g.cotangent();
       const Windows windows = windows_of(g.arguments());
@@ -80,7 +80,7 @@ constinit const Symbol tensor_unfold_symbol{
       const int64_t stride = x.sizes.empty() ? 1 : x.strides[windows.dim];
       if (!x.sizes.empty()) {
         view.sizes[windows.dim] = windows.count;
-        // Of one window the stride is of no use, and may be out of range.
+        // With one window the stride is irrelevant, and may overflow.
         if (__builtin_mul_overflow(stride, static_cast<int64_t>(windows.step), &view.strides[windows.dim]))
           view.strides[windows.dim] = stride;
       }

@@ -1,5 +1,5 @@
-// Random tensors. A draw is a pure function of a state that is taken from the generator in program order; element i of
-// a draw uses Philox4x32-10 with the state's seed as key and the state's offset plus i as counter.
+// Random tensors. A draw is a pure function of an RNG state taken from the generator in program order; element i of a
+// draw uses Philox4x32-10 with the state's seed as key and the state's offset plus i as counter.
 #include <fulgurite/operators.h>
 
 #include "ops/core/families.h"
@@ -41,7 +41,7 @@ void infer_floating_draw(Arguments a, InferredTypes& types) {
   require(is_floating(a[4].dtype()), "the dtype must be floating, not ", a[4].dtype());
 }
 
-// Numbers are looked at without a guard: the rule is asked again before a program runs with others.
+// Numbers are compared without a guard: the rule runs again before a program runs with others.
 void infer_uniform(Arguments a, InferredTypes& types) {
   infer_floating_draw(a, types);
   const double low = a[2].floating().hint(), high = a[3].floating().hint(), most = largest_number(a[4].dtype());

@@ -3,8 +3,8 @@
 
 namespace fulgurite {
 
-/// PyTorch functions that draw the numbers that the random kernels draw, bit for bit (normal numbers but for the last
-/// bits of the logarithm and cosine).
+/// PyTorch functions that reproduce the random kernels bit for bit (normal numbers except for the last bits of the
+/// logarithm and cosine).
 inline constexpr std::string_view random_python =
     R"(random_seed, random_offset = 0, 0  # the generator's state; set it to repeat a run
 

@@ -1,4 +1,4 @@
-// What goes along a dimension, each result made from the one before it; cumsum is with the sums.
+// Scans along a dimension, each result computed from the one before it; cumsum is with the sums.
 #include <fulgurite/operators.h>
 
 #include "ops/core/families.h"
@@ -9,7 +9,8 @@
 namespace fulgurite {
 namespace {
 
-/// x moved by one along a dimension: each place has what the one before it (behind it) had, the first (last) one `edge`.
+/// x shifted by one along a dimension: each element has the value of the previous (next) one, the first (last) one
+/// `edge`.
 Tensor moved(const Tensor& x, int64_t dim, bool from_behind, Float edge) {
   const Int rest = x.size(static_cast<int>(dim)) - 1;
   const Tensor kept = narrow(x, dim, from_behind ? 1 : 0, rest);
@@ -83,8 +84,8 @@ constinit const Symbol cumprod_symbol{
       const Dtype dtype = a[2].optional_dtype().value_or(is_floating(x.dtype()) ? x.dtype() : Dtype::i64);
       types.push_back({x.shape(), dtype, x.device()});
     },
-    // The elements from i on are multiples of x[i]: what goes to it is the product of those before it times
-    // s[i] = g[i] + x[i + 1] s[i + 1]. Nothing is divided, so zeros are elements like others.
+    // The results from i on are multiples of x[i]: its gradient is the product of the elements before it times s[i] =
+    // g[i] + x[i + 1] s[i + 1]. There is no division, so zeros are not special.
     .gradient = [](Gradient& g) {
       if (g.tensor(0).ndim() == 0) return g.set(0, g.cotangent());
       const int64_t dim = normalize_dim(g.argument(1).integer(), g.tensor(0).ndim());
@@ -110,7 +111,8 @@ constinit const Symbol logcumsumexp_symbol{
       require(is_floating(x.dtype()), "needs a floating dtype, not ", x.dtype());
       types.push_back(like(x, x.shape()));
     },
-    // Of y[j] each x[i] up to it has the share exp(x[i] - y[j]) = exp(x[i] - y[i]) exp(y[i] - y[i + 1]) …, of numbers up to 1.
+    // In y[j] each x[i] up to it has the share exp(x[i] - y[j]) = exp(x[i] - y[i]) exp(y[i] - y[i + 1]) …, with all
+    // factors at most 1.
     .gradient = [](Gradient& g) {
       if (g.tensor(0).ndim() == 0) return g.set(0, g.cotangent());
       const int64_t dim = normalize_dim(g.argument(1).integer(), g.tensor(0).ndim());

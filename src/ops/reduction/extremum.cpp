@@ -1,4 +1,4 @@
-// Largest and smallest elements and where they are.
+// Maxima and minima, and their indices.
 #include <fulgurite/operators.h>
 
 #include "ops/core/families.h"
@@ -36,8 +36,8 @@ void gradient_of_extremum(Gradient& g) {
   g.set(0, mul(chosen_number, share));
 }
 
-// Of all elements. An element that is not a number is the extremum then: it shares with the others that are none, as in PyTorch,
-// whose amax and amin have no gradient there.
+// The gradient over all elements. A NaN is the extremum then and shares with the other NaNs, as in PyTorch, whose amax
+// and amin have no gradient there.
 void gradient_of_total_extremum(Gradient& g) {
   const Tensor x = g.tensor(0);
   const Tensor equal = eq(x, g.result());
@@ -57,7 +57,7 @@ void infer_with_indices(Arguments a, InferredTypes& types) {
 void decompose_with_indices(Arguments a, Results& results, SourceLocation at, bool largest) {
   const Tensor& x = a[0].tensor();
   const Int dim = a[1].integer();
-  // Booleans have no argmax of their own.
+  // Booleans have no argmax kernel.
   const Tensor ordered = is_boolean(x.dtype()) ? prims::convert_element_type(x, Dtype::u8, at) : x;
   if (x.ndim() == 0) {
     results.push_back(largest ? amax(x, dim, false, at) : amin(x, dim, false, at));

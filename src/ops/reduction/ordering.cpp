@@ -1,4 +1,4 @@
-// Elements in order: sorting, the first few, the one at a place of the order.
+// Sorting and order statistics: sort, topk, kthvalue, median.
 #include <cmath>
 
 #include <fulgurite/operators.h>
@@ -13,10 +13,10 @@ namespace {
 
 void require_order(const Tensor& x) { require(!is_boolean(x.dtype()), "not defined for booleans"); }
 
-/// The size along a dimension; of a tensor without dimensions 1.
+/// The size along a dimension; 1 for a 0-d tensor.
 Int size_along(const Tensor& x, int64_t dim) { return x.ndim() == 0 ? Int(1) : x.size(static_cast<int>(dim)); }
 
-/// The shape of what is left of each row when one element is chosen from it.
+/// The shape after choosing one element of each row.
 Shape chosen_shape(const Tensor& x, int64_t dim, bool keepdim) {
   Shape shape = x.shape();
   if (shape.empty()) return shape;
@@ -30,7 +30,7 @@ void push_with_indices(const Tensor& x, const Shape& shape, InferredTypes& types
   types.push_back({shape, Dtype::i64, x.device()});
 }
 
-/// The cotangent of what elements were taken from: that of each element at the element's place, zero elsewhere.
+/// The cotangent of an input whose elements were gathered: scattered to their indices, zero elsewhere.
 void gradient_of_taken(Gradient& g, Int given_dim, bool has_dim) {
   const Shape shape = g.tensor(0).shape();
   const int64_t ndim = static_cast<int64_t>(shape.size()), dim = wrap_dim(given_dim, ndim);

@@ -1,4 +1,4 @@
-// Reductions: sums, products, means, truth.
+// Reductions: sums, products, means, any and all.
 #include <fulgurite/operators.h>
 
 #include "ops/core/families.h"
@@ -10,7 +10,7 @@ namespace fulgurite {
 
 namespace {
 
-// Sums and products of integers and booleans are made in i64.
+// Sums and products of integers and booleans accumulate in i64.
 Dtype accumulated_dtype(const Tensor& input, const Argument& dtype) {
   if (!dtype.is_none()) return dtype.dtype();
   return is_floating(input.dtype()) ? input.dtype() : Dtype::i64;
@@ -27,12 +27,12 @@ void infer_truth(Arguments a, InferredTypes& types) {
   types.push_back({reduced_shape(x.shape(), a[1], a[2].boolean()), dtype, x.device()});
 }
 
-/// Of each element along `dim`, the product of those before it (behind it, if `behind`). log2(n) steps, and right at
+/// For each element along `dim`, the product of those before it (after it, if `behind`). log2(n) steps, and correct at
 /// zeros, unlike a division by the element.
 Tensor product_of_others(const Tensor& x, int64_t dim, bool behind) {
   const int64_t count = x.shape()[dim];
   Tensor product = x;
-  // The first step shifts, the others double how far a product reaches.
+  // The first step shifts, the others double the range of a product.
   for (int64_t step = 1, round = 0; step < count || round == 0; step = round == 0 ? 1 : 2 * step, ++round) {
     Shape edge = x.shape();
     edge[dim] = step;

@@ -1,4 +1,4 @@
-// Where numbers belong: places in an order, classes.
+// Binary search in sorted sequences, and one-hot classes.
 #include <fulgurite/operators.h>
 
 #include "ops/core/dispatch.h"
@@ -95,7 +95,7 @@ constinit const Symbol one_hot_symbol{
         require(x.numel() > 0, "the number of classes of no elements is not known: give num_classes");
         const Tensor largest = amax(x, {}, false, at);
         classes = largest.item<int64_t>(at) + 1;
-        if (classes < 1) classes = 1;  // what follows says that the numbers are negative
+        if (classes < 1) classes = 1;  // prims.one_hot reports the negative numbers
       }
       out.push_back(prims::one_hot(x, classes, at));
     },

@@ -27,7 +27,7 @@ void infer_backward(Arguments a, InferredTypes& out) {
   out.push_back(like(y, y.shape()));
 }
 
-/// Input of a softmax in the dtype it is computed in, less its maximum along `dim`. A tensor without dimensions becomes a row of one.
+/// The input of a softmax in the compute dtype, minus its maximum along `dim`. A 0-d tensor becomes a row of one.
 Tensor shifted_input(Arguments a, Dims& dim, SourceLocation at) {
   const Tensor& input = a[0].tensor();
   dim = Dims(wrap_dim(a[1].integer(), input.ndim()));
@@ -39,7 +39,7 @@ Tensor shifted_input(Arguments a, Dims& dim, SourceLocation at) {
   return sub(x, maximum, 1, at);
 }
 
-/// The result in the dtype and shape asked for.
+/// Converts the result to the requested dtype and shape.
 Tensor finished(Tensor y, Arguments a, SourceLocation at) {
   const Tensor& input = a[0].tensor();
   if (input.ndim() == 0) y = reshape(y, Dims(), at);

@@ -1,4 +1,4 @@
-// Variance, norms and the like: composites of sums.
+// Variance, norms and similar: composites of sums.
 #include <cmath>
 
 #include <fulgurite/operators.h>
@@ -39,14 +39,14 @@ Tensor variance_backward(const Tensor& cotangent, Arguments a) {
   return variance_backward(cotangent, a, mean(a[0].tensor(), as_dims(a[1]), true));
 }
 
-/// Of both: the mean is at hand.
+/// The gradient of variance and mean, reusing the mean.
 void gradient_of_variance_and_mean(Gradient& g) {
   const Tensor x = g.tensor(0);
   const Shape shape = x.shape();
   const bool keepdim = g.argument(3).boolean();
   Tensor dx;
   if (g.cotangent(0).defined()) {
-    // Of 16 bits the mean that was returned is rounded.
+    // For 16-bit types the returned mean is rounded.
     const Tensor average = compute_dtype(x.dtype()) == x.dtype() ? with_reduced_dims(g.result(1), shape, g.argument(1), keepdim)
                                                                  : mean(x, as_dims(g.argument(1)), true);
     dx = variance_backward(g.cotangent(0), g.arguments(), average);
@@ -59,7 +59,7 @@ void gradient_of_variance_and_mean(Gradient& g) {
   if (dx.defined()) g.set(0, dx);
 }
 
-/// a / b, and zero where b is. The quotient of those places is not a number, nor may it be met in the gradient of this.
+/// a / b, and zero where b is. The NaN quotient there must not enter this function's gradient either.
 Tensor quotient_or_zero(const Tensor& a, const Tensor& b) {
   const Tensor flat = eq(b, 0);
   const Tensor divisor = masked_fill(b, flat, 1);
@@ -67,7 +67,7 @@ Tensor quotient_or_zero(const Tensor& a, const Tensor& b) {
   return masked_fill(quotient, flat, 0);
 }
 
-/// The cotangent of a square root's operand; zero where the root is, as there is no slope.
+/// The cotangent of a square root's operand; zero where the root is, since the slope is infinite.
 Tensor root_backward(const Tensor& cotangent, const Tensor& root) {
   const Tensor twice = mul(root, 2);
   return quotient_or_zero(cotangent, twice);
@@ -79,7 +79,7 @@ void decompose_norm(Arguments a, Results& results, SourceLocation at) {
   const Dims dims = as_dims(a[2]);
   const bool keepdim = a[3].boolean();
   if (!a[4].is_none() && a[4].dtype() != x.dtype()) x = prims::convert_element_type(x, a[4].dtype(), at);
-  // The norm of one element is its size, whatever its power would be.
+  // The norm of one element is its absolute value; its power could overflow.
   const bool is_size = order == 1 || (order != 0 && reduced_count(x.shape(), a[2]) == 1);
   if (order == 2 && !is_size) {
     const Tensor squares = mul(x, x, at);
@@ -134,7 +134,7 @@ Tensor norm_backward(const Tensor& cotangent, const Tensor& x, const Tensor& nor
   const Tensor power = pow(magnitude, order - 1);
   const Tensor direction = sign(x);
   const Tensor slope = mul(direction, power);
-  // Below order 1 the slope at zero is infinite; PyTorch gives zero.
+  // Below order 1 the slope at zero is infinite; PyTorch returns zero.
   const Tensor at_zero = eq(x, 0);
   const Tensor finite = masked_fill(slope, at_zero, 0);
   return mul(finite, scale);

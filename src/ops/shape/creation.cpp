@@ -17,7 +17,7 @@ Dtype dtype_of_number(const Argument& number) {
   return number.is_integer() ? Dtype::i64 : default_dtype();
 }
 
-// Checked here, so that a trace fails at the line that names the device.
+// Checked here, so that a trace fails at the op that names the device.
 Device device_or_default(const Argument& device) {
   if (device.is_none()) return {};
   require(device.device() == Device(), "this build has only the device cpu, not ", device.device().name());
@@ -60,7 +60,7 @@ void decompose_like(Arguments a, Results& results, SourceLocation at) {
   results.push_back(full(Dims(x.shape()), value, {.dtype = dtype, .device = device}, at));
 }
 
-// How many numbers lie from start to before end.
+// The number of steps from start to before end.
 Int count_of_steps(const Argument& start, const Argument& end, const Argument& step) {
   if (start.is_integer() && end.is_integer() && step.is_integer()) {
     const Int by = step.integer();
@@ -203,7 +203,7 @@ constinit const Symbol eye_symbol{
       const Int rows = a[0].integer(), columns = a[1].is_none() ? rows : a[1].integer();
       const Dtype dtype = a[2].is_none() ? default_dtype() : a[2].dtype();
       const auto is_none = [](Int n) { return !n.is_symbolic() && n.hint() == 0; };
-      // However many of the others there are.
+      // Empty, whatever the other size.
       if (is_none(rows) || is_none(columns)) return results.push_back(zeros({rows, columns}, options_of(dtype, a[3]), at));
       const TensorOptions options = options_of(Dtype::i64, a[3]);
       const Tensor row = arange(rows, {}, 1, options, at);

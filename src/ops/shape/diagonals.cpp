@@ -1,4 +1,4 @@
-// Diagonals: taking them out, putting them in.
+// Extracting and embedding diagonals.
 #include <fulgurite/operators.h>
 
 #include "ops/core/dispatch.h"
@@ -9,7 +9,7 @@
 namespace fulgurite {
 namespace {
 
-/// Which diagonal of which two dimensions.
+/// A diagonal of two dimensions.
 struct DiagonalView {
   int64_t first, second;
   Int offset;
@@ -21,7 +21,7 @@ DiagonalView place_of(const Argument& offset, const Argument& dim1, const Argume
   return layout;
 }
 
-/// How many elements the diagonal of a matrix has.
+/// The number of elements on a matrix's diagonal.
 Int diagonal_length(Int rows, Int columns, Int offset) {
   const Int left = offset >= 0 ? rows : rows + offset, across = offset >= 0 ? columns - offset : columns;
   const Int length = left < across ? left : across;
@@ -36,10 +36,10 @@ Shape diagonal_shape(const Tensor& x, const DiagonalView& layout) {
   return shape;
 }
 
-/// x along a diagonal of matrices of zeros [rows, columns], which are the last two dimensions.
+/// Embeds x as a diagonal of zero matrices [rows, columns], which are the last two dimensions.
 Tensor embedded(const Tensor& x, Int rows, Int columns, Int offset, SourceLocation at) {
   const Int length = x.size(-1);
-  const bool is_above = offset >= 0;  // the element's number is its row, else its column
+  const bool is_above = offset >= 0;  // the element's index is its row, else its column
   Dims low, high;
   low.resize(x.ndim(), 0);
   high.resize(x.ndim(), 0);

@@ -1,4 +1,4 @@
-// Operators that make a tensor larger or copy it.
+// Operators that concatenate, pad or copy tensors.
 #include <fulgurite/operators.h>
 
 #include "ops/core/dispatch.h"
@@ -10,7 +10,7 @@
 namespace fulgurite {
 namespace {
 
-/// PyTorch lets cat ignore one-dimensional tensors of no elements beside tensors of other shapes.
+/// PyTorch's cat ignores empty one-dimensional tensors beside tensors of other shapes.
 bool is_ignored(const Tensor& x) { return x.ndim() == 1 && x.size(0) == 0; }
 
 /// The first tensor that cat does not ignore; its dimensions are the result's.
@@ -47,7 +47,7 @@ TensorType joined_type(std::span<const Tensor> tensors, Int given_dim) {
   return type;
 }
 
-/// `input` with `low` and `high` elements (negative: fewer) added along `dim`, taken from itself.
+/// `input` with `low` and `high` elements (negative: fewer) of its own added along `dim`.
 Tensor pad_from_itself(const Tensor& input, int64_t dim, Int low, Int high, std::string_view mode, SourceLocation at) {
   const Int size = input.size(static_cast<int>(dim));
   std::vector<Tensor> parts;

@@ -1,4 +1,4 @@
-// Operators that give the same elements other sizes.
+// Operators that change a tensor's sizes but not its elements.
 #include <fulgurite/operators.h>
 
 #include "ops/core/dispatch.h"
@@ -26,7 +26,7 @@ Shape flattened(const Shape& shape, int64_t start, int64_t end) {
   return result;
 }
 
-/// The order of dimensions that movedim asks for.
+/// The order of dimensions for movedim.
 SmallVector<int64_t, 6> moved_order(int64_t ndim, std::span<const Int> source, std::span<const Int> destination) {
   require(source.size() == destination.size(), "source has ", source.size(), " dimensions and destination has ",
           destination.size());

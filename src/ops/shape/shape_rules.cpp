@@ -53,7 +53,7 @@ Int range_length(const Range& range, Int step) {
 
 namespace {
 
-/// Takes a size out of `sizes` that is `size` without asking for a symbol's value.
+/// Removes a size equal to `size` from `sizes` without reading a symbol's value.
 bool cancel(Shape& sizes, Int size) {
   if (!size.is_symbolic() && size.hint() == 0) return false;
   for (size_t i = 0; i < sizes.size(); ++i) {
@@ -72,7 +72,7 @@ bool may_be_size(Int n) { return n.hint() >= 0; }
 
 Shape resolve_shape(const Shape& input, std::span<const Int> wanted) {
   Shape shape(wanted.data(), wanted.size());
-  // Sizes that occur on both sides are left out of the products, so that symbols stay what they are.
+  // Sizes that occur on both sides are excluded from the products, so that symbols are not guarded.
   const bool symbolic = input.is_symbolic() || shape.is_symbolic();
   Shape rest = symbolic ? input : Shape(), left_out;
   Int known = 1;
@@ -89,14 +89,14 @@ Shape resolve_shape(const Shape& input, std::span<const Int> wanted) {
   }
   const Int numel = symbolic ? rest.numel() : input.numel();
   if (inferred == shape.size()) {
-    // Where one of those left out is 0, both have no elements.
+    // If an excluded size is 0, both shapes are empty.
     const auto is_empty = [&] { return std::ranges::any_of(left_out, [](Int size) { return static_cast<bool>(size == 0); }); };
     require(static_cast<bool>(numel == known) || is_empty(), "a tensor of shape ", input, " cannot have the shape ", shape,
             ": the numbers of elements differ");
     return shape;
   }
   require(known != 0, "the size -1 could be anything in ", shape, " beside a size of 0");
-  // Those that were left out of the product count in this.
+  // The sizes excluded from the product count here.
   for (size_t i = 0; i < shape.size() && symbolic; ++i)
     require(i == inferred || shape[i] != 0, "the size -1 could be anything in ", shape, " beside a size of 0");
   if (!known.is_symbolic() && known.hint() == 1) {
@@ -118,7 +118,7 @@ bool reshape_strides(const Sizes& sizes, const Sizes& strides, const Sizes& want
   }
   result = Sizes(wanted.size());
   int64_t to = static_cast<int64_t>(wanted.size()) - 1;
-  int64_t base = strides.back(), elements = 1, placed = 1;  // of the block of dimensions that lie without gaps
+  int64_t base = strides.back(), elements = 1, placed = 1;  // of the block of contiguous dimensions
   for (int64_t from = static_cast<int64_t>(sizes.size()) - 1; from >= 0; --from) {
     elements *= sizes[from];
     const bool block_ends = from == 0 || (sizes[from - 1] != 1 && strides[from - 1] != elements * base);

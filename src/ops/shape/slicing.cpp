@@ -1,4 +1,4 @@
-// Operators that cut a tensor into pieces or keep a part of it.
+// Operators that split or narrow a tensor.
 #include <algorithm>
 
 #include <fulgurite/operators.h>
@@ -11,7 +11,7 @@
 namespace fulgurite {
 namespace {
 
-/// Pieces of the given lengths along `dim`, one after another.
+/// Splits x along `dim` into slices of the given lengths.
 void cut(const Tensor& x, int64_t dim, std::span<const int64_t> lengths, Results& out, SourceLocation at) {
   int64_t start = 0;
   for (const int64_t length : lengths) {
@@ -20,7 +20,7 @@ void cut(const Tensor& x, int64_t dim, std::span<const int64_t> lengths, Results
   }
 }
 
-/// Pieces of `piece` each, the last one shorter.
+/// Splits x into slices of `chunk`, the last one shorter.
 void cut_evenly(const Tensor& x, int64_t dim, int64_t chunk, Results& out, SourceLocation at) {
   const int64_t size = x.size(static_cast<int>(dim));
   require(chunk > 0 || (chunk == 0 && size == 0), "the split size ", chunk, " does not suit a dimension of size ",
@@ -50,8 +50,8 @@ int64_t split_dim(const Tensor& x, Int dim) {
   return normalize_dim(dim, x.ndim());
 }
 
-/// The cotangent of what was cut: the pieces' joined. One copy, where the cuts' own rules would make and add up a whole
-/// tensor for each piece.
+/// The cotangent of a split input: the slices' concatenated. One copy; the slices' own rules would create and sum a
+/// full tensor for each.
 void join_cotangents(Gradient& g) {
   const int64_t dim = split_dim(g.tensor(0), g.argument(2).integer());
   std::vector<Tensor> chunks;
@@ -62,7 +62,7 @@ void join_cotangents(Gradient& g) {
 /// x where its column minus its row is at most (lower) or at least (upper) `diagonal`, else zero.
 Tensor keep_triangle(const Tensor& x, Int diagonal, bool lower, SourceLocation at) {
   require(x.ndim() >= 2, "expected at least 2 dimensions, got ", x.ndim());
-  // No size comes near to these bounds, and no row's number moved by one of them leaves 64 bits.
+  // No size comes near these bounds, and no row index shifted by one of them overflows 64 bits.
   constexpr int64_t furthest = int64_t{1} << 62;
   diagonal = min(max(diagonal, -furthest), furthest);
   const TensorOptions integers{.dtype = Dtype::i64, .device = x.device()};

@@ -1,4 +1,4 @@
-// A view with any sizes and strides: how one argument of a traced function lies in the memory of another.
+// Views with any sizes and strides, for arguments of a traced function that alias each other.
 #include <algorithm>
 
 #include <fulgurite/operators.h>
@@ -11,7 +11,7 @@
 namespace fulgurite {
 namespace {
 
-/// Where the elements of prims.as_strided lie in the flattened input.
+/// The indices of prims.as_strided's elements in the flattened input.
 Tensor strided_places(std::span<const Int> size, std::span<const Int> stride, Int offset, Device device, SourceLocation at) {
   const TensorOptions integers{.dtype = Dtype::i64, .device = device};
   Tensor places = full({}, offset, integers, at);
@@ -24,7 +24,7 @@ Tensor strided_places(std::span<const Int> size, std::span<const Int> stride, In
   return places;
 }
 
-/// Whether two elements of such a tensor share a place. (As PyTorch, this may say so of some tensors where none do.)
+/// Returns true if two elements of such a tensor may alias. (Conservative, as in PyTorch.)
 bool overlaps_itself(std::span<const Int> size, std::span<const Int> stride) {
   std::vector<std::pair<Int, Int>> dims;  // stride, size
   for (size_t d = 0; d < size.size(); ++d)
@@ -38,7 +38,7 @@ bool overlaps_itself(std::span<const Int> size, std::span<const Int> stride) {
   return false;
 }
 
-/// That prims.as_strided's view lies inside its input.
+/// Requires prims.as_strided's view to be inside its input.
 void check_place(Arguments a) {
   const Tensor& input = a[0].tensor();
   const auto size = a[1].integers(), stride = a[2].integers();

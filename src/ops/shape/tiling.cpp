@@ -11,7 +11,7 @@
 namespace fulgurite {
 namespace {
 
-/// Each dimension repeated; `repeats` may have more dimensions than the tensor.
+/// Repeats each dimension; `repeats` may have more dimensions than the tensor.
 Tensor repeated(const Tensor& x, std::span<const Int> repeats, SourceLocation at) {
   const size_t added = repeats.size() - x.shape().size();
   Shape apart, wide, joined;
@@ -28,7 +28,7 @@ Tensor repeated(const Tensor& x, std::span<const Int> repeats, SourceLocation at
   const Tensor spread = reshape(x, apart, at);
   const Tensor expanded = expand(spread, wide, at);
   const Tensor laid_out = reshape(expanded, joined, at);
-  // Never a view: what is written into it must not be seen in x.
+  // Never a view: a write into the result must not change x.
   return is_once ? clone(laid_out, at) : contiguous(laid_out, at);
 }
 
@@ -114,7 +114,7 @@ constinit const Symbol repeat_interleave_symbol{
         const Tensor sum_of = sum(repeats, {}, false, {}, at);
         total = sum_of.item<int64_t>(at);
       }
-      // The place of each result: how many entries end before it.
+      // The source index of each result: the number of entries that end before it.
       const Tensor positions = arange(total, {.dtype = ends.dtype()}, at);
       const Tensor column = unsqueeze(positions, 1, at);
       const Tensor row = unsqueeze(ends, 0, at);

@@ -33,7 +33,7 @@ Shape expanded(const Shape& input, std::span<const Int> wanted) {
       require(may_be_size(wanted[d]), "a size is negative: ", result);
     }
   }
-  if (!result.is_symbolic()) result.numel();  // fails where the elements cannot be counted
+  if (!result.is_symbolic()) result.numel();  // fails if the number of elements overflows
   return result;
 }
 
@@ -87,14 +87,14 @@ int64_t select_dim(Int dim, int64_t ndim) {
   return normalize_dim(dim, ndim);
 }
 
-/// The order of dimensions that permute asks for.
+/// The order of dimensions for permute.
 SmallVector<int64_t, 6> permuted_order(std::span<const Int> dims, int64_t ndim) {
   require(static_cast<int64_t>(dims.size()) == ndim, "dims ", Shape(dims.data(), dims.size()), " must name each of the ", ndim,
           " dimensions");
   return wrap_dims(dims, ndim);
 }
 
-/// Zeros around `g` along `dim`, so that it has `size` elements there of which the first is `start`.
+/// Pads `g` along `dim` with zeros to `size` elements, of which its first is `start`.
 Tensor pad_along(const Tensor& g, int64_t dim, Int start, Int size) {
   Dims low, high;
   low.resize(g.ndim(), 0);
@@ -104,7 +104,7 @@ Tensor pad_along(const Tensor& g, int64_t dim, Int start, Int size) {
   return prims::pad(g, low, high, 0.0);
 }
 
-/// The gradient of a slice with a step: zeros are put between the elements, then around them.
+/// The gradient of a slice with a step: zeros between the elements, then around them.
 Tensor spread(Tensor g, int64_t dim, Int start, Int size, Int step) {
   const Shape shape = g.shape();
   const Tensor columns = unsqueeze(g, dim + 1);
@@ -194,7 +194,7 @@ constinit const Symbol expand_symbol{
       const Tensor& input = a[0].tensor();
       out.push_back(like(input, expanded(input.shape(), a[1].integers())));
     },
-    .gradient = [](Gradient& g) { g.set(0, g.cotangent()); },  // the driver sums what was repeated
+    .gradient = [](Gradient& g) { g.set(0, g.cotangent()); },  // the driver sums over repeated dimensions
     .view = [](Arguments a, ViewGeometry& view) {
       const TensorImpl& input = *a[0].tensor().impl();
       view.sizes = concrete_sizes(expanded(a[0].tensor().shape(), a[1].integers()));
@@ -349,7 +349,7 @@ constinit const Symbol prims_slice_symbol{
       view = geometry_of(a[0].tensor());
       view.offset += static_cast<int64_t>(slice.range.start) * view.strides[slice.dim];
       view.sizes[slice.dim] = slice.length;
-      // Of one element the stride is of no use, and may be out of range.
+      // With one element the stride is irrelevant, and may overflow.
       int64_t& stride = view.strides[slice.dim];
       if (int64_t stepped; !__builtin_mul_overflow(stride, static_cast<int64_t>(a[4].integer()), &stepped)) stride = stepped;
       return true;

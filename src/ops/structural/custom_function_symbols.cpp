@@ -19,7 +19,7 @@ struct CustomSymbol {
   const Symbol symbol;
 };
 
-// "Wrong<3>" → "Wrong_3": what a signature, and both languages, take for a name.
+// "Wrong<3>" → "Wrong_3": a valid name in a signature and in both languages.
 std::string identifier_of(std::string_view name) {
   std::string out;
   for (const char c : name) {
@@ -37,7 +37,8 @@ void infer_first(Arguments a, InferredTypes& out) { out.push_back({a[0].tensor()
 
 const Symbol& custom_function_symbol(std::string_view name) {
   static std::mutex mutex;
-  static auto* const symbols = new std::map<std::string, std::unique_ptr<CustomSymbol>>;  // never destroyed: traces may outlive statics
+  // Never destroyed: traces may outlive statics.
+  static auto* const symbols = new std::map<std::string, std::unique_ptr<CustomSymbol>>;
   std::string identifier = identifier_of(name);
   const std::lock_guard lock(mutex);
   std::unique_ptr<CustomSymbol>& made = (*symbols)[identifier];

@@ -5,12 +5,13 @@
 
 namespace fulgurite {
 
-/// The symbol of custom functions of this name: "autograd.Cube". It lives as long as the process, because traces refer to it; equal names have one.
+/// The symbol of custom functions of this name: "autograd.Cube". Never destroyed, because traces refer to it; equal
+/// names share one.
 const Symbol& custom_function_symbol(std::string_view name);
 
-/// A gradient that a custom function marked once_differentiable gives: the same values, whose own gradient is an error.
+/// A gradient of a custom function marked once_differentiable: the same values, but differentiating it is an error.
 extern const Symbol prims_once_differentiable_symbol;
-/// The gradient of what has none: an error with a text, for whoever computes it.
+/// The gradient of a non-differentiable value: computing it throws an error with this text.
 extern const Symbol prims_no_gradient_symbol;
 
 }  // namespace fulgurite

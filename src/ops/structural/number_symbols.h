@@ -4,7 +4,7 @@
 
 namespace fulgurite {
 
-/// The symbol that a trace records for an operation on numbers that are symbols: prims.add_numbers(a, b), …
+/// The symbol that a trace records for an operation on symbolic scalars: prims.add_numbers(a, b), …
 const Symbol& number_symbol(detail::NumberOperation);
 
 }  // namespace fulgurite

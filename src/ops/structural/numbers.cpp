@@ -1,4 +1,4 @@
-// Numbers that are symbols: what is done with them is recorded by the innermost interpreter.
+// Symbolic scalars: the innermost interpreter records operations on them.
 #include <fulgurite/number.h>
 
 #include <cmath>
@@ -26,7 +26,7 @@ Interpreter& interpreter_for(T a, T b) {
   return interpreter_for(a.proxy() != nullptr ? a.proxy() : b.proxy());
 }
 
-// An Int as a Float of the same symbol: comparisons keep the integer's proxy.
+// An Int as a Float of the same symbol: comparisons use the integer's proxy.
 Float same_symbol(Int n) { return Float(static_cast<double>(n.hint()), n.proxy()); }
 
 template <class T>
@@ -74,7 +74,8 @@ bool concretize(Bool b) {
 
 int64_t floor_divide(int64_t a, int64_t b) {
   if (b == 0) throw UserError(text::cat("integer division of ", a, " by zero"));
-  if (b == -1) return static_cast<int64_t>(-static_cast<uint64_t>(a));  // the smallest integer has no negative: it wraps
+  // The smallest integer has no negation: it wraps.
+  if (b == -1) return static_cast<int64_t>(-static_cast<uint64_t>(a));
   const int64_t quotient = a / b;
   return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
 }

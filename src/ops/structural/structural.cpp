@@ -1,4 +1,4 @@
-// Symbols that belong to traces themselves: the return, unpacking, deletions, gradients asked for, and the guards of prologues.
+// Structural symbols of traces: return, unpacking, deletions, get_grad and put_grad, and the guards of prologues.
 #include "ops/core/families.h"
 #include "ops/generated/symbols.h"
 #include "ops/shape/shape_rules.h"

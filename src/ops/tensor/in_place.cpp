@@ -42,7 +42,7 @@ constexpr std::string_view in_place_parameter = "inplace";
 
 bool has_memory(const Tensor& tensor) { return tensor.defined() && !innermost_interpreter() && !tensor.impl()->proxy; }
 
-// Of dimensions along which one element is repeated, one place: a number that is written there is written to all.
+// Reduces dimensions that repeat one element to size 1: one write reaches all repetitions.
 Tensor without_repetitions(Tensor tensor, SourceLocation at) {
   if (!has_memory(tensor) || !repeats_elements(tensor.impl()->sizes, tensor.impl()->strides)) return tensor;
   for (int64_t d = 0; d < tensor.ndim(); ++d)
@@ -50,7 +50,8 @@ Tensor without_repetitions(Tensor tensor, SourceLocation at) {
   return tensor;
 }
 
-// Where places of the tensor overlap, an operator that works in place is applied to an element several times: that has to be as good as once.
+// If elements of the tensor overlap, an in-place operator is applied to an element several times: it must be
+// idempotent.
 void check_is_idempotent(const Symbol& symbol, SmallVector<Argument, 6>& arguments, const Tensor& value, SourceLocation at) {
   const Tensor& destination = arguments[0].tensor();
   if (!has_memory(destination) || destination.impl()->is_contiguous ||

@@ -17,7 +17,7 @@ namespace {
 
 thread_local constinit bool is_at_end = false;  // of the thread: static destructors may still run operators
 
-/// What is noted, and an object without tensors to note the next ones in: an index allocates nothing.
+/// The current note, and a spare empty object for the next one: indexing does not allocate.
 struct Memory {
   std::shared_ptr<IndexedElements> noted, spare;
   ~Memory() {
@@ -27,7 +27,7 @@ struct Memory {
 };
 thread_local Memory memory;
 
-// The value in the dtype of what is written.
+// The value in the dtype of the written tensor.
 Tensor converted(const Operand& value, const Tensor& x, SourceLocation at) {
   if (!value.is_tensor()) return full({}, value, {.dtype = x.dtype(), .device = x.device()}, at);
   return value.tensor().to(x.dtype(), at);
@@ -97,7 +97,7 @@ Argument IndexedElements::argument(const Kept& kept) const {
   return {};
 }
 
-// Else it is a view of x, and what was written into it is in x.
+// Otherwise it is a view of x, and writes into it reach x.
 bool IndexedElements::is_copy() const {
   return std::ranges::any_of(indices_, [](const Kept& kept) {
     return kept.kind == Index::Kind::tensor || kept.kind == Index::Kind::integers;

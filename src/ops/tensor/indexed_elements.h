@@ -6,17 +6,17 @@
 
 namespace fulgurite {
 
-/// The elements that an index of a tensor listed, kept until this thread's next operator call: x(mask) is a copy, and
-/// an assignment to it writes back into x.
+/// The elements selected by an index of a tensor, remembered until this thread's next operator call: x(mask) is a copy,
+/// and an assignment to it writes back into x.
 class IndexedElements {
  public:
-  /// Notes that x(indices…) gave `result`. `outer` is what take() gave for x itself: x(mask)(0) = value writes back
-  /// twice.
+  /// Notes that x(indices…) returned `result`. `outer` is the result of take() for x itself: x(mask)(0) = value writes
+  /// back twice.
   static void note(const Tensor& x, std::span<const Index* const> indices, const Tensor& result,
                    std::shared_ptr<const IndexedElements> outer);
-  /// What was noted for this result, and is forgotten with that; null for other tensors.
+  /// Removes and returns the note for this result; null for other tensors.
   static std::shared_ptr<const IndexedElements> take(const Tensor& result);
-  /// Forgets what was noted.
+  /// Discards the note.
   static void forget();
 
   /// Writes a value into the elements: a number, or a tensor that is broadcast and converted.

@@ -1,4 +1,4 @@
-// Tensors as text, laid out as PyTorch does.
+// Tensors as text, in PyTorch's layout.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -28,7 +28,7 @@ std::string formatted(const char* format, double value) {
   return out;
 }
 
-/// Decides once for a tensor how its numbers look: whole, with four decimals, or with an exponent.
+/// Chooses one number format for a tensor: integers, four decimals, or exponents.
 class NumberFormat {
  public:
   NumberFormat(Dtype dtype, const std::vector<const char*>& elements) : dtype_(dtype) {
@@ -87,7 +87,7 @@ class Printer {
   }
 
  private:
-  // The indexes shown along a dimension; -1 stands for those left out.
+  // The indices shown along a dimension; -1 stands for omitted ones.
   std::vector<int64_t> shown_indexes(size_t dim) const {
     std::vector<int64_t> out;
     const int64_t size = impl_.sizes[dim];

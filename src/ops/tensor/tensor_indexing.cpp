@@ -21,7 +21,7 @@ bool is_list(const Argument& index) { return index.is_tensor() || index.kind() =
 template <class... Indexes>
 Tensor get_item(const Tensor& x, const Index& first, const Indexes&... others) {
   const Argument list[] = {argument_of(first), argument_of(others)...};
-  // While tracing, writing to the whole of a tensor gives its handle a new value, so it must stay that handle.
+  // While tracing, writing to a complete tensor gives its handle a new value, so the handle must be returned itself.
   if (innermost_interpreter() && is_whole(list)) return x;
   std::shared_ptr<const IndexedElements> outer = IndexedElements::take(x);
   const Argument arguments[] = {x, std::span<const Argument>(list)};

@@ -8,7 +8,7 @@ namespace fulgurite {
 
 namespace {
 
-/// A comparison whose left side is a number is the mirrored one of the tensor.
+/// A comparison with a number on the left is the mirrored comparison of the tensor.
 template <class Compare, class Mirrored>
 Tensor compare(const Operand& a, const Operand& b, Compare direct, Mirrored mirrored) {
   const SourceLocation at = a.at();
@@ -18,7 +18,7 @@ Tensor compare(const Operand& a, const Operand& b, Compare direct, Mirrored mirr
   throw UserError("neither side of a comparison is a tensor", at);
 }
 
-/// The operator in place on a temporary. Elements that an index listed are written back into what was indexed.
+/// The in-place operator on a temporary. Indexed elements are written back into the indexed tensor.
 template <class Update>
 Tensor update(Tensor& a, const Operand& b, Update in_place) {
   const std::shared_ptr<const IndexedElements> elements = IndexedElements::take(a);

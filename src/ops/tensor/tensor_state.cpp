@@ -1,4 +1,4 @@
-// Changes of a tensor object itself: its storage, and whether gradients are computed for it.
+// Changes of a tensor object itself: its storage and requires_grad.
 #include <fulgurite/error.h>
 #include <fulgurite/tensor.h>
 

@@ -1,4 +1,4 @@
-// Asking a tensor for its elements. While a function is traced this goes through the tracer, which can refuse.
+// Data-dependent access to a tensor's elements. While tracing this goes through the tracer, which can refuse.
 #include <algorithm>
 #include <cmath>
 
@@ -78,7 +78,7 @@ int64_t Tensor::item_as_integer(int64_t least, int64_t most, SourceLocation at) 
   const TensorImpl& impl = element_of(*this, at);
   if (fulgurite::is_floating(impl.dtype)) {
     const double value = read_floating(impl.data(), impl.dtype);
-    // Cut to an integer; the number after the largest i64 is the nearest f64 to it, and NaN compares with nothing.
+    // Truncated to an integer; the number after the largest i64 is its nearest f64, and comparisons with NaN are false.
     const double cut = std::trunc(value), end = most == INT64_MAX ? 0x1p63 : static_cast<double>(most) + 1;
     if (!(cut >= static_cast<double>(least) && cut < end)) refuse_item(*this, text::cat(value), at);
     return static_cast<int64_t>(cut);

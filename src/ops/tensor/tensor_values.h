@@ -3,8 +3,8 @@
 
 namespace fulgurite {
 
-/// The concrete tensor behind a handle whose elements are about to be read; throws where there is none. `what` says who asks:
-/// "item()".
+/// The concrete tensor of a handle whose elements are about to be read; throws if there is none. `what` names the
+/// reader: "item()".
 const TensorImpl& demand_elements(const Tensor&, const char* what, SourceLocation);
 
 /// Calls visit(offset) for each element in row-major order; the offset counts elements from the first.
