@@ -9,7 +9,7 @@ namespace fulgurite {
 
 std::string BoundSymbol::name() const { return std::string(symbol->name()); }
 
-// A fusion's name is the one that has no namespace: its definition is printed above the function that calls it.
+// A fusion is the only call whose name has no namespace: its definition is printed above its caller.
 bool BoundSymbol::is_fusion() const {
   return symbol->qualified_name().find_first_of(".:") == std::string_view::npos && !subsymbols.empty();
 }

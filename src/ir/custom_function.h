@@ -5,8 +5,9 @@
 
 namespace fulgurite {
 
-// A custom function in a trace is one line, named after it, whose subsymbols are what its forward recorded, then what its backward did. The
-// backward begins with a get_grad for each result that carries a gradient, and gives its own with put_grad:
+// A custom function in a trace is one op, named after it, whose subsymbols are its recorded forward, then its recorded
+// backward. The backward begins with a get_grad for each result that carries a gradient, and sets the inputs' gradients
+// with put_grad:
 //
 //   t2 = autograd.Cube(t_0)
 //     t1 = mul(t_0, t_0)
@@ -16,15 +17,15 @@ namespace fulgurite {
 //     t5 = mul(t4, 3.0)
 //     prims.put_grad(t_0, t5)
 //
-// The arguments are all that the lines inside use; the results are the function's, then the values of its forward that the backward needs (so
-// the line above would give t1 as well). Only differentiation reads the backward.
+// The arguments are all values that the subsymbols use; the results are the function's, then the forward values that
+// the backward needs (so the op above would return t1 as well). Only differentiation reads the backward.
 
 bool is_custom_function(const BoundSymbol&);
 /// A custom function's forward; all subsymbols of any other symbol.
 std::span<const BoundSymbol> forward_lines(const BoundSymbol&);
-/// A custom function's backward; nothing of any other symbol.
+/// A custom function's backward; empty for any other symbol.
 std::span<const BoundSymbol> backward_lines(const BoundSymbol&);
-/// Whether a trace has a line of one.
+/// Returns true if a trace calls a custom function.
 bool has_custom_functions(const Trace&);
 
 }  // namespace fulgurite

@@ -5,7 +5,7 @@
 
 namespace fulgurite {
 
-/// A line that is text alone: printed as comments, run by nobody.
+/// An op that is only text: printed as comments, never executed.
 BoundSymbol note_line(std::string text);
 bool is_note(const BoundSymbol&);
 

@@ -1,4 +1,4 @@
-// What a tensor handle says of itself without looking at elements: of a concrete tensor, or of the value of a trace it stands for.
+// The metadata of a tensor handle, for a concrete tensor or for a value of a trace.
 #include <fulgurite/error.h>
 #include <fulgurite/tensor.h>
 #include <fulgurite/value.h>
@@ -75,7 +75,7 @@ std::string Tensor::name() const {
 bool Tensor::requires_grad() const {
   const TensorImpl& impl = defined_impl(*this, "requires_grad()");
   if (impl.requires_grad || (impl.proxy && impl.proxy->requires_grad)) return true;
-  // Of a view whose base was written since it was made: its history is a part of the base's.
+  // For a view whose base was written since it was made: its history is a part of the base's.
   return impl.base && impl.base->history != impl.base_history && impl.base->requires_grad;
 }
 

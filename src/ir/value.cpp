@@ -16,7 +16,7 @@ const Shape& SharedShape::of_number() {
   return none;
 }
 
-/// What does not fit into a Value itself. A slice keeps its ends as three items.
+/// Contents that do not fit into a Value. A slice stores its bounds and step as three items.
 struct ValueObject : detail::Counted {
   std::string text;
   std::vector<Value> items;

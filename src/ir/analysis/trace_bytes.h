@@ -6,7 +6,7 @@
 
 namespace fulgurite {
 
-/// Adds up what traces take in memory, about; what several share counts once.
+/// Adds up the approximate footprint of traces; shared parts count once.
 class TraceBytes {
  public:
   void add(const Trace&);

@@ -3,14 +3,14 @@
 
 namespace fulgurite {
 
-/// The values a trace takes, in order: its args with collections and lists opened; none where nothing is passed.
+/// Returns the inputs of a trace in order: its args with collections and lists flattened; none for an unused input.
 std::vector<Value> input_values(const Trace&);
-/// The values a trace gives, in order, lists opened. Of an augmented forward: the outputs, then C0, then C1; of a joint trace: the
-/// gradients, then the forward's outputs.
+/// Returns the results of a trace in order, lists flattened. For an augmented forward: the outputs, then C0, then C1;
+/// for a joint trace: the gradients, then the forward's outputs.
 std::vector<Value> returned_values(const Trace&);
-/// A trace with all of this one's but its symbols: what a pass that makes them anew starts from.
+/// Returns a copy of the trace without its symbols: the start of a pass that rebuilds them.
 Trace without_symbols(const Trace&);
-/// A keyword argument of a bound symbol; throws InternalError when it is not there.
+/// Returns a keyword argument of a bound symbol; throws InternalError if it is missing.
 const Value& keyword(const BoundSymbol&, std::string_view name);
 
 /// Calls visit(const Value&) for each value in a nest of lists and collections.

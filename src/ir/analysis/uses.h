@@ -5,7 +5,7 @@
 
 namespace fulgurite {
 
-/// Calls visit(id) for each proxy in a value: lists and collections opened, symbols in slices included.
+/// Calls visit(id) for each proxy in a value: lists and collections flattened, symbols in slices included.
 template <class Visit>
 void for_each_proxy(const Value& value, Visit&& visit) {
   for_each_leaf(value, [&](const Value& leaf) {
@@ -20,7 +20,7 @@ void for_each_proxy(const Value& value, Visit&& visit) {
 }
 
 namespace detail {
-/// The numbers that the parts of a composite need: they are made in front of it.
+/// The scalars that a composite's subsymbols need: they are computed before it.
 template <class Visit>
 void for_each_number_inside(const BoundSymbol& composite, Visit&& visit) {
   for (const BoundSymbol& bound : composite.subsymbols) {
@@ -37,7 +37,8 @@ void for_each_number_inside(const BoundSymbol& composite, Visit&& visit) {
 }
 }  // namespace detail
 
-/// Calls visit(id) for each proxy that a bound symbol needs: those among its arguments and the symbols in its results' sizes.
+/// Calls visit(id) for each proxy that a bound symbol uses: those among its arguments and the symbols in its results'
+/// sizes.
 template <class Visit>
 void for_each_use(const BoundSymbol& bound, Visit&& visit) {
   bool has_symbols = false;
@@ -56,14 +57,15 @@ void for_each_use(const BoundSymbol& bound, Visit&& visit) {
   if (has_symbols) detail::for_each_number_inside(bound, visit);
 }
 
-/// Who makes and who uses each value of a trace, by proxy id. Positions are indexes into bound_symbols; -1 is "nobody".
+/// Def-use table by proxy id: the producer and the consumers of each value. Positions are indices into bound_symbols;
+/// -1 if there is none.
 class Uses {
  public:
   explicit Uses(const Trace&);
   /// -1 for the trace's arguments.
   int producer(int id) const { return producer_[id]; }
   int last_use(int id) const { return last_use_[id]; }
-  /// In order, each symbol once.
+  /// The consumers in order, each once.
   std::span<const int> consumers(int id) const {
     return {consumers_.data() + first_[id], static_cast<size_t>(first_[id + 1] - first_[id])};
   }
@@ -72,8 +74,8 @@ class Uses {
   std::vector<int> producer_, last_use_, first_, consumers_;
 };
 
-/// Whether a symbol must stay though nobody uses its results: it writes, draws, returns or has no results; so must one with
-/// such a symbol inside.
+/// Returns true if a symbol must stay even if its results are unused: it writes, consumes RNG, returns or has no
+/// results, or contains such a symbol.
 bool has_effect(const BoundSymbol&);
 
 }  // namespace fulgurite

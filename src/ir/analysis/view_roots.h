@@ -6,8 +6,8 @@
 
 namespace fulgurite {
 
-/// For each value, by proxy id, the one in whose memory it may lie: what it was made of by views, or by operators that give a view
-/// where strides allow; itself where there is none.
+/// By proxy id, the value whose memory each value may alias: its base through views, and through operators that return
+/// a view if strides allow; itself if there is none.
 std::vector<int> view_roots(std::span<const BoundSymbol>, int next_id);
 
 }  // namespace fulgurite

@@ -24,7 +24,7 @@ bool is_default_number(const Value& value, const Parameter& parameter) {
   char* end = nullptr;
   const double wanted = std::strtod(text.c_str(), &end);
   if (end == text.c_str() || *end != '\0') return false;
-  // add(x, y, alpha=1.0) is not add(x, y, alpha=1): the kind of an operand counts in type promotion.
+  // add(x, y, alpha=1.0) differs from add(x, y, alpha=1): the kind of an operand counts in type promotion.
   const bool is_integer = text.find_first_of(".e") == std::string::npos;
   if (parameter.type == Parameter::Type::operand && is_integer != value.is_int()) return false;
   return value.is_int() ? static_cast<double>(value.integer().hint()) == wanted : value.floating().hint() == wanted;
@@ -35,7 +35,7 @@ bool is_default_number(const Value& value, const Parameter& parameter) {
 bool is_default(const Value& value, const Parameter& parameter) {
   const std::string_view text = parameter.default_text;
   if (text.empty() || value.is_proxy()) return false;
-  // What a variance is divided by is never left to be guessed.
+  // The divisor of a variance is always printed.
   if (parameter.name == "correction") return false;
   if (value.is_none()) return text == "None";
   if (value.is_bool()) return text == (value.boolean().hint() ? "True" : "False");
@@ -75,7 +75,7 @@ std::string fill_pattern(std::string_view pattern, const std::vector<std::string
 }
 
 std::string identifier(const std::string& name) {
-  // Sorted: the words that are keywords in Python or C++.
+  // Sorted: the keywords of Python and C++.
   static constexpr std::string_view keywords[] = {
       "False", "None", "True", "alignas", "alignof", "and", "as", "asm", "assert", "async", "auto", "await", "bool", "break", "case",
       "catch", "char", "class", "concept", "const", "continue", "decltype", "def", "default", "del", "delete", "do", "double", "elif",
@@ -196,7 +196,7 @@ bool is_of_node(const BoundSymbol& bound) { return !bound.forward.empty() && bou
 
 }  // namespace
 
-// What a captured backward has of a node stands under the node, and the line that it is the backward of.
+// Ops of a captured backward are printed under their node and the source line of its forward.
 void OpPrinter::print_node(const BoundSymbol& bound) {
   const std::string& node = bound.forward[0].result;
   if (node == last_node_) return;
@@ -206,7 +206,7 @@ void OpPrinter::print_node(const BoundSymbol& bound) {
   out_ += '\n';
 }
 
-// Symbols of one line share one comment; what belongs to no line does not part them. Nobody wrote a backward.
+// Ops of one source line share one comment; ops without a line do not separate them. A backward has no source line.
 void OpPrinter::print_source(const BoundSymbol& bound) {
   if (is_of_node(bound)) return print_node(bound);
   if (!options_.source || bound.source.line == 0 || bound.source == last_source_ || !bound.forward.empty()) return;
@@ -217,7 +217,7 @@ void OpPrinter::print_source(const BoundSymbol& bound) {
 void OpPrinter::print(const BoundSymbol& bound, int indent) {
   const std::string spaces(indent, ' ');
   const std::string lines = statement(bound, false);
-  // A statement of several lines is indented as a whole.
+  // All lines of a multi-line statement are indented.
   for (size_t at = 0; at <= lines.size();) {
     const size_t end = std::min(lines.find('\n', at), lines.size());
     out_ += spaces + lines.substr(at, end - at);
@@ -242,7 +242,7 @@ std::string OpPrinter::types(const BoundSymbol& bound, bool in_comment) const {
   const std::string mark = text::cat("  ", comment_);
   std::string out;
   const bool with_strides = options_.strides && !bound.symbol->traits.view;
-  // The lines of a fusion below it have the types, and its definition who runs it.
+  // The ops of a fusion below it show the types, and its definition the executor.
   const bool is_opened = bound.is_fusion() && options_.depth != 0 && !bound.subsymbols.empty();
   if (!is_opened)
     for_each_output(bound, [&](const Value& output) {

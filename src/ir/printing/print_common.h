@@ -7,24 +7,24 @@
 
 namespace fulgurite {
 
-/// Who runs a claimed symbol: "eager", "onednn". Defined in implementation/.
+/// Returns the executor of a claimed symbol: "eager", "onednn". Defined in implementation/.
 std::string_view executor_name(const Implementation&);
-/// The text of a fusion's kernel, or nothing. Defined in implementation/.
+/// Returns the text of a fusion's kernel, or nothing. Defined in implementation/.
 std::string_view kernel_text(const Implementation&);
-/// Of a fusion, " by regions" where another executor than the fuser runs it.
+/// For a fusion that another executor than the fuser runs: " by regions".
 std::string fusing_executor_text(const BoundSymbol&);
 
 /// The trace's own symbols, which print as statements.
 enum class Statement : uint8_t { call, result, unpack, clear, del };
 Statement statement_of(const Symbol&);
 
-/// Whether an argument is what leaving it out would mean.
+/// Returns true if omitting the argument would mean the same.
 bool is_default(const Value&, const Parameter&);
-/// An argument list's length when trailing defaults are left out. Optional tensors are always shown.
+/// An argument list's length without trailing defaults. Optional tensors are always shown.
 size_t shown_arguments(std::span<const Value> args, std::span<const Parameter> parameters);
 /// The symbol's pattern with {0}, {1}, … replaced.
 std::string fill_pattern(std::string_view pattern, const std::vector<std::string>& arguments);
-/// A proxy's name, made different from the keywords of both languages.
+/// A proxy's name, changed if it is a keyword of either language.
 std::string identifier(const std::string& name);
 /// `"cpu f32[2, 3]"`, `"int 4"`, `"Collection"`, with quotes.
 std::string quoted_type(const Value&, bool with_strides);
@@ -32,11 +32,12 @@ std::string quoted(std::string_view text, char quote);
 /// `t0: "torch.matmul", accumulation`
 std::string origin_text(const ForwardOrigin&);
 
-/// The line of each bound symbol alone, as in Trace::python and Trace::cpp.
+/// The statement of each bound symbol alone, as in Trace::python and Trace::cpp.
 std::vector<std::string> python_lines(const Trace&);
 std::vector<std::string> cpp_lines(const Trace&);
 
-/// What the printers of both languages do alike: one line a symbol, with its type, its user's line above and subsymbols below.
+/// The printer's common part for both languages: one line a symbol, with its type, its user's line above and subsymbols
+/// below.
 class OpPrinter {
  public:
   OpPrinter(const PrintOptions& options, std::string_view comment) : options_(options), comment_(comment) {}
@@ -46,7 +47,7 @@ class OpPrinter {
   void print(const BoundSymbol&, int indent);
 
  protected:
-  /// `t0 = f(x)` as the language writes it; `in_comment`: in the short form for reading only.
+  /// `t0 = f(x)` in the language; `in_comment`: in the short form for reading only.
   virtual std::string statement(const BoundSymbol&, bool in_comment) = 0;
 
   void print_provenance(const Trace&);

@@ -30,7 +30,7 @@ std::string function_name(std::string_view qualified) {
   return out;
 }
 
-// Arithmetic on numbers, which C++ spells otherwise than Python.
+// Arithmetic on scalars, spelled differently in C++ than in Python.
 std::string_view number_pattern(std::string_view name) {
   static constexpr std::pair<std::string_view, std::string_view> patterns[] = {
       {"prims.add_numbers", "{0} + {1}"},           {"prims.subtract_numbers", "{0} - {1}"},
@@ -146,7 +146,7 @@ class CppPrinter final : public OpPrinter {
     }
     return {};
   }
-  // Of a list: a missing tensor needs its type.
+  // The items of a list, in which a missing tensor needs its type.
   std::vector<std::string> items(std::span<const Value> list) const {
     std::vector<std::string> out;
     for (const Value& item : list) out.push_back(item.is_none() ? "Tensor()" : value(item));
@@ -262,13 +262,13 @@ class CppPrinter final : public OpPrinter {
     return text::cat(value(bound.args[0]), "(", text::join(indices, item_text), ")");
   }
 
-  // An operator that a program registered; the library knows it by name only.
+  // Returns true for an operator that a program registered; the library knows it only by name.
   static bool is_registered(const BoundSymbol& bound) {
     const std::string_view name = bound.symbol->qualified_name();
     return bound.subsymbols.empty() && !name.starts_with("torch.") && !name.starts_with("prims.");
   }
 
-  // A function that calls it by its name.
+  // Defines a function that calls the operator by name.
   void define_operator(const Symbol& symbol) {
     const Signature& signature = symbol.signature;
     std::string parameters, positional, named;
@@ -300,7 +300,8 @@ class CppPrinter final : public OpPrinter {
     if (std::ranges::find(definitions_, definition) == definitions_.end()) definitions_.push_back(std::move(definition));
   }
 
-  // A fusion is a function of its subsymbols, so that the program needs nothing but the library; its kernel stands above it.
+  // Defines a fusion as a function of its subsymbols, so that the program needs only the library; its kernel is printed
+  // above.
   void define_fusion(const BoundSymbol& bound) {
     std::string kernel, body;
     if (bound.implementation) {
@@ -320,7 +321,7 @@ class CppPrinter final : public OpPrinter {
     if (std::ranges::find(definitions_, definition) == definitions_.end()) definitions_.push_back(std::move(definition));
   }
 
-  // A custom function is a function of its forward's lines; gives its name, which no other has.
+  // Defines a custom function as a function of its forward's ops; returns its unique name.
   std::string define_custom(const BoundSymbol& bound) {
     std::string body;
     for (const BoundSymbol& line : forward_lines(bound)) body += text::cat("  ", statement(line, false), "\n");

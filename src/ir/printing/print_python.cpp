@@ -17,7 +17,7 @@ constexpr std::string_view clear_collection_definition =
     "  if isinstance(collection, list):\n"
     "    collection.clear()\n";
 
-// Stands for what the caller would give.
+// Stands for the cotangents that the caller would pass.
 constexpr std::string_view get_grad_definition =
     "class prims:\n"
     "  @staticmethod\n"
@@ -53,7 +53,7 @@ class PythonPrinter final : public OpPrinter {
                      text::join(trace.args, [](const Value& arg) { return identifier(proxy_name(arg)); }), "):\n");
     print_argument_types(trace);
     print_body(trace);
-    // Definitions were found on the way.
+    // Definitions were collected while printing.
     std::string head = provenance + "import torch\n";
     const auto uses_math = [](const std::string& text) { return text.find("math.") != std::string::npos; };
     if (uses_math(out_) || std::ranges::any_of(definitions_, uses_math)) head = provenance + "import math\n\nimport torch\n";
@@ -162,7 +162,7 @@ class PythonPrinter final : public OpPrinter {
     return text::cat(out, "= ", value(bound.args[0]));
   }
 
-  // What is run: the operator's PyTorch spelling, or the function defined above that stands for it.
+  // The executable call: the operator's PyTorch spelling, or the function defined above for it.
   std::string full_call(const BoundSymbol& bound) {
     const Symbol& symbol = *bound.symbol;
     const auto parameters = symbol.signature.params();
@@ -174,7 +174,7 @@ class PythonPrinter final : public OpPrinter {
       return fill_pattern(symbol.python, texts);
     }
     if (symbol.qualified_name() == "prims.get_grad") define(std::string(get_grad_definition));
-    // PyTorch's generator would draw other numbers.
+    // PyTorch's generator would return other numbers.
     const bool is_native = symbol.qualified_name().starts_with("torch.") && !std::ranges::any_of(bound.subsymbols, has_effect);
     if (is_native || bound.subsymbols.empty()) return text::cat(symbol.qualified_name(), "(", arguments(bound, parameters), ")");
     if (bound.is_fusion()) return fusion_call(bound);
@@ -201,7 +201,7 @@ class PythonPrinter final : public OpPrinter {
     return text::join(texts, [](const std::string& s) { return s; });
   }
 
-  // x[1, 0:2, ...]; "" when the symbol is not an indexing.
+  // x[1, 0:2, ...]; "" if the symbol does not index.
   std::string indexing(const BoundSymbol& bound) const {
     const auto parameters = bound.symbol->signature.params();
     if (bound.symbol->name() != "__getitem__" || parameters.size() < 2 || bound.args.size() != 2) return {};
@@ -242,7 +242,7 @@ class PythonPrinter final : public OpPrinter {
     return text::cat(bound.symbol->qualified_name(), "(", text::join(values(bound.args), [](const std::string& s) { return s; }), ")");
   }
 
-  // A custom function is a function of its forward's lines, under a name that no other has.
+  // A custom function becomes a function of its forward's ops, under a unique name.
   std::string custom_call(const BoundSymbol& bound) {
     const auto* const outer_names = std::exchange(local_names_, nullptr);
     const std::string list = text::join(values(bound.args), [](const std::string& s) { return s; });
@@ -260,7 +260,8 @@ class PythonPrinter final : public OpPrinter {
     }
   }
 
-  // An operator that PyTorch lacks becomes a function of its decomposition, with local names, so that equal calls share it.
+  // An operator that PyTorch lacks becomes a function of its decomposition, with local names, so that equal calls share
+  // it.
   std::string defined_operator(const BoundSymbol& bound) {
     std::unordered_map<int, std::string> names;
     std::string parameters;

@@ -51,7 +51,7 @@ class Difference {
     out += '\n';
   }
 
-  // furthest_[d] holds, for each diagonal k, how far one comes in `before` with d differences.
+  // furthest_[d] holds, for each diagonal k, the furthest position in `before` reached with d differences.
   void search() {
     const int n = static_cast<int>(a_.size()), m = static_cast<int>(b_.size());
     std::vector<int> furthest(2 * (n + m) + 3, 0);

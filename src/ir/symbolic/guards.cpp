@@ -15,7 +15,7 @@ using detail::Ref;
 
 namespace {
 
-// The same question about the same numbers is asked often, by each rule that depends on it.
+// Rules repeat the same comparison of the same scalars.
 using Question = std::array<uint64_t, 5>;
 
 Question question_of(const NumberProxy& number) {
@@ -82,7 +82,7 @@ const NumberProxy* failed_guard(const Guards& guards, SymbolValues& values) {
   for (const auto& guard : guards) {
     try {
       if (!values.is_as_recorded(*guard)) return guard.get();
-    } catch (const UserError&) {  // a size that does not fit, or a division by zero: the function has to say so itself
+    } catch (const UserError&) {  // a size that does not fit, or a division by zero: the function must report it itself
       return guard.get();
     }
   }

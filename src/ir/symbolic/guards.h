@@ -8,14 +8,14 @@
 
 namespace fulgurite {
 
-/// Numbers that must be what they were in the recorded call, for the trace to be the one that would be recorded.
+/// Symbolic scalars that must have the values of the recorded call for the trace to be valid.
 using Guards = std::vector<detail::Ref<const NumberProxy>>;
 
-/// All numbers of a trace that were asked for while it was recorded or transformed, each question once.
+/// Returns each scalar of a trace that was read while it was recorded or transformed, each comparison once.
 Guards find_guards(const Trace&);
-/// "i0 == 3", "not (i0 == i1)": a guard as it is printed for people.
+/// "i0 == 3", "not (i0 == i1)": a guard in readable form.
 std::string guard_text(const NumberProxy&);
-/// The first guard that does not hold for these values; null where all do.
+/// Returns the first guard that fails for these values, or null.
 const NumberProxy* failed_guard(const Guards&, SymbolValues&);
 
 }  // namespace fulgurite

@@ -32,7 +32,7 @@ class Replacement {
     }
   }
 
-  /// Without the numbers among them: in collections, and where a function takes or gives values.
+  /// Removes the scalars: from collections, and from a function's arguments and results.
   template <class Values>
   std::vector<Value> only_tensors(const Values& from) {
     std::vector<Value> out;
@@ -41,7 +41,7 @@ class Replacement {
     return out;
   }
 
-  /// False where the symbol makes numbers only, and is not needed any more.
+  /// Returns false if the symbol computes only scalars and is no longer needed.
   bool replace(const BoundSymbol& bound, BoundSymbol& out) {
     const auto is_symbol_or_none = [](const Value& v) { return is_number_symbol(v) || v.is_none(); };
     if (!bound.outputs.empty() && std::ranges::any_of(bound.outputs, is_number_symbol) &&

@@ -9,8 +9,8 @@
 
 namespace fulgurite {
 
-/// Numbers of a trace in the order in which they are computed, for traces that run with other sizes and numbers each time: SymbolValues without its
-/// look-ups.
+/// The scalars of a trace in evaluation order, for traces that run with other sizes and scalars each time: SymbolValues
+/// without its look-ups.
 class NumberTable {
  public:
   struct Number {
@@ -19,12 +19,12 @@ class NumberTable {
   };
   using Values = SmallVector<Number, 24>;
 
-  /// Adds a number and what it is computed from; returns its index among the values.
+  /// Adds a scalar and its operands; returns its index among the values.
   int add(const NumberProxy&);
-  /// The index of a number that was added; -1 if it was not.
+  /// The index of an added scalar; -1 if it was not added.
   int find(const NumberProxy&) const;
-  /// Computes all of them. `given` is what a call gives, by NumberProxy::input: sizes, and bits of numbers. An UnplacedError for integers that overflow or
-  /// are divided by zero.
+  /// Computes all of them. `given` holds a call's values by NumberProxy::input: sizes, and bits of scalars. Throws
+  /// UnplacedError if integers overflow or are divided by zero.
   void compute(std::span<const uint64_t> given, Values&) const;
 
  private:

@@ -6,27 +6,27 @@
 
 namespace fulgurite {
 
-/// What an operation on numbers gives; an UnplacedError for integers that overflow or are divided by zero.
+/// Returns the result of an operation on integers; throws UnplacedError if they overflow or are divided by zero.
 int64_t compute(detail::NumberOperation, int64_t a, int64_t b);
 double compute(detail::NumberOperation, double a, double b);
 bool compare(detail::NumberOperation, int64_t a, int64_t b);
 bool compare(detail::NumberOperation, double a, double b);
 
-/// The numbers of a trace for one set of what a call gives: sizes, and bits of numbers, by NumberProxy::input.
+/// The scalars of a trace for one set of a call's values: sizes, and bits of scalars, by NumberProxy::input.
 class SymbolValues {
  public:
   explicit SymbolValues(std::span<const uint64_t> given) : given_(given) {}
-  /// Those of the call that was recorded.
+  /// The values of the recorded call.
   SymbolValues() : are_hints_(true) {}
 
   int64_t integer(const NumberProxy&);
   double floating(const NumberProxy&);
   bool boolean(const NumberProxy& number) { return integer(number) != 0; }
-  /// Without its symbol.
+  /// The value without its symbol.
   Int value(Int n) { return n.proxy() ? Int(integer(*n.proxy())) : n; }
   Float value(Float n) { return n.proxy() ? Float(floating(*n.proxy())) : n; }
   Bool value(Bool b) { return b.proxy() ? Bool(boolean(*b.proxy())) : b; }
-  /// Whether the number has the value it had in the call that was recorded, to the bit.
+  /// Returns true if the scalar has its value of the recorded call, bitwise.
   bool is_as_recorded(const NumberProxy&);
 
  private:
