@@ -9,7 +9,7 @@ namespace fulgurite {
 
 namespace {
 
-// Calls visit with a null pointer to the C++ type that elements of this dtype have.
+// Calls visit with a null pointer to the C++ type of this dtype's elements.
 template <class Visit>
 auto with_type(Dtype dtype, Visit&& visit) {
   switch (dtype) {
@@ -44,7 +44,7 @@ void write(void* element, Dtype dtype, Number number) {
     T value;
     if constexpr (std::is_same_v<T, bool>) value = number != 0;
     else if constexpr (std::is_class_v<T>) value = T(static_cast<float>(number));
-    // Through int64_t, so that a negative number given to a u8 wraps instead of being undefined.
+    // Through int64_t, so that a negative number stored as u8 wraps instead of being undefined.
     else if constexpr (std::is_integral_v<T> && std::is_floating_point_v<Number>)
       value = static_cast<T>(static_cast<int64_t>(number));
     else value = static_cast<T>(number);

@@ -5,13 +5,14 @@
 
 namespace fulgurite {
 
-// One element of any dtype, for the slow paths: printing, item(), making tensors from braces. Kernels are typed instead.
+// Access to one element of any dtype, for the slow paths: printing, item(), tensors from braces. Kernels are typed
+// instead.
 
 /// Booleans and integers as numbers.
 double read_floating(const void* element, Dtype);
-/// Floating values are cut toward zero.
+/// Floating values are truncated toward zero.
 int64_t read_integer(const void* element, Dtype);
-/// As C++ converts; a boolean is whether the value is not zero.
+/// Converts as C++ does; a boolean is true if the value is not zero.
 void write_floating(void* element, Dtype, double value);
 void write_integer(void* element, Dtype, int64_t value);
 

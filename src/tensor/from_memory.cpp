@@ -1,4 +1,4 @@
-// Tensors over, or copied from, memory of the program's own.
+// Tensors that alias or copy the program's own memory.
 #include <cstring>
 
 #include <fulgurite/error.h>
@@ -20,7 +20,7 @@ Sizes checked_sizes(const Shape& shape, const char* what, SourceLocation at) {
   return out;
 }
 
-/// The bytes from the first element to behind the last.
+/// The bytes from the first element to the end of the last.
 int64_t span_in_bytes(const Sizes& sizes, const Sizes& strides, Dtype dtype) {
   int64_t last = 0;
   for (size_t d = 0; d < sizes.size(); ++d) {

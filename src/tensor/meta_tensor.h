@@ -3,7 +3,7 @@
 
 namespace fulgurite {
 
-/// A tensor that has sizes, strides and an offset but no elements, for rules that look at these alone.
+/// A tensor with sizes, strides and an offset but without elements, for rules that read only these.
 Tensor meta_tensor(const Sizes& sizes, const Sizes& strides, int64_t offset, Dtype);
 
 }  // namespace fulgurite

@@ -37,7 +37,7 @@ std::string range_of(Dtype dtype) {
                    dtype == Dtype::i64 ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(largest_number(dtype)));
 }
 
-/// The neighbour of a 16-bit number: numbers of one sign follow one another as their bits do.
+/// The neighbour of a 16-bit float: numbers of one sign are ordered as their bits are.
 uint16_t neighbour(uint16_t bits, bool up) {
   if ((bits & 0x7fff) == 0) return up ? 0x0001 : 0x8001;
   const bool is_negative = (bits & 0x8000) != 0;
@@ -87,7 +87,7 @@ double smallest_number(Dtype dtype) {
 bool overflows(double number, Dtype dtype) {
   if (dtype == Dtype::f32) return std::isfinite(number) && std::fabs(number) > largest_number(dtype);
   if (is_floating(dtype) || dtype == Dtype::boolean) return false;
-  // The number after the largest i64 is the nearest f64 to it; NaN compares with nothing.
+  // The number after the largest i64 is its nearest f64; comparisons with NaN are false.
   const double end = dtype == Dtype::i64 ? 0x1p63 : largest_number(dtype) + 1;
   return !(number >= smallest_number(dtype) && number < end);
 }

@@ -34,7 +34,7 @@ bool may_overlap_itself(const Sizes& sizes, const Sizes& strides) {
 
 namespace {
 
-// The offset of the element with this number in row-major order.
+// The offset of an element by its row-major index.
 int64_t offset_of(const TensorImpl& tensor, int64_t number) {
   int64_t offset = 0;
   for (size_t d = tensor.sizes.size(); d-- > 0;) {

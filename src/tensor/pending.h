@@ -3,17 +3,17 @@
 
 namespace fulgurite {
 
-/// Tensors whose elements are known by how they are computed: their storages have no memory yet.
+/// Tensors whose elements are not computed yet: their storages have no memory.
 class PendingValues {
  public:
   virtual ~PendingValues() = default;
-  /// Gives one of these storages memory and its elements.
+  /// Allocates one of these storages and computes its elements.
   virtual void finish(const Storage&) = 0;
-  /// The same for all that anybody still holds.
+  /// The same for all storages that are still referenced.
   virtual void finish_all() = 0;
 };
 
-/// This thread's, or null: a mode, like the interpreter stack.
+/// This thread's pending values, or null: a mode, like the interpreter stack.
 PendingValues* pending_values();
 /// Makes pending values this thread's for a scope.
 class PendingScope {

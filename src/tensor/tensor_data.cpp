@@ -13,7 +13,7 @@ namespace fulgurite {
 
 namespace {
 
-/// As i64; a number of 64 bits without a sign may be larger.
+/// As i64; an unsigned 64-bit number may be larger.
 template <class T>
 int64_t exact(T value) {
   if constexpr (std::is_unsigned_v<T> && sizeof(T) == sizeof(int64_t))
@@ -24,7 +24,7 @@ int64_t exact(T value) {
 
 template <class Number>
 void require_fits(Number value, Dtype dtype, SourceLocation at) {
-  // What f32 cannot hold is an infinity here, as in PyTorch.
+  // Numbers beyond f32's range become infinities, as in PyTorch.
   if (!is_floating(dtype) && overflows(value, dtype))
     throw UserError(text::cat("tensor: ", does_not_fit(value, dtype)), at);
 }
@@ -40,7 +40,7 @@ TensorData::TensorData(const TensorData* begin, size_t count) {
   }
   const TensorData& first = rows.front();
   for (const Int size : first.shape_) shape_.push_back(size);
-  // Plain floating numbers adapt to a std::vector's floating type beside them.
+  // Plain floating numbers adapt to the floating type of a std::vector beside them.
   bool any_floating = false, any_fixed = false;
   Dtype fixed = Dtype::f32, exact = Dtype::boolean;
   for (const TensorData& row : rows) {

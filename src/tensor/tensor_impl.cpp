@@ -17,7 +17,7 @@ int64_t checked_bytes(const Sizes& sizes, Dtype dtype) {
     else too_large = too_large || __builtin_mul_overflow(bytes, size, &bytes);
   }
   if (empty) return 0;
-  // Beyond what a process can address.
+  // More than a process can address.
   if (too_large || bytes > int64_t{1} << 47)
     throw UnplacedError(text::cat("a tensor of sizes [", text::join(sizes, [](int64_t n) { return n; }), "] is too large"));
   return bytes;
@@ -30,7 +30,7 @@ void release(const TensorImpl* impl) {
 }
 
 int64_t TensorImpl::numel() const {
-  uint64_t product = 1;  // the sizes around one that is 0 may have a product that fits nowhere
+  uint64_t product = 1;  // the other sizes of an empty tensor may have a product that overflows
   for (const int64_t size : sizes) product *= static_cast<uint64_t>(size);
   return static_cast<int64_t>(product);
 }
@@ -75,7 +75,7 @@ Sizes contiguous_strides(const Sizes& sizes) {
   int64_t step = 1;
   for (size_t i = sizes.size(); i-- > 0;) {
     strides[i] = step;
-    // Only where there are no elements, and so no use for strides, do they go out of range.
+    // Strides overflow only if there are no elements, which need no strides.
     if (sizes[i] > 1 && __builtin_mul_overflow(step, sizes[i], &step)) step = std::numeric_limits<int64_t>::max();
   }
   return strides;

@@ -11,12 +11,13 @@ namespace fulgurite {
 
 using Sizes = SmallVector<int64_t, 6>;
 
-/// What the autograd engine keeps beside a tensor; defined in autograd/.
+/// The autograd engine's state of a tensor; defined in autograd/.
 struct AutogradMeta {
   virtual ~AutogradMeta() = default;
 };
 
-/// The object behind a Tensor handle: a strided view of a storage, or, while `proxy` is set, a value of a trace being recorded.
+/// The object behind a Tensor handle: a strided view of a storage or, if `proxy` is set, a value of a trace being
+/// recorded.
 struct TensorImpl : detail::Counted, detail::InBlocks {
   // Concrete tensors. Sizes and strides count elements.
   StorageRef storage;
@@ -27,20 +28,21 @@ struct TensorImpl : detail::Counted, detail::InBlocks {
   bool is_contiguous = true;
   bool requires_grad = false;
 
-  // Proxies: the value this handle stands for, and the tracer that made it (its serial number, so that a handle which outlives
-  // its trace is recognised).
+  // Proxies: the value of this handle, and the serial number of its tracer, which identifies a handle that outlives its
+  // trace.
   detail::Ref<TensorProxy> proxy;
   uint64_t tracer = 0;
   SourceLocation born;
-  int view = -1;  // of a view: which of the tracer's
+  int view = -1;  // of a view: its index in the tracer
   uint16_t dynamic_dims = 0;  // a bit for each size that mark_dynamic() made a symbol
 
   std::unique_ptr<AutogradMeta> autograd;
-  // Of a view that eager mode made: the tensor whose storage it shares, and how often that one's history had been replaced then. Of
-  // one of a trace: the tensor it was made of, and how often that one had been written when `proxy` was recorded.
+  // For views made in eager mode: the tensor whose storage it shares, and the number of replacements of that one's
+  // history by then. For views in a trace: the viewed tensor, and the number of writes into it when `proxy` was
+  // recorded.
   detail::Ref<TensorImpl> base;
   uint32_t base_history = 0;
-  uint32_t history = 0;  // how often an in-place write replaced this tensor's history; in a trace, its value
+  uint32_t history = 0;  // the number of in-place writes that replaced this tensor's history; in a trace, its value
   std::unique_ptr<std::string> name;
 
   int64_t numel() const;
@@ -57,14 +59,15 @@ Tensor make_proxy_tensor(detail::Ref<TensorProxy>, uint64_t tracer, SourceLocati
 Tensor borrow_tensor(void* data, const Sizes& sizes, Dtype);
 
 Sizes contiguous_strides(const Sizes& sizes);
-/// What such a tensor takes, in bytes; an error where that does not fit an int64_t or a size is negative.
+/// The size of such a tensor in bytes; throws if it does not fit an int64_t or a size is negative.
 int64_t checked_bytes(const Sizes& sizes, Dtype);
-/// Whether elements lie in row-major order without gaps (dimensions of size 1 do not matter; empty tensors are contiguous).
+/// Returns true if elements are contiguous in row-major order (dimensions of size 1 do not matter; empty tensors are
+/// contiguous).
 bool has_contiguous_strides(const Sizes& sizes, const Sizes& strides);
 /// Sets is_contiguous from sizes and strides; call after changing them.
 void update_contiguity(TensorImpl&);
 
-/// "cpu f32[2, 3]", for a proxy and a concrete tensor.
+/// "cpu f32[2, 3]", for a proxy or a concrete tensor.
 std::string type_text(const Tensor&);
 bool is_proxy(const Tensor&);
 

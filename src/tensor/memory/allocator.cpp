@@ -41,11 +41,11 @@ SizeClass size_class(size_t bytes) {
   return {8 + (power - smallest_power) * steps + static_cast<int>(over) - 1, (size_t{1} << power) + over * step};
 }
 
-// Sanitizers see blocks that come from malloc, and are freed at once.
+// With sanitizers, blocks come from malloc and are freed immediately.
 bool is_large(size_t size) { return size > LargeBlocks::smallest && !address_is_sanitized; }
 void* system_allocate(size_t size) { return is_large(size) ? LargeBlocks::make(size) : std::aligned_alloc(alignment, size); }
 
-/// A kept block's first bytes lead to the next one of its class.
+/// The first bytes of a cached block point to the next one of its class.
 struct FreeBlock {
   FreeBlock* next;
 };
@@ -56,10 +56,10 @@ struct Pool {
   int64_t small_kept = 0;  // bytes
   LargeBlocks large;
   AllocatorStatistics statistics;
-  int64_t high_water = 0;  // the most bytes in use ever, also after reset_peak_memory()
+  int64_t high_water = 0;  // the maximum of bytes in use, also after reset_peak_memory()
 
   int64_t kept() const { return small_kept + static_cast<int64_t>(large.kept_bytes()); }
-  /// Gives kept blocks back to the system, the large ones first, until at most `bytes` are left.
+  /// Returns cached blocks to the system, the large ones first, until at most `bytes` are left.
   void release_down_to(int64_t bytes) {
     large.release_down_to(static_cast<size_t>(std::max<int64_t>(0, bytes - small_kept)));
     if (kept() <= bytes) return;
@@ -91,7 +91,7 @@ struct Pool {
 
 Pool& pool();
 
-/// A child made by fork() must not find the mutex locked by a thread that it does not have.
+/// A child of fork() must not inherit the mutex locked by a thread that it does not have.
 Pool* make_pool() {
   pthread_atfork([] { pool().mutex.lock(); }, [] { pool().mutex.unlock(); }, [] { pool().mutex.unlock(); });
   return new Pool;
@@ -114,7 +114,7 @@ void* allocate(size_t bytes) {
     const std::lock_guard lock(p.mutex);
     p.took(size_signed);
     if (void* block = p.take(index, size)) return block;
-    // A program whose sizes keep changing would keep more and more blocks that fit nothing.
+    // Limits the cache of a program whose sizes keep changing: its old blocks fit no request.
     constexpr int64_t slack = int64_t{256} << 20;
     const int64_t max_retained_bytes = p.high_water + p.high_water / 2 + slack - p.statistics.in_use;
     if (p.kept() > max_retained_bytes) p.release_down_to(max_retained_bytes);

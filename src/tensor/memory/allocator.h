@@ -4,8 +4,8 @@
 
 namespace fulgurite {
 
-/// Memory for storages. Freed blocks are kept, by size class, and given out again: writing fresh pages is several times
-/// slower than writing touched ones. Blocks are 64-byte aligned; huge pages are asked for from 2 MiB. Thread-safe.
+/// Memory for storages. Freed blocks are cached by size class and reused: writing fresh pages is several times slower
+/// than writing touched ones. Blocks are 64-byte aligned; from 2 MiB, huge pages are requested. Thread-safe.
 void* allocate(size_t bytes);
 void deallocate(void* block, size_t bytes);
 
@@ -14,7 +14,7 @@ struct AllocatorStatistics {
 };
 AllocatorStatistics allocator_statistics();
 void reset_peak_memory();
-/// Returns all kept blocks to the system.
+/// Returns all cached blocks to the system.
 void release_kept_memory();
 
 }  // namespace fulgurite

@@ -10,7 +10,7 @@ namespace fulgurite {
 
 namespace {
 
-/// Stands before a block.
+/// Precedes a block.
 struct alignas(64) Header {
   size_t capacity;
 };
@@ -55,7 +55,7 @@ void* LargeBlocks::take(size_t size) {
 void LargeBlocks::put(void* block) {
   Header* const header = static_cast<Header*>(block) - 1;
   const size_t capacity = header->capacity;
-  // Of blocks of one capacity the last one freed is given out first: the processor's cache may still hold it.
+  // Among blocks of one capacity, the one freed last is reused first: it may still be in the CPU's cache.
   kept_.insert(first_of(capacity), {reinterpret_cast<char*>(header), capacity, ++time_});
   kept_bytes_ += capacity;
 }

@@ -5,20 +5,20 @@
 
 namespace fulgurite {
 
-/// Blocks for large tensors, kept when they are freed. Sizes that change from call to call would touch fresh pages at each new size, so a
-/// kept block may serve a request of down to half its capacity, and where none is large enough the largest one grows. Not thread-safe,
-/// but for make().
+/// A cache of blocks for large tensors. Sizes that change from call to call would touch fresh pages at each new size,
+/// so a cached block may serve a request of down to half its capacity, and if none is large enough the largest one
+/// grows. Not thread-safe, except for make().
 class LargeBlocks {
  public:
   static constexpr size_t smallest = size_t{128} << 10;  // sizes are larger than that
 
   ~LargeBlocks() { release_down_to(0); }
-  /// A kept block that fits, or null.
+  /// Takes a cached block that fits, or null.
   void* take(size_t size);
-  /// A new block, aligned to 64 bytes, or null where the system has none.
+  /// A new block, aligned to 64 bytes, or null if the system has none.
   static void* make(size_t size);
   void put(void* block);
-  /// Gives the blocks that were kept longest back to the system, until at most `bytes` are kept.
+  /// Returns the blocks cached longest to the system, until at most `bytes` are cached.
   void release_down_to(size_t bytes);
   size_t kept_bytes() const { return kept_bytes_; }
 
