@@ -15,23 +15,24 @@
 #include "support/base/sanitizers.h"
 #include "support/base/spin_lock.h"
 
-// Defined in programs built with a sanitizer that looks for leaks, which must search the regions for pointers.
+// Defined by leak sanitizers, which must search the arenas for pointers.
 extern "C" [[gnu::weak, gnu::visibility("default")]] void __lsan_register_root_region(const void* begin, size_t bytes);
 
 namespace fulgurite::detail {
 
 namespace {
 
-// A trace is many small blocks, made together and kept, and a few large ones: the lines of thousands of operators fill megabytes, again
-// after each pass. From malloc most of the time would go into pages: touched for the first time, returned, touched again, looked up. So
-// they lie side by side in huge pages and are kept when they are freed. A call's tensors come from here too: it asks nothing of the heap.
+// A trace consists of many small blocks, made together and retained, and a few large ones: the ops of thousands of
+// operators fill megabytes, again after each pass. With malloc, most of the time would go into pages: first touches,
+// returns and look-ups. So blocks are packed in huge pages and cached when freed. A call's tensors come from here too:
+// it does not allocate from the heap.
 constexpr size_t huge_page = size_t{2} << 20;
 constexpr size_t first_arena = size_t{32} << 20;
 constexpr size_t slab_bytes = size_t{64} << 10;  // small blocks of one size share a slab
 constexpr size_t largest_small = size_t{4} << 10;
 constexpr size_t unit = 16;
 
-/// By sixteen bytes up to 256, then four sizes in each power of two.
+/// Multiples of sixteen bytes up to 256, then four sizes in each power of two.
 struct SizeClass {
   size_t index, bytes;
 };
@@ -48,7 +49,7 @@ SizeClass size_class(size_t bytes) {
 struct FreeBlock {
   FreeBlock* next;
 };
-/// Stands before a large block.
+/// Precedes a large block.
 struct alignas(unit) Header {
   size_t size_class;
 };
@@ -69,7 +70,7 @@ class Arenas {
     return header + 1;
   }
 
-  /// Whether the block was a region's; then it is kept.
+  /// Returns true if the block belonged to an arena; then it is cached.
   bool free(void* block) {
     const Arena* const arena = region_of(block);
     if (!arena) return false;
@@ -88,7 +89,7 @@ class Arenas {
   struct Arena {
     uintptr_t begin = 0;
     size_t bytes = 0;
-    unsigned char* classes = nullptr;  // of the small blocks in each slab; 0 where a large one lies
+    unsigned char* classes = nullptr;  // of the small blocks in each slab; 0 for large ones
   };
 
   const Arena* region_of(const void* block) const {
@@ -104,7 +105,7 @@ class Arenas {
     if (!slab) return false;
     const Arena& arena = arenas_[count_.load(std::memory_order_relaxed) - 1];
     arena.classes[(reinterpret_cast<uintptr_t>(slab) - arena.begin) / slab_bytes] = static_cast<unsigned char>(index);
-    // The first is given out first.
+    // Blocks are handed out in address order.
     for (size_t at = slab_bytes / size; at-- > 0;) free_[index] = new (slab + at * size) FreeBlock{free_[index]};
     return true;
   }
@@ -120,7 +121,7 @@ class Arenas {
     return std::exchange(next_, next_ + bytes);
   }
 
-  // Each region is twice as large as the one before: a search passes few of them.
+  // Each arena is twice as large as the one before, so that searches pass few of them.
   bool add_arena(size_t least) {
     const size_t count = count_.load(std::memory_order_relaxed);
     if (count == arenas_.size()) return false;
@@ -139,7 +140,7 @@ class Arenas {
     return true;
   }
 
-  SpinLock lock_;  // held for a few instructions, but for a new region
+  SpinLock lock_;  // held for a few instructions, except when adding an arena
   std::array<FreeBlock*, 256> free_{};
   std::array<Arena, 20> arenas_;
   std::atomic<size_t> count_ = 0;
@@ -149,7 +150,7 @@ class Arenas {
 
 Arenas& arenas();
 
-/// A child made by fork() must not find the lock held by a thread that it does not have.
+/// A child of fork() must not inherit the lock held by a thread that it does not have.
 Arenas* make_arenas() {
   pthread_atfork([] { arenas().lock().lock(); }, [] { arenas().lock().unlock(); }, [] { arenas().lock().unlock(); });
   return new Arenas;

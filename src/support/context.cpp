@@ -26,7 +26,8 @@ thread_local Draws* innermost_rng_states = nullptr;
 template <class Draw>
 RandomState next_of(Draws* draws, const Draw& draw) {
   if (!draws) return draw();
-  // A second run that draws more often does something else; whoever replays finds out by what it makes.
+  // A replay that consumes more states than were recorded differs from the first run; the caller detects it by its
+  // results.
   if (draws->replays) return draws->next < draws->states.size() ? draws->states[draws->next++] : RandomState{0, 0};
   draws->states.push_back(next_of(draws->outer, draw));
   return draws->states.back();

@@ -25,7 +25,7 @@ class GeneratorState {
   explicit GeneratorState(uint64_t seed) : state_{seed, 0} {}
   /// Starts over with another seed. Does nothing while draws are replayed.
   void seed(uint64_t seed);
-  /// The state for a draw of `increment` numbers; the next draw begins behind it.
+  /// Returns the state for a draw of `increment` numbers, and advances past it.
   RandomState next_random_state(int64_t increment);
   RandomState state() const;
   void set_state(RandomState state);
@@ -35,15 +35,15 @@ class GeneratorState {
   RandomState state_{default_seed, 0};
 };
 
-/// What a piece of the thread's work draws, in order; while a DrawScope holds it, every draw of the thread passes through it. A second
-/// run of the same work that replays the draws gets the same numbers and leaves the generator alone.
+/// The RNG states consumed by a part of the thread's work, in order; all of the thread's draws pass through it during
+/// its scope. Replaying them reproduces the numbers and leaves the generator unchanged.
 struct Draws {
   std::vector<RandomState> states;
   bool replays = false;
-  size_t next = 0;          // of the states replayed
+  size_t next = 0;          // the next state to replay
   Draws* outer = nullptr;   // set by DrawScope
 };
-/// Notes the thread's draws, or replays them, for a scope. Scopes nest.
+/// Records or replays the thread's draws in a scope. Scopes nest.
 class DrawScope {
  public:
   explicit DrawScope(Draws&);
@@ -55,10 +55,10 @@ class DrawScope {
   Draws* outer_;
 };
 
-/// The lines of the program that a warning was about, so that each is warned of once. Thread-safe.
+/// The source lines that were warned about, so that each is reported once. Thread-safe.
 class WarnedLines {
  public:
-  /// False if the line is known, or if there are too many to keep.
+  /// Returns false if the line is known, or if there are too many to store.
   bool add(SourceLocation);
 
  private:
@@ -94,21 +94,22 @@ namespace examine {
 struct MachineLimits;
 }
 
-/// The state of the process that is no folder's own. Every part is thread-safe. The allocator (tensor/memory/allocator.h) and the list of
-/// executors (executors/registry.h) keep theirs behind their own functions.
+/// Process-wide state; every member is thread-safe. The allocator (tensor/memory/allocator.h) and the list of executors
+/// (executors/registry.h) are behind functions of their own.
 struct Context {
   GeneratorState generator;
   std::atomic<int> threads;
   std::atomic<Dtype> default_dtype{Dtype::f32};
   std::atomic<int64_t> unique_graphs{0};  // that jit compiled
   std::atomic<int64_t> evicted_versions{0};  // of jitted functions
-  std::atomic<BackwardInterceptor*> interceptor{nullptr};  // of backwards on threads that have none of their own; lives as long as the process
-  std::atomic<uint64_t> hook_changes{0};  // gradient hooks added and removed: a captured backward looks again at those of its nodes
-  std::atomic<bool> has_warned_of_cycles{false};  // of gradients with histories, in the leaves that they are of
-  std::atomic<uint32_t> log_channels{0};  // those of support/log.h that are on, as bits
+  std::atomic<BackwardInterceptor*> interceptor{nullptr};  // for threads that have none of their own; never destroyed
+  /// Gradient hooks added and removed: a captured backward then re-reads those of its nodes.
+  std::atomic<uint64_t> hook_changes{0};
+  std::atomic<bool> has_warned_of_cycles{false};  // of gradients with histories, held by their leaves
+  std::atomic<uint32_t> log_channels{0};  // the enabled channels of support/log.h, as bits
 
-  std::mutex measuring;  // of what follows
-  std::shared_ptr<const examine::MachineLimits> limits;  // of the machine, measured when they are first asked for
+  std::mutex measuring;  // guards the following
+  std::shared_ptr<const examine::MachineLimits> limits;  // of the machine, measured at the first query
 
   WarnedLines warned_lines;  // of losses of two shapes
   FileNames file_names;

@@ -16,12 +16,12 @@ constexpr std::string_view names[dtype_count] = {"f64", "f32", "bf16", "f16", "i
 Dtype promote_floating(Dtype a, Dtype b) {
   if (a == b) return a;
   if (a == Dtype::f64 || b == Dtype::f64) return Dtype::f64;
-  return Dtype::f32;  // also of bf16 with f16: neither holds the other
+  return Dtype::f32;  // also of bf16 with f16: neither contains the other
 }
 
 Dtype promote_integers(Dtype a, Dtype b) {
   if (a == b) return a;
-  // The widest signed type; u8 does not fit i8, and fits every wider one.
+  // The widest signed type; u8 does not fit i8, but every wider one.
   const auto signed_rank = [](Dtype d) { return d == Dtype::u8 ? static_cast<int>(Dtype::i16) : static_cast<int>(d); };
   const int rank_a = signed_rank(a), rank_b = signed_rank(b);
   return static_cast<Dtype>(rank_a < rank_b ? rank_a : rank_b);

@@ -25,7 +25,7 @@ constexpr Channel channels[] = {
 
 void say(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
-// In one piece, each of its lines behind the name in brackets.
+// Written in one call, each line prefixed with the name in brackets.
 void say_as(std::string_view name, std::string_view text) {
   std::string out;
   while (!text.empty()) {

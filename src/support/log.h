@@ -4,18 +4,18 @@
 
 namespace fulgurite {
 
-/// What the library tells on stderr when FULGURITE_LOGS names it.
+/// Log channels on stderr, enabled by FULGURITE_LOGS.
 enum class LogChannel : uint8_t { fusions, recompiles, traces, compiled_autograd, compiled_autograd_verbose };
 
-/// Whether anybody listens: texts are made only then.
+/// Returns true if the channel is enabled; messages are formatted only then.
 bool logs(LogChannel);
-/// Writes the text, each of its lines behind the channel's name in brackets, in one piece.
+/// Writes the text in one call, each line prefixed with the channel's name in brackets.
 void log(LogChannel, std::string_view text);
 
-/// Tells on stderr what whoever runs the program should know, whatever is listened to.
+/// Prints a warning on stderr, regardless of the enabled channels.
 void warn(std::string_view text);
 
-/// The channels that FULGURITE_LOGS names, as bits; says on stderr what is unknown, and for `help` what there is.
+/// Returns the channels of FULGURITE_LOGS, as bits; reports unknown names on stderr, and for `help` all channels.
 uint32_t log_channels_of_environment();
 
 }  // namespace fulgurite

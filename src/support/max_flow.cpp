@@ -24,7 +24,7 @@ bool MaxFlow::find_levels(int source, int sink) {
   return level_[sink] >= 0;
 }
 
-// One augmenting path by depth-first search with the edges on the stack: graphs are as deep as programs are long.
+// One augmenting path by depth-first search with an explicit stack: graphs are as deep as programs are long.
 int64_t MaxFlow::push_along(int source, int sink) {
   std::vector<int> path;
   int at = source;

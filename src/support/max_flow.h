@@ -4,21 +4,22 @@
 
 namespace fulgurite {
 
-/// Minimum cut of a directed graph by Dinic's algorithm. Nodes are numbered from 0; a capacity of `unlimited` is never cut.
+/// Minimum cut of a directed graph by Dinic's algorithm. Nodes are numbered from 0; a capacity of `unlimited` is never
+/// cut.
 class MaxFlow {
  public:
   static constexpr int64_t unlimited = int64_t{1} << 60;
   explicit MaxFlow(int nodes) : first_(nodes, -1) {}
   void add_edge(int from, int to, int64_t capacity);
-  /// What the cheapest cut between the two costs; `unlimited` or more where every cut goes through an edge that cannot be cut.
+  /// Returns the cost of the minimum cut; `unlimited` or more if every cut contains an uncuttable edge.
   int64_t run(int source, int sink);
-  /// After run(): for each node whether it is on the sink's side of the minimum cut that lies nearest the sink.
+  /// After run(): for each node, true if it is on the sink's side of the minimum cut nearest the sink.
   std::vector<char> sink_side(int sink) const;
 
  private:
   struct Edge {
     int to, next;
-    int64_t capacity;  // what is left; edges come in pairs, i and i ^ 1
+    int64_t capacity;  // residual; edges come in pairs, i and i ^ 1
   };
   bool find_levels(int source, int sink);
   int64_t push_along(int source, int sink);

@@ -27,7 +27,7 @@ void Shape::reserve(size_t count) {
 
 void Shape::assign(const Int* sizes, size_t count) {
   if (count > capacity_) {
-    size_ = 0;  // nothing to keep
+    size_ = 0;  // nothing stored
     reserve(count);
   }
   std::copy(sizes, sizes + count, data_);
@@ -77,10 +77,10 @@ bool Shape::is_symbolic() const {
 }
 
 Int Shape::numel() const {
-  // Factors of one are left out, so that nothing is recorded for them.
+  // Factors of one are skipped, so that no ops are recorded for them.
   Int product = 1;
   for (const Int size : *this)
-    if (!size.is_symbolic() && size.hint() == 0) return 0;  // whatever the others would make
+    if (!size.is_symbolic() && size.hint() == 0) return 0;  // regardless of the others
   for (const Int size : *this) {
     if (!size.is_symbolic() && size.hint() == 1) continue;
     if (!product.is_symbolic() && product.hint() == 1) product = size;

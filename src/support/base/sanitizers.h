@@ -2,7 +2,7 @@
 
 namespace fulgurite {
 
-/// Whether uses of freed memory are looked for: they are found only where memory really is freed, so nothing should be kept then.
+/// True if uses of freed memory are detected. Detection requires that memory is really freed, so caches should be off.
 #if defined(__SANITIZE_ADDRESS__)
 inline constexpr bool address_is_sanitized = true;
 #elif defined(__has_feature)
@@ -15,7 +15,7 @@ inline constexpr bool address_is_sanitized = false;
 inline constexpr bool address_is_sanitized = false;
 #endif
 
-/// True if data races are looked for.
+/// True if data races are detected.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr bool thread_is_sanitized = true;
 #elif defined(__has_feature)

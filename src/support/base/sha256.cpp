@@ -46,7 +46,7 @@ std::string sha256(std::string_view bytes) {
   const auto* at = reinterpret_cast<const unsigned char*>(bytes.data());
   size_t left = bytes.size();
   for (; left >= 64; left -= 64, at += 64) add_block(state, at);
-  // What is left, a one, zeros, and the length at the end of a block.
+  // Padding: the remaining bytes, a one bit, zeros, and the length at the end of a block.
   std::array<unsigned char, 128> tail{};
   for (size_t i = 0; i < left; ++i) tail[i] = at[i];
   tail[left] = 0x80;

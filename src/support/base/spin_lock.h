@@ -4,7 +4,7 @@
 
 namespace fulgurite {
 
-/// A mutex for a few instructions: half as dear as std::mutex where nobody waits.
+/// A mutex for critical sections of a few instructions: half the cost of an uncontended std::mutex.
 class SpinLock {
  public:
   void lock() {
@@ -13,7 +13,7 @@ class SpinLock {
   void unlock() { locked_.store(false, std::memory_order_release); }
 
  private:
-  // After a while its holder may have lost the processor.
+  // After some spins the holder may have been descheduled.
   void wait() const {
     for (int i = 0; i < 200; ++i)
       if (!locked_.load(std::memory_order_relaxed)) return;

@@ -3,8 +3,8 @@
 
 namespace fulgurite {
 
-/// True if the call was written in a header of the C++ standard library: through a std::function a jitted function is
-/// called from bits/invoke.h, which tells a user nothing.
+/// Returns true if the call was written in a header of the C++ standard library: a jitted function in a std::function
+/// is called from bits/invoke.h, which does not help a user.
 bool is_of_standard_library(SourceLocation);
 
 }  // namespace fulgurite

@@ -3,13 +3,13 @@
 
 namespace fulgurite {
 
-/// An error found where the call that it belongs to is not known: in a kernel, in arithmetic on sizes. Who runs the call adds it.
+/// An error without source location, from a kernel or from arithmetic on sizes; the dispatcher attaches the call.
 class UnplacedError : public UserError {
  public:
   using UserError::UserError;
 };
 
-/// One about an operand of a fusion, which is to be read as that of the line that has it.
+/// An error about an operand of a fusion, to be attributed to the op that has the operand.
 class OperandError : public UnplacedError {
  public:
   OperandError(const std::string& message, size_t operand) : UnplacedError(message), operand_(operand) {}

@@ -6,7 +6,7 @@
 
 namespace fulgurite {
 
-/// A number for each pointer: one array, as few looks at memory as there can be.
+/// Maps pointers to integers in one array, with minimal memory accesses.
 class PointerMap {
  public:
   explicit PointerMap(size_t expected = 16) {
@@ -15,7 +15,7 @@ class PointerMap {
     slots_.resize(size);
   }
 
-  /// The pointer's number, which is `number` where it had none; whether that was so.
+  /// Returns the pointer's number, inserting `number` if it had none; and true if inserted.
   std::pair<uint32_t, bool> try_emplace(const void* pointer, uint32_t number) {
     if (2 * (count_ + 1) > slots_.size()) grow();
     Slot& slot = slot_of(pointer);
@@ -24,12 +24,12 @@ class PointerMap {
     ++count_;
     return {number, true};
   }
-  /// The pointer's number; -1 where it has none.
+  /// The pointer's number; -1 if it has none.
   int64_t find(const void* pointer) const {
     const Slot& slot = const_cast<PointerMap*>(this)->slot_of(pointer);
     return slot.pointer == pointer ? int64_t{slot.number} : -1;
   }
-  /// Gives a pointer that has a number another one.
+  /// Changes the number of a pointer that has one.
   void set(const void* pointer, uint32_t number) { slot_of(pointer).number = number; }
 
  private:

@@ -6,7 +6,7 @@
 
 namespace fulgurite {
 
-/// A vector whose first N elements live inside it.
+/// A vector with inline storage for N elements.
 template <class T, size_t N>
 class SmallVector {
  public:
@@ -52,7 +52,7 @@ class SmallVector {
     reserve(size_ + 1);
     new (data_ + size_++) T(std::move(item));
   }
-  /// A new last element, default-constructed.
+  /// Appends a default-constructed element.
   T& emplace_back() {
     reserve(size_ + 1);
     return *new (data_ + size_++) T();

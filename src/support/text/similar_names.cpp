@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t max_suggestions = 3;
 
-// The number of letters to insert, remove or change to turn one word into the other.
+// The number of insertions, deletions and substitutions that turn one word into the other.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;

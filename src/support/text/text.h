@@ -6,13 +6,14 @@
 
 namespace fulgurite::text {
 
-// How values of each kind are appended by cat().
+// Overloads by which cat() appends values of each kind.
 void append(std::string& out, std::string_view);
 void append(std::string& out, const char*);
 void append(std::string& out, char);
 void append(std::string& out, int64_t);
 void append(std::string& out, double);  // shortest text that reads back equal; always with '.', 'e', "inf" or "nan"
-void append(std::string& out, Int);      // a symbol as "i0=3": its name and value in the call being recorded, without a guard
+/// A symbol as "i0=3": its name and value in the call being recorded, without a guard.
+void append(std::string& out, Int);
 void append(std::string& out, Float);
 void append(std::string& out, Bool);     // "true" or "false"
 template <class T>
@@ -25,7 +26,7 @@ template <class T>
   requires requires(T t) { name(t); }
 void append(std::string& out, T value) { append(out, std::string_view(name(value))); }
 
-/// The texts of its arguments, one after another.
+/// Concatenates the texts of its arguments.
 template <class... Parts>
 std::string cat(const Parts&... parts) {
   std::string out;
@@ -33,7 +34,7 @@ std::string cat(const Parts&... parts) {
   return out;
 }
 
-/// "a, b, c" of anything text(item) is given for.
+/// "a, b, c" of the items' to_text(item).
 template <class Range, class ToText>
 std::string join(const Range& items, ToText to_text, std::string_view separator = ", ") {
   std::string out;

@@ -6,7 +6,7 @@ namespace fulgurite::text {
 
 namespace {
 
-// Of UTF-8, with a column for each code point.
+// The width of UTF-8 text, with a column for each code point.
 size_t columns(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }

@@ -4,8 +4,8 @@
 
 namespace fulgurite::text {
 
-/// The text in lines of at most `width` columns, broken at spaces; each line but the first begins with `indent` spaces.
-/// A word that is longer than a line stays whole.
+/// Breaks the text at spaces into lines of at most `width` columns; each line but the first begins with `indent`
+/// spaces. A word longer than a line is not broken.
 std::string wrap(std::string_view text, size_t width, size_t indent);
 
 }  // namespace fulgurite::text
