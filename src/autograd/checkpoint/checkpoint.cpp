@@ -17,7 +17,7 @@ struct Active {
 };
 thread_local Active active_call;
 
-/// Stands for what made an input: in the second run an input is not a leaf, as little as it may have been one.
+/// Stands for the node that made an input: in the second run an input must not be a leaf unless it was one.
 class InputNode final : public Node {
  public:
   std::string name() const override { return "CheckpointInput"; }
@@ -85,7 +85,7 @@ void CheckpointedCall::save(SavedTensor& saved, bool is_leaf) {
   }
   slots_[slot].again = saved;
   saved.slot_ = slot;
-  saved.checkpoint_ = self;  // of an in-place operator: the copy is kept in both
+  saved.checkpoint_ = self;  // of an in-place operator: both copies hold it
 }
 
 std::string CheckpointedCall::type_text(size_t slot) const {
@@ -121,7 +121,7 @@ void CheckpointedCall::recompute() {
   if (is_recomputing_)
     throw UserError("checkpoint: the function differentiates through its own first run while it is run again", at_);
   const std::vector<Tensor> inputs = inputs_again();
-  // A backward inside the function itself, in its first run: what is saved after it is not known yet.
+  // A backward inside the function, in its first run: later saves are not known yet.
   const size_t limit = slots_.size();
   for (SavedSlot& slot : slots_) slot.again = SavedTensor();
   replayed_.states = draws_.states;

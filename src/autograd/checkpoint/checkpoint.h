@@ -12,27 +12,27 @@
 
 namespace fulgurite {
 
-/// One eager call of a checkpointed function. What the nodes inside would save is not kept: each saved tensor is a
-/// place in this call. When backward asks for the first of them, the function runs again on the same inputs with the
-/// same draws, and what that run saves fills the places. A place is emptied when its node has read it, the rest when
-/// the backward ends; a second backward runs the function once more.
+/// One eager call of a checkpointed function. Tensors that the nodes inside would save are not saved: each is a slot of
+/// this call. When backward first reads a slot, the function is recomputed on the same inputs with the same RNG states,
+/// and the tensors which that run saves fill the slots. A slot is emptied once its node has read it, the rest when the
+/// backward ends; a second backward recomputes the function once more.
 ///
-/// Saved leaves are kept as they are: the graph holds them anyway, and their versions can be checked. The inputs are
-/// saved like a node's, so that in a checkpointed function inside another they are recomputed by the outer one.
+/// Saved leaves are stored directly: the graph holds them anyway, and their versions can be checked. The inputs are
+/// saved like a node's, so that in nested checkpoints the outer one recomputes them.
 class CheckpointedCall : public std::enable_shared_from_this<CheckpointedCall> {
  public:
   using Run = std::function<void(const std::vector<Tensor>&)>;
   CheckpointedCall(const std::vector<Tensor>& inputs, Run run, SourceLocation at);
 
-  /// The call whose function runs on this thread, innermost; null outside.
+  /// The innermost call whose function runs on this thread; null outside.
   static CheckpointedCall* active();
-  /// Gives `saved` its place, and in the second run fills it.
+  /// Assigns `saved` a slot; the second run fills it.
   void save(SavedTensor& saved, bool is_leaf);
-  /// What belongs in a place, taken out of it. `saved_by` is the node's name.
+  /// Moves the tensor out of a slot. `saved_by` is the node's name.
   Tensor take(size_t slot, const std::string& saved_by);
   void keep_elements_of(size_t slot, const Storage& storage);
 
-  /// While alive, what the thread saves belongs to the call.
+  /// While alive, tensors saved on this thread belong to the call.
   class Scope {
    public:
     Scope(std::shared_ptr<CheckpointedCall>, bool recomputes);
@@ -59,7 +59,7 @@ class CheckpointedCall : public std::enable_shared_from_this<CheckpointedCall> {
   struct SavedSlot {
     Sizes sizes;
     Dtype dtype = Dtype::f32;
-    SavedTensor again;  // from the second run, until it is taken
+    SavedTensor again;  // from the second run, until it is read
   };
   std::vector<SavedTensor> inputs_;
   std::vector<char> requires_grad_;

@@ -22,7 +22,7 @@ bool has_storage(const Argument& argument, const Storage* storage) {
 
 }  // namespace
 
-/// What a storage holds before the second run.
+/// The contents of a storage before the second run.
 struct OutsideWrites::Repetition::Now {
   StorageRef storage;
   uint32_t version;
@@ -42,7 +42,7 @@ OutsideWrites::Recording::Recording(OutsideWrites& writes) : outer_(innermost) {
 }
 OutsideWrites::Recording::~Recording() { innermost = outer_; }
 
-// Writes of the second run are undone, so that no outer run is to know of them.
+// Writes of the second run are undone, so no outer recording needs to note them.
 OutsideWrites::Repetition::Repetition(const OutsideWrites& writes) : outer_(std::exchange(innermost, nullptr)) {
   for (const Written& written : writes.written_) {
     Storage& storage = *written.storage;

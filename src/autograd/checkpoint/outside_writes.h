@@ -8,12 +8,12 @@
 
 namespace fulgurite {
 
-/// The writes of a checkpointed function into tensors that it did not make, such as a batch norm's running statistics.
-/// The function's second run begins with what they held before the first, and afterwards they hold what they did before
-/// the second: a write counts once.
+/// The writes of a checkpointed function into tensors that it did not create, such as a batch norm's running
+/// statistics. The second run starts from the contents before the first, and afterwards the contents before the second
+/// run are restored: a write counts once.
 class OutsideWrites {
  public:
-  /// Notes this thread's writes for a scope. Scopes nest.
+  /// Records this thread's writes in a scope. Scopes nest.
   class Recording {
    public:
     explicit Recording(OutsideWrites&);
@@ -41,7 +41,7 @@ class OutsideWrites {
   static bool is_recording();
   /// The results of a call that are not views of its arguments.
   static void note_made(Arguments, const Results&);
-  /// Before a tensor is written.
+  /// Called before a tensor is written.
   static void note_write(const Tensor& destination);
 
  private:
@@ -49,7 +49,7 @@ class OutsideWrites {
   struct Written {
     StorageRef storage;
     uint32_t
-        version;  // before the first run, so that what the second one saves has the versions that the first one's had
+        version;  // before the first run, so that tensors saved in the second run have the same versions
     Bytes before;
   };
   static Bytes bytes_of(const Storage&);

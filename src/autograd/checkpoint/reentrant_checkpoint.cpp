@@ -1,4 +1,4 @@
-// checkpoint() with use_reentrant: a custom function whose backward runs a backward of its own.
+// checkpoint() with use_reentrant: a custom function whose backward runs a nested backward.
 #include <algorithm>
 
 #include <fulgurite/autograd_function.h>
@@ -19,7 +19,7 @@ namespace {
 
 using Run = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
-/// What backward needs beside the inputs, which the custom function saves.
+/// The state that backward needs besides the inputs, which the custom function saves.
 struct FirstRun {
   Run run;
   SourceLocation at;
@@ -29,7 +29,7 @@ struct FirstRun {
   OutsideWrites writes;
 };
 
-/// The gradients of the inputs; those of leaves that the function captured accumulate as the inner backward reaches them.
+/// Returns the inputs' gradients; those of leaves that the function captured are accumulated by the inner backward.
 std::vector<Tensor> run_backward_again(const FirstRun& first, const std::vector<Tensor>& saved, const std::vector<Tensor>& gradients) {
   if (const BackwardRun* outer = BackwardRun::innermost(); outer != nullptr && outer->asks_for_inputs())
     throw UserError(

@@ -20,7 +20,7 @@ namespace fulgurite {
 
 namespace {
 
-/// Finds out which saved tensors are inputs or outputs of the call.
+/// Finds the saved tensors that are inputs or outputs of the call.
 class Origins {
  public:
   Origins(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
@@ -73,7 +73,7 @@ class CompiledNode final : public TracedNode {
       saved_.push_back(origins.saved(tensor));
       saves_inside = saves_inside || saved_.back().is_floating_inside();
     }
-    // Values made inside are recomputed from the inputs when they are differentiated a second time.
+    // For second derivatives, values made inside are recomputed from the inputs.
     if (saves_inside && forward_)
       for (size_t i = 0; i < inputs.size(); ++i) inputs_.emplace_back(inputs[i], SavedTensor::Origin::input, i);
   }
@@ -134,7 +134,7 @@ class CompiledNode final : public TracedNode {
   }
 
  private:
-  // The program takes zeros for gradients that are missing, and nothing for those that it does not read.
+  // The program expects zeros for missing gradients, and undefined tensors for those that it does not read.
   template <class MakeZeros>
   void fill_gradients(std::vector<Tensor>& gradients, MakeZeros make_zeros_of) const {
     const std::vector<Value> expected = input_values(backward_->trace());
@@ -172,7 +172,8 @@ class CompiledNode final : public TracedNode {
     return kept;
   }
 
-  // What the backward that can be differentiated takes before the gradients: where values made inside are needed, the inputs of the call first.
+  // Appends the arguments of the differentiable backward before the gradients: the call's inputs first, if values made
+  // inside are needed.
   void append_with_history(std::vector<Tensor>& arguments) {
     if (inputs_.empty()) {
       for (const SavedTensor& saved : saved_) {

@@ -72,7 +72,7 @@ void EagerFormula::add_numbers(const Value& value) {
   }
 }
 
-/// One run: the tensors by their proxies' ids, and the numbers.
+/// One run: the tensors by their proxies' ids, and the scalars.
 class EagerFormula::Run final : public ArgumentPack::Resolver {
  public:
   Run(const EagerFormula& formula, const NumberTable::Values& numbers) : formula_(formula), numbers_(numbers) {
@@ -117,7 +117,7 @@ class EagerFormula::Run final : public ArgumentPack::Resolver {
     return make_tensor(sizes, proxy.dtype, proxy.device);
   }
 
-  // If the strides allow no view, a contiguous copy is viewed.
+  // If the strides allow no view, the result is a view of a contiguous copy.
   bool run_view(const BoundSymbol& bound, Arguments arguments) {
     Tensor viewed = arguments[0].tensor();
     ViewGeometry geometry;
@@ -143,7 +143,7 @@ class EagerFormula::Run final : public ArgumentPack::Resolver {
 bool EagerFormula::find_values(std::span<const uint64_t> given, NumberTable::Values& values) const {
   try {
     numbers_.compute(given, values);
-  } catch (const std::exception&) {  // a size that does not fit, or a division by zero: the operator says so itself
+  } catch (const std::exception&) {  // a size that does not fit, or a division by zero: the operator reports it itself
     return false;
   }
   for (const auto& [index, number] : conditions_) {

@@ -8,16 +8,17 @@
 
 namespace fulgurite {
 
-/// A backward with symbols for sizes and numbers, which runs for any values of them without a program for each: op by op, with the kernels that
-/// were chosen when it was recorded.
+/// A backward with symbols for sizes and scalars, which runs op by op for any values of them without a program for
+/// each, with the kernels chosen when it was recorded.
 class EagerFormula {
  public:
-  /// Of a claimed trace; the numbers that it fixed are conditions for the values. Throws for what only a program can run.
+  /// Takes a claimed trace; values fixed while recording become conditions. Throws if the trace needs a program.
   explicit EagerFormula(const Trace&);
 
-  /// Computes the gradients, undefined for what has none. Returns false where these values do not fulfil the conditions, or a kernel refuses them.
+  /// Computes the gradients, undefined if there is none. Returns false if the values violate the conditions or a kernel
+  /// does not support them.
   bool run(std::span<const Tensor> arguments, std::span<const uint64_t> values, std::vector<Tensor>& results) const;
-  /// True if the values fulfil the conditions.
+  /// Returns true if the values satisfy the conditions.
   bool holds(std::span<const uint64_t> values) const;
 
  private:
@@ -29,7 +30,7 @@ class EagerFormula {
   };
   void add(const BoundSymbol&);
   void add_numbers(const Value&);
-  /// Returns false where they do not fulfil the conditions.
+  /// Returns false if the values violate the conditions.
   bool find_values(std::span<const uint64_t> given, NumberTable::Values&) const;
 
   Trace trace_;

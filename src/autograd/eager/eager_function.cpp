@@ -40,14 +40,14 @@ int place_of(const std::vector<Value>& values, const Value& value) {
   return -1;
 }
 
-// The results of the one operator in a trace of it.
+// The results of the operator in its one-op trace.
 std::vector<Value> results_of(const Symbol& symbol, const Trace& trace) {
   for (const BoundSymbol& bound : trace.bound_symbols)
     if (bound.symbol == &symbol) return bound.flat_outs();
   return {};
 }
 
-// A joint trace without the gradients that nobody needs. `places` are the inputs' among the call's tensors.
+// A joint trace without unneeded gradients. `positions` maps inputs to the call's tensors.
 Trace only_needed_gradients(const Trace& joint, uint64_t needed, const std::vector<size_t>& positions) {
   Trace out = joint;
   BoundSymbol& last = out.bound_symbols.back();
@@ -73,7 +73,7 @@ EagerFunction::EagerFunction(const Symbol& symbol, Arguments arguments, SourceLo
       structure_(call_structure(symbol, arguments)) {
   options_.executors = default_executors();
   if (options_.executors.empty()) options_.executors = {"eager"};
-  // One operator's inputs and results are alive anyhow, and what runs at once is not to run twice.
+  // An operator's inputs and results are alive anyway, and a call that runs immediately must not run twice.
   options_.skip_transforms = {"recomputation"};
   options_.fuses = false;
   const GradModeScope grad_mode(true);
@@ -108,7 +108,7 @@ void EagerFunction::choose_saved(bool is_rule_an_executors) {
     saves_.clear();
     backwards_.clear();
   }
-  // Which results will have a cotangent is not known yet, so everything is saved; the results are mostly views or
+  // The results that will have a cotangent are not known yet, so everything is saved; the results are mostly views or
   // small.
   for (const size_t position : input_positions_) saves_.push_back({SavedTensor::Origin::input, position});
   for (size_t i = 0; i < outputs_.size(); ++i) saves_.push_back({SavedTensor::Origin::output, i});
@@ -136,7 +136,7 @@ std::unique_ptr<EagerFunction::Backward> EagerFunction::make_backward(uint64_t o
     try {
       out->formula = std::make_unique<EagerFormula>(out->compiled.backward_traces.back());
     } catch (const InternalError&) {
-      // Calls get functions of their own then.
+      // Such calls get functions of their own.
     }
   }
 
@@ -175,7 +175,7 @@ std::unique_ptr<EagerFunction::Backward> EagerFunction::make_backward(uint64_t o
   return out;
 }
 
-// Whether the forward is the one operator: then its kernel does all of it.
+// Returns true if the forward is the operator alone: then its kernel computes all of it.
 bool EagerFunction::runs_alone(const Backward& backward) const {
   for (const Trace& stage : backward.compiled.forward_traces)
     if (stage.tags.has(Tag::augmented_forward))
@@ -198,7 +198,7 @@ int64_t EagerFunction::bytes() const {
   for (const auto& [choice, backward] : backwards_)
     for (const std::vector<Trace>* stages : {&backward->compiled.forward_traces, &backward->compiled.backward_traces})
       for (const Trace& trace : *stages) traces.add(trace);
-  // Programs are made later, and take about as much.
+  // Programs are made later, and need about as much memory.
   return 2 * traces.total() + static_cast<int64_t>(sizeof(EagerFunction));
 }
 
@@ -208,11 +208,12 @@ struct Hash {
   size_t operator()(const CallKey& key) const { return key.hash; }
 };
 
-/// Calls that differ in sizes and numbers alone.
+/// Calls that differ only in sizes and scalars.
 struct Family {
-  int calls = 0;  // that had no function
+  int calls = 0;  // without a function
   bool needs_values = false;
-  std::vector<std::shared_ptr<EagerFunction>> functions;  // for patterns; a few, because numbers may decide what is computed
+  // For patterns; several, because scalars may decide what is computed.
+  std::vector<std::shared_ptr<EagerFunction>> functions;
 };
 constexpr int first_calls = 3;
 constexpr size_t max_functions_of_family = 4, max_families_in_shard = 1024;
@@ -223,7 +224,7 @@ struct Known {
   uint64_t last_use = 0;
 };
 
-// Sharded, so that threads rarely wait for each other.
+// Sharded to reduce contention.
 struct Shard {
   std::mutex mutex;
   std::unordered_map<CallKey, Known, Hash> functions;
@@ -256,7 +257,7 @@ std::shared_ptr<EagerFunction> Shard::add(CallKey key, std::shared_ptr<EagerFunc
   return result;
 }
 
-// The half that was not used for longer goes.
+// Evicts the least recently used half.
 void Shard::make_room() {
   std::vector<uint64_t> last_uses;
   for (const auto& [key, known] : functions) last_uses.push_back(known.last_use);
@@ -269,7 +270,7 @@ void Shard::make_room() {
   });
 }
 
-// The family's function that holds for these values, or null; `makes_one`: one should be made.
+// Returns the family's function that holds for these values, or null; sets `makes_one` if one should be made.
 std::shared_ptr<EagerFunction> find_in_family(const CallPattern& pattern, bool& makes_one) {
   Shard& shard = shard_of(pattern.key);
   const std::lock_guard lock(shard.mutex);

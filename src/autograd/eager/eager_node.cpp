@@ -103,7 +103,7 @@ std::optional<std::vector<Tensor>> EagerNode::record_with_symbols(std::span<cons
   for (const Tensor& gradient : gradients)
     if (gradient.defined()) arguments.push_back(backward.reads[cotangent++] ? gradient : Tensor());
   std::vector<Tensor> results = evaluate(backward.trace(), arguments, EagerFunction::symbols_of(sizes));
-  results.resize(function_->input_positions().size());  // numbers have no gradient
+  results.resize(function_->input_positions().size());  // scalars have no gradient
   return by_edge(std::move(results));
 }
 
@@ -128,7 +128,7 @@ std::optional<std::vector<Tensor>> EagerNode::run_formula(const std::vector<Tens
   for (const int position : backward.saved) arguments.push_back(saved_[static_cast<size_t>(position)].elements(function_->node_name()));
   arguments.push_back(backward.reads[0] ? gradients[0] : Tensor());
   if (!backward.formula->run(arguments, {values_.data(), values_.size()}, results)) return std::nullopt;
-  results.resize(function_->input_positions().size());  // numbers have no gradient
+  results.resize(function_->input_positions().size());  // scalars have no gradient
   return by_edge(std::move(results));
 }
 

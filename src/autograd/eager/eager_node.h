@@ -11,7 +11,7 @@ namespace fulgurite {
 /// A recorded call of one operator in eager mode.
 class EagerNode final : public TracedNode {
  public:
-  /// `structure_hash` is what structure_hash() has of the call.
+  /// `structure_hash` is the call's contribution to structure_hash().
   EagerNode(EagerCall, uint64_t structure_hash, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs, SourceLocation at);
 
   std::string name() const override { return function_->node_name(); }
@@ -24,26 +24,26 @@ class EagerNode final : public TracedNode {
   std::shared_ptr<const void> share_formula() const override { return exact_function(); }
   bool append_structure(KeyWords& words, std::vector<int64_t>& sizes) const override;
   bool gives_last_first() const override { return function_->gives_last_first(); }
-  /// Of y.mul_(x): the node of y * x keeps y as it was before the write.
+  /// For y.mul_(x): the node of y * x keeps y's elements from before the write.
   void keep_elements_of(const Storage&);
 
  private:
-  /// The function of this call's sizes and numbers alone, made where the call has one for many.
+  /// The function of this call's sizes and scalars alone, created if the call's function serves many.
   const std::shared_ptr<EagerFunction>& exact_function() const;
   EagerFunction& exact() const { return *exact_function(); }
-  /// The tensor that the function calls its `place`-th.
+  /// The saved tensor at the function's `position`.
   const SavedTensor& saved(const EagerFunction&, int position) const;
-  /// The gradients where the function is one for many sizes; nothing where these need their own.
+  /// The gradients, if the function serves many sizes; nullopt if these values need their own.
   std::optional<std::vector<Tensor>> run_formula(const std::vector<Tensor>& gradients, uint64_t needed) const;
-  /// Fills in zeros for gradients that are missing; gives the backward for those there are.
+  /// Fills missing gradients with zeros; returns the backward for those that are defined.
   const EagerFunction::Backward& choose_backward(std::vector<Tensor>& gradients, uint64_t needed);
-  /// The same with symbols for sizes; nothing where that cannot be recorded.
+  /// The same with symbols for sizes; nullopt if that cannot be recorded.
   std::optional<std::vector<Tensor>> record_with_symbols(std::span<const Tensor> saved, const std::vector<Tensor>& gradients, uint64_t needed,
                                                          std::span<const Int> sizes);
-  /// Of the gradients that a backward gives, one for each edge.
+  /// Reorders a backward's gradients to one for each edge.
   std::vector<Tensor> by_edge(std::vector<Tensor> results) const;
   std::shared_ptr<EagerFunction> function_;
-  SmallVector<uint64_t, 8> values_;  // of the call, where the function is one for many
+  SmallVector<uint64_t, 8> values_;  // of the call, if its function serves many
   mutable std::once_flag exact_once_;
   mutable std::shared_ptr<EagerFunction> exact_;
   SmallVector<SavedTensor, 3> saved_;

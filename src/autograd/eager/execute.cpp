@@ -13,7 +13,7 @@ namespace fulgurite {
 
 namespace {
 
-// A view of the first tensor, or false where its strides allow none.
+// Makes a view of the first tensor; returns false if its strides allow none.
 bool make_view_result(const Symbol& symbol, Arguments arguments, Results& results) {
   ViewGeometry geometry;
   if (!symbol.view(arguments, geometry)) return false;
@@ -28,7 +28,7 @@ bool make_view_result(const Symbol& symbol, Arguments arguments, Results& result
   return true;
 }
 
-constexpr int64_t min_batched_calls = 4096;  // elements: fewer are computed sooner than remembered
+constexpr int64_t min_batched_calls = 4096;  // elements; for fewer, computing is cheaper than deferring
 
 bool is_batched(const Shape& shape) { return shape.numel().hint() >= min_batched_calls; }
 
@@ -64,7 +64,7 @@ void run_user_operator(const UserOperator& symbol, Arguments arguments, SourceLo
   symbol.run(arguments, at, results);
 }
 
-// The checks of the whole first: those of the parts may be weaker.
+// The composite's checks come first: those of its decomposition may be weaker.
 void decompose(const Symbol& symbol, Arguments arguments, Results& results, SourceLocation at) {
   if (symbol.infer) {
     InferredTypes types;
@@ -79,7 +79,7 @@ void decompose(const Symbol& symbol, Arguments arguments, Results& results, Sour
   chain->finish_all();
 }
 
-// Where strides allow no view, one of a contiguous copy.
+// If strides allow no view, makes a view of a contiguous copy.
 void view_of_copy(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
   const Tensor copy = clone(arguments[0].tensor(), at);
   SmallVector<Argument, 10> given(arguments.begin(), arguments.end());

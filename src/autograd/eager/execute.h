@@ -3,7 +3,7 @@
 
 namespace fulgurite {
 
-/// Runs a call at once without recording: its kernel, a view, or its decomposition.
+/// Runs a call immediately without recording: its kernel, a view, or its decomposition.
 void execute(const Symbol&, Arguments, SourceLocation, Results&);
 
 }  // namespace fulgurite

@@ -3,9 +3,9 @@
 
 namespace fulgurite {
 
-/// Runs a call's kernel with `results` as they are, which must be contiguous and of the inferred types, and counts the
-/// write. They may be arguments where the kernel reads each element before it writes it. False, and nothing done,
-/// outside eager mode or without a kernel.
+/// Runs a call's kernel into `results`, which must be contiguous and of the inferred types, and counts the write. They
+/// may alias arguments if the kernel reads each element before it writes it. Returns false without effect outside eager
+/// mode or without a kernel.
 bool execute_into(const Symbol&, Arguments, std::span<const Tensor> results);
 
 }  // namespace fulgurite

@@ -19,15 +19,15 @@ namespace fulgurite {
 
 namespace {
 
-/// Where a view lies in a contiguous tensor.
+/// The layout of a view in a contiguous base.
 struct BaseSlice {
   Sizes base_sizes, sizes, strides;
   int64_t offset = 0;
   Dtype dtype = Dtype::f32;
 
-  /// Returns true if an element of the base may be in it more than once.
+  /// Returns true if an element of the base may be in the view more than once.
   bool may_overlap_itself() const { return fulgurite::may_overlap_itself(sizes, strides); }
-  /// A gradient of the region as one of the base.
+  /// Scatters a gradient of the slice into one of the base.
   Tensor sum_up(const Tensor& gradient) const {
     std::vector<int64_t> offsets;
     for_each_offset(sizes, strides, [&](int64_t relative) { offsets.push_back(offset + relative); });
@@ -36,13 +36,13 @@ struct BaseSlice {
     return reshape(index_put(zeros, {tensor(offsets)}, reshape(gradient, {-1}), true), whole);
   }
 
-  /// The region as a view, with its part of the base's history.
+  /// The slice as a view, with its part of the base's history.
   Tensor of(const Tensor& base) const;
 
   // The same in operators, for recordings.
   Shape base_shape() const { return Shape(base_sizes.data(), base_sizes.size()); }
   Shape shape() const { return Shape(sizes.data(), sizes.size()); }
-  /// Where each element lies in the base, in one dimension.
+  /// The offset in the base of each element of the slice, flattened.
   Tensor offsets() const {
     Tensor out = full({}, offset, {.dtype = Dtype::i64});
     for (size_t d = 0; d < sizes.size(); ++d) {
@@ -58,7 +58,7 @@ struct BaseSlice {
     const Tensor elements = reshape(gradient, {-1});
     return reshape(index_put(nothing, {index}, elements, true), base_shape());
   }
-  /// The gradient without its region, and the region of it.
+  /// Returns the gradient with the slice zeroed, and the slice's gradient.
   std::pair<Tensor, Tensor> recorded_parts(const Tensor& gradient) const {
     const Tensor index = offsets();
     const Tensor flat = reshape(gradient, {-1});
@@ -67,7 +67,7 @@ struct BaseSlice {
     const Tensor whole = reshape(outside, base_shape());
     return {whole, only_last_written(reshape(inside, shape()))};
   }
-  /// What is written to one place several times is what the last write left there: the gradient of the others is zero.
+  /// If an element is written several times, the last write wins: the gradients of the others are zero.
   Tensor only_last_written(const Tensor& gradient) const {
     if (!may_overlap_itself()) return gradient;
     const Tensor index = offsets();
@@ -87,7 +87,7 @@ struct BaseSlice {
   }
 };
 
-/// dest.copy_(source): the whole gradient goes to the source.
+/// dest.copy_(source): the complete gradient goes to the source.
 class CopyNode final : public TracedNode {
  public:
   explicit CopyNode(Edge source) {
@@ -108,7 +108,7 @@ class CopyNode final : public TracedNode {
   }
 };
 
-/// A view recreated after a write: the gradient belongs in its region of the base.
+/// A view recreated after a write: its gradient is a slice of the base's.
 class SliceNode final : public TracedNode {
  public:
   SliceNode(Edge base, BaseSlice slice) : slice_(std::move(slice)) {
@@ -145,8 +145,7 @@ Tensor BaseSlice::of(const Tensor& base) const {
   return view;
 }
 
-/// The base of a view that was written: inside the region the gradient is the source's, elsewhere that of the base
-/// before.
+/// The base of a written view: inside the slice the gradient is the source's, elsewhere that of the old base.
 class WriteSliceNode final : public TracedNode {
  public:
   WriteSliceNode(Edge base, Edge source, BaseSlice slice) : slice_(std::move(slice)) {
@@ -183,14 +182,14 @@ void write_elements(const Tensor& source, const Tensor& destination) {
   count_write(*destination.impl()->storage);
 }
 
-// An in-place operator writes a value that may have been computed from what is overwritten.
+// The value that an in-place operator writes may have been computed from the overwritten one.
 void write_recorded(const Tensor& source, const Tensor& destination) {
   const std::shared_ptr<Node> maker = node_of(source);
   if (auto* node = dynamic_cast<EagerNode*>(maker.get())) node->keep_elements_of(*destination.impl()->storage);
   write_elements(source, destination);
 }
 
-/// Distances in the memory of a tensor, as distances in a contiguous one of its sizes.
+/// Converts strides of a tensor to those of a contiguous tensor of its sizes.
 class ContiguousDistances {
  public:
   explicit ContiguousDistances(const TensorImpl& tensor) {
@@ -199,7 +198,7 @@ class ContiguousDistances {
       if (tensor.sizes[d] > 1) dimensions_.push_back({tensor.strides[d], tensor.sizes[d], contiguous[d]});
     std::sort(dimensions_.begin(), dimensions_.end(), [](const Dimension& a, const Dimension& b) { return a.stride > b.stride; });
   }
-  /// False where no two elements are so far apart.
+  /// Returns false if no two elements are that far apart.
   bool convert(int64_t& distance) const {
     int64_t left = distance, converted = 0;
     for (const Dimension& dimension : dimensions_) {
@@ -218,7 +217,7 @@ class ContiguousDistances {
   SmallVector<Dimension, 6> dimensions_;
 };
 
-/// Where a view is in its base, of which the gradients are contiguous.
+/// The slice of a view in its base, whose gradients are contiguous.
 BaseSlice region_of(const Tensor& view, const Tensor& base) {
   const TensorImpl &from = *base.impl(), &to = *view.impl();
   BaseSlice slice{from.sizes, to.sizes, to.strides, to.offset - from.offset, to.dtype};
@@ -242,7 +241,7 @@ BaseSlice region_of(const Tensor& view, const Tensor& base) {
   return slice;
 }
 
-// Gives a view and what it views the history of a write; `write` writes.
+// Rebases the history of a view and its base after a write; `write` writes.
 template <class Write>
 void write_view(const Tensor& source, const Tensor& view, Write&& write) {
   const Tensor base(view.impl()->base);
@@ -287,7 +286,7 @@ void bring_history_up_to_date(const Tensor& view) {
 
 namespace {
 
-// What is written to one place has to be one value.
+// Throws if several values would be written to one element.
 void check_overlap(const Tensor& source, const Tensor& destination) {
   const TensorImpl& to = *destination.impl();
   if (to.is_contiguous) return;

@@ -1,4 +1,4 @@
-// What an operator call does outside traces.
+// Execution of operator calls outside traces.
 #include <algorithm>
 
 #include "autograd/checkpoint/outside_writes.h"
@@ -61,7 +61,7 @@ bool records(const Symbol& symbol, Arguments arguments) {
   return any;
 }
 
-// A result that is an argument as it came gets a handle of its own, so that both can have a history.
+// A result that is an argument gets its own handle, so that both can have a history.
 void separate_from_arguments(std::span<const Tensor* const> inputs, Results& results) {
   for (Tensor& result : results)
     for (const Tensor* input : inputs)
@@ -75,7 +75,7 @@ void run_forward_program(const EagerFunction& function, std::span<const Tensor* 
   try {
     compiled.forward->run(arguments, computed);
   } catch (const CallError& error) {
-    throw UnplacedError(error.complaint());  // its line is that of the first call like this one
+    throw UnplacedError(error.complaint());  // its source line is that of the first such call
   }
   const auto count = static_cast<std::ptrdiff_t>(function.output_count());
   std::vector<Tensor> saved(computed.begin() + count, computed.end());
@@ -86,7 +86,7 @@ void run_forward_program(const EagerFunction& function, std::span<const Tensor* 
   attach_compiled_node(arguments, outputs, std::move(saved), compiled.backward, function.node_name(), compiled.forward);
 }
 
-// What a call makes in inference mode. A view of a normal tensor is a normal one.
+// Marks the results of a call in inference mode. A view of a normal tensor is a normal tensor.
 void make_inference_tensors(Arguments arguments, Results& results) {
   const auto inputs = tensors_of(arguments);
   for (const Tensor& result : results) {
@@ -118,7 +118,7 @@ void run_recorded(const Symbol& symbol, Arguments arguments, SourceLocation at, 
 
 void run_call(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
   if (&symbol == &prims_copy__symbol) {
-    // What is computed from the tensor that is written needs it as it was.
+    // Pending values computed from the written tensor need its old elements.
     if (PendingValues* const values = pending_values()) values->finish_all();
     if (OutsideWrites::is_recording()) OutsideWrites::note_write(arguments[1].tensor());
     write_eagerly(arguments[0].tensor(), arguments[1].tensor(), at);

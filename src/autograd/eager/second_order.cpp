@@ -27,13 +27,13 @@ Trace backward_from_inputs(const Trace& augmented_forward, const Trace& backward
   std::for_each(inputs.begin(), inputs.end(), give);
   for (const Value& value : backward_inputs) {
     const int id = proxy_id(value);
-    const bool is_input = id >= 0 && is_given[id];  // taken with its history, above
+    const bool is_input = id >= 0 && is_given[id];  // has its history, from above
     const bool is_recomputed = value.is_tensor() && value.tensor().requires_grad;
     if (is_input || is_recomputed) out.args.emplace_back();
     else give(value);
   }
 
-  // What the gradients need, from the end; everything else, side effects included, happened in the forward already.
+  // Keeps the ops that the gradients need, from the end; all else, side effects included, happened in the forward.
   std::vector<const BoundSymbol*> kept;
   const auto need = [&](const Value& value) {
     if (const int id = proxy_id(value); id >= 0 && !is_given[id]) is_needed[id] = true;

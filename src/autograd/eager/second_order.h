@@ -10,9 +10,9 @@ namespace fulgurite {
 ///   ->
 ///   (t_0, t0, g):           t0' = exp(t_0); t2 = mul(g, t0'); return t2
 ///
-/// The result takes the forward's inputs, what the forward saved and the cotangents. Saved values that carry a gradient
-/// are recomputed from the inputs; the others (masks, random states, indices) are taken as they were saved. Throws
-/// UserError when a value would have to be drawn again.
+/// Its parameters are the forward's inputs, the forward's saved values and the cotangents. Saved values that carry a
+/// gradient are recomputed from the inputs; the others (masks, RNG states, indices) are used as saved. Throws UserError
+/// if recomputation would consume random numbers again.
 Trace backward_from_inputs(const Trace& augmented_forward, const Trace& backward);
 
 }  // namespace fulgurite

@@ -41,7 +41,7 @@ void accumulate_gradient(const Tensor& variable, Tensor gradient, bool create_gr
     set_gradient(variable, add(present, gradient));
     return;
   }
-  // In place: whoever holds the gradient sees the sum.
+  // In place: other holders of the gradient see the sum.
   const GradModeScope no_grad(false);
   present.add_(gradient);
 }
@@ -53,7 +53,7 @@ std::vector<std::function<void(Tensor)>> post_accumulate_hooks(const Tensor& var
 
 void accumulate_in_turn(const Tensor& variable, Tensor gradient, bool create_graph) {
   if (!gradient.defined()) return;
-  // The gradient itself is written outside of the short lock of the variable's state.
+  // The gradient is written outside the variable's state lock, which is held only briefly.
   static std::mutex accumulation[64];
   const std::lock_guard lock(accumulation[reinterpret_cast<uintptr_t>(variable.impl().get()) / sizeof(TensorImpl) % 64]);
   accumulate_gradient(variable, std::move(gradient), create_graph);

@@ -3,7 +3,7 @@
 
 namespace fulgurite {
 
-/// Adds what arrives to a leaf's grad(). Holds the leaf; the leaf refers to it weakly.
+/// Accumulates arriving gradients into a leaf's grad(). Holds the leaf; the leaf refers to it weakly.
 class AccumulateGrad final : public Node {
  public:
   explicit AccumulateGrad(Tensor variable);
@@ -16,13 +16,14 @@ class AccumulateGrad final : public Node {
   Tensor variable_;
 };
 
-/// Whether nobody else can see the tensor's elements: then it may become a leaf's gradient as it is, or be written over with a sum.
+/// Returns true if the tensor's storage is uniquely owned: it may become a leaf's gradient without a copy, or be
+/// overwritten with a sum.
 bool is_uniquely_owned(const Tensor& gradient);
 /// Adds a gradient to a tensor's grad(), as backward() does at a leaf.
 void accumulate_gradient(const Tensor& variable, Tensor gradient, bool create_graph);
-/// The same, one thread at a time; nothing where the gradient is undefined.
+/// The same, one thread at a time; does nothing if the gradient is undefined.
 void accumulate_in_turn(const Tensor& variable, Tensor gradient, bool create_graph);
-/// What runs after a gradient was added to a leaf's.
+/// The hooks that run after a gradient was accumulated into a leaf.
 std::vector<std::function<void(Tensor)>> post_accumulate_hooks(const Tensor& variable);
 
 }  // namespace fulgurite

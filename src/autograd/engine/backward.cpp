@@ -1,4 +1,4 @@
-// backward() and grad(): what the user asks for, checked and handed to the engine.
+// backward() and grad(): checks arguments and calls the engine.
 #include <memory>
 
 #include <fulgurite/autograd.h>
@@ -16,14 +16,14 @@ namespace fulgurite {
 
 namespace {
 
-// A leaf holds its gradient, whose history holds the leaf.
+// A leaf holds its gradient, whose history holds the leaf: a reference cycle.
 void warn_of_cycle() {
   if (context().has_warned_of_cycles.exchange(true)) return;
   warn("backward() with create_graph leaves a gradient with a history in each leaf, and the history holds the leaf: neither is freed until "
        "set_grad({}) takes the gradient away; autograd::grad() gives such gradients without that");
 }
 
-// Inside a recording the engine needs what was recorded so far to have been run; it runs outside of it.
+// Inside a recording, the ops recorded so far must have run before the engine does; it runs outside the recording.
 std::unique_ptr<InterpreterScope> leave_recording(const char* what, const std::vector<Tensor>& outputs, SourceLocation at) {
   Interpreter* interpreter = innermost_interpreter();
   if (!interpreter) return nullptr;
@@ -33,7 +33,7 @@ std::unique_ptr<InterpreterScope> leave_recording(const char* what, const std::v
   return std::make_unique<InterpreterScope>(nullptr);
 }
 
-// The gradients that backward starts from, checked against the outputs.
+// The initial gradients of backward, checked against the outputs.
 BackwardCall start(const char* what, const std::vector<Tensor>& outputs, const std::vector<Tensor>& gradients,
                    SourceLocation at) {
   if (!gradients.empty() && gradients.size() != outputs.size())

@@ -66,8 +66,7 @@ void BackwardRun::count_dependencies() {
       }
 }
 
-// A node is needed when an edge of it leads to an input. Nodes are settled in the order in which nothing waits for them any more, from
-// the leaves back.
+// A node is needed if one of its edges leads to an input. Topological order from the leaves back.
 void BackwardRun::find_needed() {
   for (Task& task : tasks_) task.is_needed = false;
   for (size_t i = 0; i < call_.inputs.size(); ++i) {
@@ -174,7 +173,7 @@ std::vector<Tensor> BackwardRun::execute(Node& node, Task& task) {
   std::vector<Tensor> results;
   NodeRun how{.create_graph = call_.create_graph};
   if (!call_.inputs.empty()) how.needed = needed_gradients(node);
-  // Where no gradient has arrived there is nothing to compute; the hooks run all the same, as in PyTorch.
+  // A node without gradients has nothing to compute; its hooks run all the same, as in PyTorch.
   const auto is_given = [](const Tensor& t) { return t.defined(); };
   const bool computes = node.is_custom() || node.accumulates_into() || std::any_of(gradients.begin(), gradients.end(), is_given);
   if (!computes) results.resize(node.next_edges().size());

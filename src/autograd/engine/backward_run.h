@@ -7,10 +7,10 @@
 
 namespace fulgurite {
 
-/// One run of backward over a graph: what is known of each node that the roots lead to.
+/// One run of backward over a graph: the state of each node reachable from the roots.
 ///
-/// A node remembers the run that has it and its place there, which is one comparison to find; where two runs have a node at the same time
-/// (of two threads, or of a hook that runs backward itself) the later one finds it in a table.
+/// A node caches the run that has claimed it and its position there, found by one comparison; if two runs share a node
+/// (two threads, or a hook that runs backward itself), the later one finds it in a table.
 class BackwardRun {
  public:
   explicit BackwardRun(BackwardCall call);
@@ -18,13 +18,13 @@ class BackwardRun {
   BackwardRun(const BackwardRun&) = delete;
   BackwardRun& operator=(const BackwardRun&) = delete;
 
-  /// Runs the nodes, the latest made first; gives the captured gradients.
+  /// Runs the nodes, the latest made first; returns the captured gradients.
   std::vector<Tensor> run();
-  /// What was queued for the end, in order; callbacks may queue more.
+  /// Runs the callbacks queued for the end, in order; callbacks may queue more.
   void run_callbacks();
 
   void queue_callback(std::function<void()> callback) { callbacks_.push_back(std::move(callback)); }
-  /// Whether this run, or one that it runs inside of, is asked for certain gradients only.
+  /// Returns true if this run or an enclosing one computes only the gradients of given inputs.
   bool asks_for_inputs() const { return !call_.inputs.empty() || (outer_ != nullptr && outer_->asks_for_inputs()); }
   void at_end(std::function<void()> action) { end_actions_.push_back(std::move(action)); }
   /// The innermost run on this thread; null outside of backward.
@@ -34,10 +34,10 @@ class BackwardRun {
   struct Task {
     Node* node;
     SmallVector<Tensor, 1> gradients;  // of the node's outputs, summed as they arrive
-    int dependencies = 0;              // edges into the node that have not delivered yet
+    int dependencies = 0;              // incoming edges that have not delivered yet
     bool is_needed = true;             // leads to an input, or there are none
     bool is_queued = false;
-    bool is_claimed = false;           // the node knows its place
+    bool is_claimed = false;           // the node caches its position
     int first_capture = -1;            // in captures_
   };
   struct Capture {
@@ -51,12 +51,12 @@ class BackwardRun {
     bool operator<(const Ready& other) const { return sequence_nr < other.sequence_nr; }
   };
 
-  /// The node's place, or -1 where the run does not have it.
+  /// The node's position, or -1 if the run does not have it.
   int64_t find(const Node&) const;
   uint32_t find_or_add(Node&);
   void count_dependencies();
   void find_needed();
-  /// Whether the gradient that goes along an edge is wanted.
+  /// Returns true if the gradient along an edge is needed.
   bool leads_to_input(const Edge&) const;
   uint64_t needed_gradients(const Node&) const;
   void deliver(const Edge&, Tensor gradient);

@@ -14,28 +14,29 @@ struct BackwardCall {
   bool keep_graph = false;
   bool create_graph = false;
 
-  /// Without `inputs`, everything reached runs and leaves accumulate. With them only what leads to an input runs.
+  /// Without `inputs`, all reachable nodes run and leaves accumulate. With them, only nodes that lead to an input run.
   std::vector<Edge> inputs;
-  /// For each input: give its gradient back instead of accumulating it into a leaf.
+  /// For each input: return its gradient instead of accumulating it into a leaf.
   std::vector<char> captures;
 };
 
-/// Runs whole backwards in the engine's place (AutogradModes::interceptor), those outside of any other backward.
+/// Runs outermost backwards instead of the engine (AutogradModes::interceptor).
 class BackwardInterceptor {
  public:
   BackwardInterceptor() = default;
   virtual ~BackwardInterceptor() = default;
   BackwardInterceptor(const BackwardInterceptor&) = delete;
   BackwardInterceptor& operator=(const BackwardInterceptor&) = delete;
-  /// What run_backward() gives; nothing where the engine is to run the call itself, which is then as it was.
+  /// Returns the result of run_backward(); nullopt if the engine must run the call, which is unchanged then.
   virtual std::optional<std::vector<Tensor>> run(BackwardCall&) = 0;
 };
 
-/// Runs the nodes that the roots lead to, the latest made first. Gives the captured gradients, in the order of
+/// Runs the nodes reachable from the roots, the latest made first. Returns the captured gradients in the order of
 /// `inputs`.
 std::vector<Tensor> run_backward(BackwardCall);
 
-/// Runs `action` when the innermost backward running on this thread has ended, well or not; at once when there is none.
+/// Runs `action` when the innermost backward on this thread has ended, by success or error; immediately if there is
+/// none.
 void at_end_of_backward(std::function<void()> action);
 
 }  // namespace fulgurite

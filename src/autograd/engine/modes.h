@@ -8,7 +8,7 @@
 
 namespace fulgurite {
 
-/// A pair of functions by which saved tensors are kept in another form.
+/// A pair of functions that pack and unpack saved tensors.
 struct SavedTensorPacking {
   std::function<std::any(const Tensor&)> pack;
   std::function<Tensor(const std::any&)> unpack;
@@ -17,20 +17,20 @@ struct SavedTensorPacking {
 class BackwardInterceptor;
 class CompiledRun;
 
-/// The modes of a thread that the engine knows. What is pointed to belongs to the scope that set it.
+/// The autograd modes of a thread. Pointees belong to the scope that set them.
 struct AutogradModes {
   bool grad = true;
   bool inference = false;
   bool detects_anomaly = false;
   bool checks_nan = false;
   const std::shared_ptr<const SavedTensorPacking>* packing = nullptr;  // null: tensors are saved as they are
-  const std::string* packing_is_disabled = nullptr;                    // why
-  BackwardInterceptor* interceptor = nullptr;  // runs whole backwards in the engine's place
+  const std::string* packing_is_disabled = nullptr;                    // the reason
+  BackwardInterceptor* interceptor = nullptr;  // runs outermost backwards instead of the engine
   CompiledRun* compiled_run = nullptr;         // of a captured backward, while it runs
 };
 AutogradModes& autograd_modes();
 
-/// At its end the thread's modes are what they were.
+/// Restores the thread's modes at its end.
 class ModesScope {
  public:
   ModesScope() : previous_(autograd_modes()) {}

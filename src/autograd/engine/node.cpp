@@ -12,7 +12,7 @@ thread_local uint64_t next_sequence_nr = 0;
 
 Node::Node() : sequence_nr_(next_sequence_nr++) {}
 
-// A graph may be a chain of any length, so nodes are freed one after another and not each inside the one before.
+// A graph may be a chain of any length, so nodes are freed iteratively: recursion could overflow the stack.
 Node::~Node() {
   delete hooks_.load(std::memory_order_relaxed);
   std::vector<std::shared_ptr<Node>> pending;
@@ -40,7 +40,7 @@ Node::Hooks& Node::hooks() {
   if (Hooks* const present = existing_hooks()) return *present;
   auto made = std::make_unique<Hooks>();
   made->outputs = std::vector<Hooks::ForOutput>(output_count());
-  Hooks* first = nullptr;  // another thread may have been faster
+  Hooks* first = nullptr;  // another thread may have been first
   if (hooks_.compare_exchange_strong(first, made.get(), std::memory_order_acq_rel)) return *made.release();
   return *first;
 }

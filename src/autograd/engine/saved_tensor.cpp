@@ -28,7 +28,7 @@ SavedTensor::SavedTensor(const Tensor& tensor, Origin origin, size_t index) : or
 void SavedTensor::pack(const Tensor& tensor) {
   const GradModeScope no_grad(false);
   const std::shared_ptr<const SavedTensorPacking> packing = *autograd_modes().packing;
-  // What the hooks do themselves is not packed.
+  // Tensors saved by the hooks themselves are not packed.
   const ModesScope modes;
   autograd_modes().packing = nullptr;
   auto packed = std::make_shared<Packed>(Packed{packing->pack(origin_ == Origin::output ? elements_ : tensor), packing});
@@ -59,7 +59,7 @@ Tensor SavedTensor::elements(const std::string& saved_by) const {
 void SavedTensor::keep_elements_of(const Storage& storage) {
   if (checkpoint_) checkpoint_->keep_elements_of(slot_, storage);
   if (!elements_.defined() || elements_.impl()->storage.get() != &storage) return;
-  if (storage.version.load(std::memory_order_relaxed) != version_) return;  // too late: elements() will say so
+  if (storage.version.load(std::memory_order_relaxed) != version_) return;  // too late: elements() will report it
   const Tensor copy = make_tensor(elements_.impl()->sizes, elements_.dtype(), elements_.device());
   copy_elements(elements_, copy);
   elements_ = copy;

@@ -11,9 +11,9 @@ namespace fulgurite {
 class CheckpointedCall;
 struct SavedTensorPacking;
 
-/// A tensor that a node keeps for backward: the elements without history, and where the history is. Nodes must not own
-/// tensors whose history leads to the node itself. Inside a checkpointed function it holds no elements but a place in
-/// that call, which makes them again; under SavedTensorsHooks it holds what they packed.
+/// A tensor that a node saves for backward: the elements without history, and the origin of the history. Nodes must not
+/// own tensors whose history leads to the node itself. Inside a checkpointed function it holds no elements but a slot
+/// of that call, which recomputes them; under SavedTensorsHooks it holds the packed object.
 class SavedTensor {
  public:
   enum class Origin : uint8_t { input, output, inside };
@@ -23,11 +23,11 @@ class SavedTensor {
   bool defined() const { return elements_.defined() || checkpoint_ || packed_; }
   Origin origin() const { return origin_; }
   size_t index() const { return index_; }
-  /// Whether it was made inside the call and may carry a gradient.
+  /// Returns true if it was made inside the call and may carry a gradient.
   bool is_floating_inside() const { return defined() && origin_ == Origin::inside && is_floating(dtype_); }
-  /// The elements; fails when they were written since. `saved_by` is the node's name.
+  /// The elements; throws if they were written since. `saved_by` is the node's name.
   Tensor elements(const std::string& saved_by) const;
-  /// Copies the elements away where they lie in `storage`, which is about to be written.
+  /// Copies the elements if they are stored in `storage`, which is about to be written.
   void keep_elements_of(const Storage& storage);
   /// The elements with the history that they have as an input or an output of `node`.
   Tensor with_history(Node& node) const;

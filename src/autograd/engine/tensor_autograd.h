@@ -12,7 +12,7 @@
 
 namespace fulgurite {
 
-/// Hooks in the order registered. A handle removes its own. Thread-safe.
+/// Hooks in order of registration. A handle removes its own. Thread-safe.
 template <class F>
 class HookList {
  public:
@@ -51,7 +51,7 @@ class HookList {
   std::list<Entry> hooks_;
 };
 
-/// What the engine keeps beside a tensor.
+/// The engine's state of a tensor.
 struct TensorAutograd final : AutogradMeta {
   // The result of a recorded call.
   std::shared_ptr<Node> grad_fn;
@@ -77,10 +77,10 @@ struct Node::Hooks {
 
 /// Guards a tensor's TensorAutograd: threads share leaves.
 std::mutex& autograd_mutex(const TensorImpl&);
-/// The tensor's autograd state, made when there is none. Hold autograd_mutex().
+/// The tensor's autograd state, created if there is none. Hold autograd_mutex().
 TensorAutograd& autograd_of(const TensorImpl&);
 
-/// Where the tensor's gradient goes; no node when it does not require grad.
+/// The edge of the tensor's gradient; without a node if it does not require grad.
 Edge gradient_edge(const Tensor&);
 /// The node that made the tensor; null for a leaf.
 std::shared_ptr<Node> node_of(const Tensor&);
@@ -88,10 +88,11 @@ std::shared_ptr<Node> node_of(const Tensor&);
 void set_history(const Tensor&, std::shared_ptr<Node>, int output);
 /// A tensor of the same elements without history.
 Tensor without_history(const Tensor&);
-/// The gradient of a leaf, or a retained one; undefined when there is none.
+/// The gradient of a leaf, or a retained one; undefined if there is none.
 Tensor gradient_of(const Tensor&);
 void set_gradient(const Tensor& leaf, Tensor gradient);
-/// Gives a view whose base was given a new history since the view was made its part of that. Does nothing to other tensors.
+/// If a view's base got a new history since the view was made, gives the view its part of that. Does nothing to other
+/// tensors.
 void bring_history_up_to_date(const Tensor& view);
 
 /// Zeros of that type.

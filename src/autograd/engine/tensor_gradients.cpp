@@ -1,4 +1,4 @@
-// The members of Tensor that concern gradients.
+// The gradient members of Tensor.
 #include <fulgurite/error.h>
 
 #include "autograd/engine/tensor_autograd.h"
@@ -9,7 +9,7 @@ namespace fulgurite {
 
 namespace {
 
-/// In a function with graph breaks, what an argument's handle stands for: that one has the gradient.
+/// In a function with graph breaks, the tensor that an argument's handle stands for: that one has the gradient.
 Tensor given(const Tensor& handle) {
   for (Interpreter* i = innermost_interpreter(); i != nullptr;) {
     const auto* const tracer = dynamic_cast<const Tracer*>(i);
@@ -20,8 +20,8 @@ Tensor given(const Tensor& handle) {
   return handle;
 }
 
-// What the engine keeps of a tensor is not a value of a recording: the piece ends, and the tensor has memory. A function that is in pieces
-// already runs at each call, so that a tensor with memory needs no further break.
+// Autograd state is not a value of a recording: the subgraph ends, and the tensor is materialized. A function with
+// graph breaks runs at each call, so a materialized tensor needs no further break.
 void leave_recording(const Tensor& tensor, const char* what, SourceLocation at) {
   const auto* const tracer = dynamic_cast<const Tracer*>(innermost_interpreter());
   if (tracer && tracer->breaks() > 0 && !is_proxy(tensor)) return;

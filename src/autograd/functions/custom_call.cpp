@@ -1,4 +1,4 @@
-// Calls of custom functions: autograd::apply, and the lines of traces that stand for such calls.
+// Calls of custom functions: autograd::apply, and the ops of traces that stand for such calls.
 #include <algorithm>
 #include <unordered_map>
 
@@ -42,7 +42,7 @@ std::vector<Tensor> CustomCall::run(const Forward& forward) {
 std::vector<Tensor> call_custom_function(const BoundSymbol& custom, std::span<const Tensor> arguments) {
   const Trace forward = forward_trace(custom);
   const auto backward = std::make_shared<const CustomBackward>(backward_trace(custom));
-  // Its own arguments are those that it has gradients for; whatever else it uses is a constant.
+  // Its arguments are those that it has gradients for; all other captured values are constants.
   std::vector<Tensor> inputs;
   std::vector<size_t> positions;           // of the inputs among the arguments
   std::unordered_map<int, size_t> by_id;  // arguments, then results
@@ -56,7 +56,7 @@ std::vector<Tensor> call_custom_function(const BoundSymbol& custom, std::span<co
   for (size_t i = 0; i < custom.outputs.size(); ++i) by_id.emplace(custom.outputs[i].proxy_id(), arguments.size() + i);
 
   detail::CustomFunction function;
-  function.name = custom.symbol->name();  // which lives as long as the process
+  function.name = custom.symbol->name();  // which lives until the process ends
   function.once_differentiable = backward->once_differentiable;
   function.backward = [backward, forward_args = forward.args, positions](autograd::Context& context, const std::vector<Tensor>& gradients) {
     std::vector<Tensor> given = context.saved_tensors();

@@ -11,7 +11,7 @@ namespace fulgurite {
 
 namespace {
 
-// Where a function that can be differentiated once has its gradients from.
+// The source of gradients of a once-differentiable function.
 class OnceNode final : public Node {
  public:
   explicit OnceNode(std::string function) : function_(std::move(function)) {}
@@ -91,7 +91,7 @@ void FunctionNode::give_history(const std::vector<Tensor>& given, std::vector<Te
       take_history(written, result);
       continue;
     }
-    // An argument that comes back as it was is another tensor of the same elements.
+    // An argument that is returned unchanged becomes another tensor with the same elements.
     if (contains(given, result) || result.requires_grad()) result = without_history(result);
     set_history(result, self, static_cast<int>(i));
   }

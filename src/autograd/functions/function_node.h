@@ -5,7 +5,7 @@
 
 namespace fulgurite {
 
-/// A recorded call of a custom function, and what its Context holds.
+/// A recorded call of a custom function, and the state of its Context.
 class FunctionNode final : public Node, public FunctionState {
  public:
   FunctionNode(detail::CustomFunction function, const std::vector<Tensor>& inputs, SourceLocation at);
@@ -17,7 +17,8 @@ class FunctionNode final : public Node, public FunctionState {
   void release_saved() override;
   std::vector<Tensor> saved_tensors() const override;
 
-  /// Ends the forward: what it saved is tied to inputs and results, and each result gets its history, if any input has one.
+  /// Ends the forward: binds saved tensors to inputs and results, and gives each result its history if any input has
+  /// one.
   void finish(const std::vector<Tensor>& inputs, std::vector<Tensor>& results);
 
  private:

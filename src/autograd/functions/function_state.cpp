@@ -12,7 +12,7 @@ namespace {
 bool same_size(Int a, Int b) { return a.hint() == b.hint(); }
 bool same_shape(const Shape& a, const Shape& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_size); }
 
-/// Whether a tensor of the smaller shape can be expanded to the larger one.
+/// Returns true if the smaller shape can be expanded to the larger one.
 bool is_expandable(const Shape& smaller, const Shape& larger) {
   if (smaller.size() > larger.size()) return false;
   const size_t more = larger.size() - smaller.size();

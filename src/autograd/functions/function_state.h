@@ -9,19 +9,21 @@
 
 namespace fulgurite {
 
-/// What a call of a custom function holds between its forward and its backward: a node in eager mode, the recording inside a trace.
+/// The state of a custom function's call between its forward and its backward: a node in eager mode, the recording
+/// inside a trace.
 struct FunctionState {
   FunctionState(detail::CustomFunction custom, const std::vector<Tensor>& inputs, SourceLocation called_at);
   virtual ~FunctionState() = default;
   FunctionState(const FunctionState&) = delete;
   FunctionState& operator=(const FunctionState&) = delete;
 
-  /// What backward() sees of what was saved.
+  /// The saved tensors as backward() sees them.
   virtual std::vector<Tensor> saved_tensors() const = 0;
 
-  /// Whether the forward's results are such that they can have a history. `inputs` are what the forward was called with.
+  /// Throws if the forward's results cannot have a history. `inputs` are those of the forward.
   void check_results(const std::vector<Tensor>& inputs, const std::vector<Tensor>& results) const;
-  /// Runs the user's backward, with zeros for undefined gradients if so wished; gives one gradient for each argument, of its sizes and dtype.
+  /// Runs the user's backward, with zeros for undefined gradients if so set; returns one gradient for each argument, of
+  /// its sizes and dtype.
   std::vector<Tensor> run_backward(std::vector<Tensor> gradients);
   bool is_dirty(const Tensor&) const;
   bool is_constant(const Tensor&) const;
@@ -30,7 +32,7 @@ struct FunctionState {
   std::string node_name;  // "CubeBackward"
   SourceLocation at;
   autograd::Context context;
-  std::vector<TensorType> inputs, outputs;    // outputs: once the forward has run
+  std::vector<TensorType> inputs, outputs;    // outputs: set once the forward has run
   std::vector<char> is_tensor, needs_grad;    // by argument
   bool materializes = true;
   std::vector<Tensor> to_save, dirty, constants;  // during the forward
@@ -40,11 +42,11 @@ struct FunctionState {
   Tensor checked(Tensor gradient, size_t argument) const;
 };
 
-/// The type of a tensor; of an undefined one the default.
+/// The type of a tensor; the default for an undefined one.
 TensorType type_of(const Tensor&);
 bool contains(const std::vector<Tensor>& tensors, const Tensor& tensor);
 
-/// A call inside a recording; see tracing/custom_function.h for what becomes of it.
+/// A call inside a recording; see tracing/custom_function.h.
 std::vector<Tensor> record_custom_function(detail::CustomFunction, const std::vector<Tensor>& inputs, const detail::CustomCall::Forward&,
                                            SourceLocation at);
 

@@ -1,4 +1,4 @@
-// An operator's call recorded once more, with symbols for its sizes: what its backward is for other sizes.
+// Records an operator's call again with symbols for its sizes, for the backward of other sizes.
 #include <algorithm>
 
 #include <fulgurite/error.h>
@@ -31,7 +31,7 @@ std::vector<int> pattern_of(std::span<const Int> sizes) {
   return pattern;
 }
 
-/// The arguments of the recorded line, with other tensors in their places.
+/// The arguments of the recorded op, with substituted tensors.
 class Handles final : public ArgumentPack::Resolver {
  public:
   explicit Handles(SymbolValues* numbers = nullptr) : numbers_(numbers) {}
@@ -60,7 +60,7 @@ class PatternNumbers {
     sizes_.push_back(tracer_.add_size(size.hint(), take()));
     return sizes_.back();
   }
-  /// Makes the sizes of tensors arguments of the trace, behind the tensors.
+  /// Makes the sizes of tensors arguments of the trace, after the tensors.
   void give_sizes() {
     for (const Int size : sizes_) tracer_.trace().args.emplace_back(size);
   }
@@ -80,7 +80,7 @@ const BoundSymbol& line_of(const Trace& trace, const Symbol* symbol) {
   return *std::ranges::find_if(ops, [&](const BoundSymbol& bound) { return bound.symbol == symbol; });
 }
 
-// The line with symbols in the places that find_call_pattern() looks at.
+// The op with symbols for the values that find_call_pattern() reads.
 BoundSymbol with_numbers(const BoundSymbol& op, PatternNumbers& numbers) {
   BoundSymbol out = op;
   const auto parameters = op.symbol->signature.params();
@@ -100,7 +100,7 @@ BoundSymbol with_numbers(const BoundSymbol& op, PatternNumbers& numbers) {
   return out;
 }
 
-// The line with symbols among its sizes, `next` the first of them.
+// The op with symbols among its sizes, `next` the first of them.
 BoundSymbol with_sizes(const BoundSymbol& op, const Int* next) {
   BoundSymbol out = op;
   const auto parameters = op.symbol->signature.params();
@@ -206,7 +206,7 @@ std::shared_ptr<EagerFunction> EagerFunction::for_pattern(const CallPattern& pat
     const bool is_right = saves_alike && !made->forward_program_ && made->holds({pattern.values.data(), pattern.values.size()});
     return is_right ? made : nullptr;
   } catch (const std::exception&) {
-    return nullptr;  // the rule needs the sizes or numbers themselves
+    return nullptr;  // the rule needs concrete sizes or scalars
   }
 }
 
@@ -241,7 +241,7 @@ EagerFunction* EagerFunction::with_symbols(std::span<const Int> sizes) {
     if (outputs_.size() <= 64) made.reset(new EagerFunction(*this, sizes));
     if (made && made->forward_program_) made = nullptr;
   } catch (const std::exception&) {
-    // The rule needs the sizes themselves.
+    // The rule needs concrete sizes.
   }
   return symbolic_.emplace_back(Symbolic{std::move(pattern), std::move(made)}).function.get();
 }

@@ -1,4 +1,5 @@
-// A custom function called inside a recording: its forward and its backward are recorded, one after the other, and become one line of the trace.
+// A custom function called inside a recording: its forward and its backward are recorded in turn and become one op of
+// the trace.
 #include <algorithm>
 #include <unordered_set>
 
@@ -18,7 +19,7 @@ namespace fulgurite {
 
 namespace {
 
-/// A scope of the tracer in which a custom function's own code records.
+/// A tracer scope in which a custom function's own code records.
 class BodyScope {
  public:
   BodyScope(Tracer& tracer, std::string_view name, bool records_gradients)
@@ -73,7 +74,7 @@ class Recorded final : public FunctionState {
   std::vector<Tensor> saved_tensors() const override { return is_finished_ ? saved_ : to_save; }
 
  private:
-  // On values of its own, which are the arguments afterwards: so what it writes is its own too.
+  // Uses values of its own, which become the arguments afterwards, so that its writes are its own too.
   void record_forward(const detail::CustomCall::Forward& forward) {
     BodyScope scope(tracer_, function.name, false);
     std::unordered_set<int> parameters;
@@ -99,7 +100,7 @@ class Recorded final : public FunctionState {
     for (const Tensor& tensor : to_save) to_save_.push_back(tracer_.value_of(tensor));
   }
 
-  // A buffer that has no gradient is written when the line is there.
+  // A buffer without gradient is written after the op.
   void find_writes(const std::unordered_set<int>& parameters) {
     for (size_t i = 0; i < taken_.size(); ++i) {
       if (!taken_[i].defined() || is_dirty(taken_[i])) continue;
@@ -114,7 +115,7 @@ class Recorded final : public FunctionState {
     }
   }
 
-  // A result that is an argument, another result or a captured tensor as it came gets a value of its own.
+  // A result that is an argument, another result or a captured tensor gets a value of its own.
   void separate_results() {
     std::unordered_set<int> made;
     for (const BoundSymbol& op : tracer_.recorded())
@@ -126,7 +127,7 @@ class Recorded final : public FunctionState {
     }
   }
 
-  // Draws happen once, where the function is called; what is made of them may be recomputed.
+  // RNG is consumed once, where the function is called; values computed from the draws may be recomputed.
   void hoist_draws() {
     std::vector<BoundSymbol> kept;
     const auto take = [&](const auto& self, BoundSymbol& op) -> void {
@@ -145,7 +146,7 @@ class Recorded final : public FunctionState {
     forward_ = std::move(kept);
   }
 
-  // Results get values that carry gradients, arguments their own names.
+  // Gives results values that carry gradients, and arguments their own names.
   void name_results(bool records) {
     for (size_t i = 0; i < values_.size(); ++i) {
       if (!records || is_constant(results_[i])) continue;
@@ -192,7 +193,7 @@ class Recorded final : public FunctionState {
     return dispatch(prims_once_differentiable_symbol, arguments, at);
   }
 
-  // Of a function without a backward: an error for whoever asks for a gradient.
+  // For a function without a backward: throws if a gradient is requested.
   std::vector<Tensor> refused(const Tensor& cotangent) const {
     const std::string message = text::cat(function.name, " has no backward(): give it one, or call it under NoGrad");
     std::vector<Tensor> gradients(arguments_.size());
@@ -206,7 +207,8 @@ class Recorded final : public FunctionState {
     return gradients;
   }
 
-  // The line: what both parts use from outside are its arguments, and what the backward uses of the forward is among its results.
+  // Binds the op: values used from outside are its arguments, and forward values that the backward uses are among its
+  // results.
   void bind() {
     std::unordered_set<int> made, known;
     std::vector<Value> arguments, outputs_and_saved = values_;
@@ -258,7 +260,7 @@ class Recorded final : public FunctionState {
   Tracer& tracer_;
   const std::vector<Tensor>& given_;
   std::vector<Value> arguments_, values_, to_save_;  // of the call; of its results; of what it saved
-  std::vector<Tensor> taken_, results_, saved_;      // what forward() was given, what it gave, what backward() is given
+  std::vector<Tensor> taken_, results_, saved_;      // forward()'s arguments and results, backward()'s saved tensors
   std::vector<std::pair<size_t, Value>> written_;    // buffers that forward() wrote, by argument: their new values
   std::vector<BoundSymbol> forward_, backward_;
   Substitution renamed_;
