@@ -8,7 +8,7 @@ namespace fulgurite {
 
 namespace {
 
-/// The nodes in the order found, and in that in which nothing waits for them any more, the latest made first.
+/// Finds the nodes and orders them topologically, the latest made first.
 class Walk {
  public:
   explicit Walk(const BackwardCall& call) : call_(call) {
@@ -31,7 +31,7 @@ class Walk {
 
   size_t size() const { return order_.size(); }
   Node& node(size_t turn) const { return *found_[order_[turn]].node; }
-  /// Whose turn it is that an edge of a turn's node leads to; -1 where the backward does not reach it.
+  /// The turn of the node that an edge leads to; -1 if the backward does not reach it.
   int next(size_t turn, size_t edge) const {
     const int position = edges_[found_[order_[turn]].first_edge + edge];
     return position < 0 ? -1 : found_[static_cast<size_t>(position)].turn;
@@ -92,12 +92,12 @@ class Walk {
 
   const BackwardCall& call_;
   uint64_t min_topological_nr_ = 0;  // nodes closer to the leaves than any input lead to none
-  // Of the usual sizes on the stack: a backward of few nodes takes little longer than an allocation.
+  // Inline storage: a small backward takes little longer than an allocation.
   SmallVector<Found, 48> found_;
-  SmallVector<int, 96> edges_;  // of all nodes, in the order found: where each leads; -1: nowhere that is reached
+  SmallVector<int, 96> edges_;  // of all nodes, in the order found: the target of each edge; -1: not reached
   PointerMap positions_;
   SmallVector<Ready, 16> ready_;   // a heap
-  SmallVector<size_t, 48> order_;  // places by turn
+  SmallVector<size_t, 48> order_;  // positions by turn
 };
 
 }  // namespace
@@ -123,7 +123,7 @@ BackwardGraph::BackwardGraph(const BackwardCall& call) {
     if (call.captures[i]) one.asked.push_back({call.inputs[i].output, i});
     else one.is_needed = true;
   }
-  // A node comes before all that its gradients go to.
+  // A node precedes all nodes that its gradients go to.
   for (size_t turn = calls.size(); turn-- > 0;) {
     NodeCall& one = calls[turn];
     one.needed = 0;

@@ -7,24 +7,24 @@ namespace fulgurite {
 
 /// A node's turn in a backward.
 struct NodeCall {
-  /// Where the gradient of an input goes.
+  /// The destination of an input's gradient.
   struct Target {
-    int call = -1;  // its place in the order; -1: nobody wants it
+    int call = -1;  // its position in the order; -1: not needed
     int output = 0;
   };
-  /// A gradient that is asked for.
+  /// A requested gradient.
   struct Asked {
     int output;
-    size_t input;  // of BackwardCall::inputs
+    size_t input;  // index into BackwardCall::inputs
   };
   Node* node = nullptr;
-  const Tensor* leaf = nullptr;  // into whose gradient it adds; null for any other node
+  const Tensor* leaf = nullptr;  // the leaf into whose gradient it accumulates; null for any other node
   TracedNode* traced = nullptr;  // the node, if its backward is a trace
   SmallVector<Target, 3> targets;  // one for each edge
   SmallVector<Asked, 1> asked;
-  bool is_needed = true;   // leads to an input, or none is asked for
+  bool is_needed = true;   // leads to a requested input, or none is requested
   uint64_t needed = ~uint64_t{0};  // as NodeRun::needed
-  size_t saved = 0;                // how many of the gathered inputs are what it saved
+  size_t saved = 0;                // the number of gathered inputs that it saved
 };
 
 /// The nodes that a backward reaches, in the order in which the eager engine runs them.

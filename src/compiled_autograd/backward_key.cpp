@@ -15,7 +15,7 @@ namespace fulgurite {
 
 namespace {
 
-// Four at a time, none of which waits for another.
+// Four independent chains, for instruction-level parallelism.
 uint64_t hash_of(const KeyWords& words) {
   constexpr uint64_t factor = 0x9e3779b97f4a7c15u;
   uint64_t lanes[4] = {1, 2, 3, 4};
@@ -33,7 +33,7 @@ uint64_t hash_of(const KeyWords& words) {
 
 class KeyWriter {
  public:
-  /// With a structure, sizes go there instead of into the key.
+  /// With a structure, sizes are appended there instead of to the key.
   KeyWriter(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs, BackwardKey& key, BackwardStructure* structure)
       : call_(call), graph_(graph), inputs_(inputs), structure_(structure), storages_(inputs.size()), key_(key) {}
 
@@ -76,7 +76,7 @@ class KeyWriter {
     for (const int64_t size : impl.sizes) add_size(size);
   }
 
-  // The next gathered tensor: its type, and which one it is.
+  // Adds the next gathered tensor: its type and identity.
   void add_input() {
     const Tensor& tensor = inputs_[next_input_++];
     if (structure_) structure_->sizes.of_inputs.push_back(structure_->sizes.values.size());
@@ -87,7 +87,7 @@ class KeyWriter {
     if (known_.size() > known) add_type(tensor);
   }
 
-  // Those with one storage are a list, the newest first.
+  // Tensors of one storage form a linked list, the newest first.
   size_t number_of(const Tensor& tensor) {
     const auto next = static_cast<uint32_t>(known_.size());
     const auto [newest, is_new] = storages_.try_emplace(tensor.impl()->storage.get(), next);
@@ -105,7 +105,7 @@ class KeyWriter {
     add(static_cast<uint64_t>(hooks && !hooks->before.empty()) << 1 | static_cast<uint64_t>(hooks && !hooks->after.empty()), KeyField::node_hooks);
   }
 
-  // Which hooks are recorded; gives how many there are.
+  // Adds the identities of recorded hooks; returns their number.
   size_t add_recorded(const std::vector<Hook>& hooks) {
     for (size_t i = 0; i < hooks.size(); ++i) {
       if (!hooks[i].recorded_as()) continue;
@@ -166,7 +166,7 @@ class KeyWriter {
   static constexpr uint32_t none = ~uint32_t{0};
   struct Known {
     const Tensor* tensor;
-    uint32_t before;  // of the same storage
+    uint32_t before;  // the previous tensor of the same storage
   };
 
   const BackwardCall& call_;

@@ -38,7 +38,7 @@ struct UntraceableHook {
 /// Runs the engine's algorithm on proxies.
 class Recorder {
  public:
-  /// `called` are the traceable hooks that are called all the same.
+  /// `called` are the traceable hooks that are called instead of recorded.
   Recorder(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs, const BackwardSizes& sizes,
            const SizePattern& pattern, const std::vector<HookPosition>& called)
       : called_(called),
@@ -95,7 +95,7 @@ class Recorder {
     return own;
   }
 
-  // The proxy for the next gathered tensor; the same one for the same memory.
+  // The proxy for the next gathered tensor; the same proxy for the same memory.
   Tensor next_input(const std::string& name) {
     const size_t position = next_input_++;
     const Tensor& concrete = inputs_[position];
@@ -128,7 +128,7 @@ class Recorder {
     slot = {sum, either(slot.sources, gradient.sources)};
   }
 
-  // A line for what only a run can do; `tensors` are its arguments, one list after the other.
+  // Records an op with a side effect; `tensors` are its arguments, one list after the other.
   std::vector<Tensor> op(Effect effect, std::vector<Value> arguments, const std::vector<TensorType>& types,
                            std::vector<std::pair<std::string, Value>> options = {}) {
     BoundSymbol bound;
@@ -203,11 +203,11 @@ class Recorder {
     }
   }
 
-  // The hook's operators become lines, with the hook's own places in the source.
+  // Records the hook's operators as ops with the hook's own source lines.
   void record_hook(HookPosition position, const Hook& hook, Tensor& gradient) {
     const size_t first_line = tracer_.recorded().size();
     try {
-      // It may write its argument, which is a value of its own.
+      // The hook may write its argument, which is a value of its own.
       const Tensor given = tracer_.adopt(tracer_.value_of(gradient).tensor_ref());
       tracer_.set_location(std::nullopt);
       const Tensor replaced = hook(given);
@@ -238,7 +238,7 @@ class Recorder {
       if (op.symbol->traits.random) throw UserError(text::cat("it draws random numbers, ", op.name(), "()"));
   }
 
-  // A line that has lists of gradients and gives some of them again.
+  // Records an op on lists of gradients that returns some of them changed.
   void run_lists(Effect effect, std::vector<Value> arguments, RecordedGradients& changed, const char* hook_type) {
     std::vector<TensorType> types;
     for (size_t i = 0; i < changed.size(); ++i) {
@@ -284,7 +284,7 @@ class Recorder {
       const NodeRun how{.create_graph = call_.create_graph, .needed = call.needed};
       for (Tensor& tensor : traced->record(saved, std::move(given), how, sizes)) of_inputs.push_back({std::move(tensor), any_of(gradients)});
       jitted_.name(*traced, tracer_.recorded().subspan(first_line));
-      // Hooks after the node see what is asked for.
+      // Post-hooks see the requested gradients.
       if (!call_.inputs.empty())
         for (size_t i = 0; i < of_inputs.size(); ++i)
           if (call.targets[i].call < 0) of_inputs[i] = {};
@@ -310,7 +310,7 @@ class Recorder {
     const NodeCall& call = graph_.calls[static_cast<size_t>(position)];
     Effect effect{.kind = Effect::Kind::call_backward, .call = position, .of_outputs = places_of(gradients), .first_source = sources_};
     std::vector<TensorType> types;
-    // Hooks after the node see all that it gives.
+    // Post-hooks see all gradients of the node.
     const bool is_seen = function.existing_hooks() != nullptr && !function.existing_hooks()->after.empty();
     size_t next_size = sizes_.of_calls[static_cast<size_t>(position)];
     for (size_t i = 0; i < call.targets.size(); ++i) {
@@ -334,17 +334,17 @@ class Recorder {
   const BackwardSizes& sizes_;
   const SizePattern& pattern_;
   Tracer tracer_;
-  std::vector<Int> symbols_;  // of the pattern, as far as they are arguments
+  std::vector<Int> symbols_;  // of the pattern, those that are arguments
   int named_symbols_ = 0;
   JittedNames jitted_{graph_};
   std::vector<RecordedGradients> gradients_;  // by call and output
   RecordedGradients asked_;
   std::vector<Tensor> arguments_;
   size_t next_input_ = 0;
-  size_t captured_ = 0;  // of the tracer's captures, those that are arguments
+  size_t captured_ = 0;  // the number of the tracer's captures that are arguments
   int given_ = 0, saved_ = 0, leaves_ = 0;  // arguments so far
   int sources_ = 0;
-  ForwardOrigins origin_;  // of the call that is recorded
+  ForwardOrigins origin_;  // of the call being recorded
   CapturedBackward out_;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t max_programs = 4096, max_structures = 1024;
 
-// When the older half was used last.
+// The median of the last uses.
 template <class List, class Last>
 uint64_t median_use(const List& list, Last last) {
   std::vector<uint64_t> uses;
@@ -59,7 +59,7 @@ void Captures::evict() {
   });
 }
 
-// Its program has run by now, or will not.
+// Its program has run by now, or never will.
 void Captures::measure_newest() {
   const std::shared_ptr<CompiledBackward> newest = newest_.lock();
   if (!newest) return;

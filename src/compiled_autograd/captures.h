@@ -14,7 +14,7 @@
 
 namespace fulgurite {
 
-/// One recorded backward: what it was recorded for, and its trace up to where the values of symbols are needed.
+/// One recorded backward: its key, and its trace up to the stage that needs the values of symbols.
 struct Capture {
   SizePattern pattern;
   CapturedBackward captured;
@@ -23,34 +23,35 @@ struct Capture {
   std::shared_ptr<FusionNames> fusion_names;
 };
 
-/// A capture made a program of, for one set of sizes.
+/// A capture compiled for one set of sizes.
 struct CompiledBackward {
   BackwardKey key;
   std::shared_ptr<const Capture> capture;
-  std::vector<Effect> effects;  // with these sizes
+  std::vector<Effect> effects;  // specialized for these sizes
   std::vector<uint64_t> sizes;  // the values of the capture's symbols
   std::shared_ptr<Program> program;  // null where gradients are differentiated again
-  Trace ops;                       // which run then, one by one
-  uint64_t last_use = 0;  // this and what follows: guarded by Captures
-  int64_t bytes = 0;      // about; measured when the next one is added
+  Trace ops;                       // the ops that run then, one by one
+  uint64_t last_use = 0;  // guarded by Captures, as are the following
+  int64_t bytes = 0;      // approximate; measured when the next one is added
 };
 
-/// Backwards that differ in sizes alone.
+/// Backwards that differ only in sizes.
 struct StructureOfBackward {
   BackwardStructure structure;  // of the first
   std::vector<std::string> node_names;
-  std::vector<std::string> node_ops;                   // "model.cpp:12" of each; empty where it is not known
+  std::vector<std::string> node_ops;                   // "model.cpp:12" by node; empty if unknown
   std::vector<std::shared_ptr<const Capture>> captures;  // the newest last
-  std::string failure;                                   // why it could not be compiled: the engine runs it
+  std::string failure;                                   // the reason it could not be compiled: the engine runs it
   uint64_t last_use = 0;
 };
 
-/// All that was captured. Thread-safe, but for structures, which only who holds making() may use. What was not used for the longest time goes.
+/// The cache of captured backwards. Thread-safe, except structures, which need making() held. Least recently used
+/// entries are evicted.
 class Captures {
  public:
   static Captures& all();
 
-  /// The program for a key; null where there is none.
+  /// Returns the program for a key, or null.
   std::shared_ptr<const CompiledBackward> find(const BackwardKey&);
   void add(std::shared_ptr<CompiledBackward>);
   void count_capture();
@@ -58,18 +59,20 @@ class Captures {
   std::vector<Trace> last_traces();
   void reset();
 
-  /// One thread captures at a time.
+  /// Serializes captures.
   std::mutex& making() { return making_; }
-  /// The one with this structure, made where there is none; `is_new` says which.
+  /// Returns the entry of this structure, created if missing; `is_new` is set to true then.
   StructureOfBackward& structure(const BackwardStructure&, bool& is_new);
-  /// Why no known structure is this one: the first node of it that none with the same nodes before it has, and what of it differs.
+  /// Explains why no known structure matches: the first node at which it departs from all of them, and the field that
+  /// differs.
   std::string explain_new(const StructureOfBackward&);
 
  private:
   void evict();
   void measure_newest();
   std::mutex making_, mutex_;
-  std::unordered_multimap<uint64_t, std::shared_ptr<CompiledBackward>> by_hash_;  // this and what follows: guarded by mutex_
+  /// Guarded by mutex_, as are the following.
+  std::unordered_multimap<uint64_t, std::shared_ptr<CompiledBackward>> by_hash_;
   std::shared_ptr<const CompiledBackward> last_;
   std::weak_ptr<CompiledBackward> newest_;
   int64_t bytes_ = 0;

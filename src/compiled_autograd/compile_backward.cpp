@@ -23,7 +23,7 @@ PipelineOptions pipeline_options(const compiled_autograd::Options& options) {
   return out;
 }
 
-// What is done for its sizes, and the zeros that stand for gradients which do not come.
+// The effects specialized for its sizes, and the zeros that replace missing gradients.
 std::vector<Effect> with_values(std::vector<Effect> effects, SymbolValues& numbers) {
   for (Effect& effect : effects)
     for (Effect::Result& result : effect.results)
@@ -69,7 +69,7 @@ std::shared_ptr<const Capture> record(const BackwardRequest& request, const Back
   return capture;
 }
 
-// What cannot be recorded with symbols is recorded with constants.
+// A backward that cannot be recorded with symbols is recorded with constants.
 std::shared_ptr<CompiledBackward> record_and_compile(const BackwardRequest& request, const BackwardSizes& sizes, SizePattern pattern) {
   if (pattern.has_symbols()) {
     try {
@@ -99,7 +99,7 @@ std::shared_ptr<CompiledBackward> find_for_sizes(const StructureOfBackward& stru
     try {
       return make_program(structure.captures[i], *given, request);
     } catch (const std::exception&) {
-      // What the shape rules refuse for these sizes is captured again.
+      // Shapes that the shape rules reject for these sizes are captured again.
     }
   }
   return nullptr;

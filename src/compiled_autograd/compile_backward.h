@@ -5,16 +5,16 @@
 
 namespace fulgurite {
 
-/// A backward that is to be run.
+/// A backward to be run.
 struct BackwardRequest {
   const BackwardCall& call;
   const BackwardGraph& graph;
-  const std::vector<Tensor>& inputs;  // what gather_inputs() gave
+  const std::vector<Tensor>& inputs;  // the result of gather_inputs()
   const compiled_autograd::Options& options;
 };
 
-/// The program for a backward that none is kept for: of a capture of its structure that serves its sizes, or of a new one, which is logged.
-/// Keeps it under the key.
+/// Compiles a backward that is not in the cache: from a capture of its structure that serves its sizes, or from a new
+/// one, which is logged. Stores the program under the key.
 std::shared_ptr<const CompiledBackward> compile_backward(const BackwardRequest&, StructureOfBackward&, const BackwardSizes&, BackwardKey);
 
 }  // namespace fulgurite

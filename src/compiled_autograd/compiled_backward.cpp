@@ -1,4 +1,4 @@
-// Backwards in the scope of compiled autograd: found by their keys, or captured, and run.
+// Runs backwards in the scope of compiled autograd: looked up by key, or captured.
 #include <fulgurite/compiled_autograd.h>
 
 #include <mutex>
@@ -43,7 +43,7 @@ class Interceptor final : public BackwardInterceptor {
     const GradModeScope no_grad(false);
     const ModesScope modes;
     autograd_modes().interceptor = nullptr;
-    BackwardRun run({});  // whom checkpoints and hooks tell what is to be done at its end
+    BackwardRun run({});  // checkpoints and hooks register their end actions with it
     const std::optional<std::vector<Tensor>> inputs = inputs_of(call, graph);
     if (!inputs) return std::nullopt;
     BackwardKey key = backward_key(call, graph, *inputs, options_);
@@ -80,7 +80,7 @@ class Interceptor final : public BackwardInterceptor {
     return nullptr;
   }
 
-  // Where something was freed or written the engine stops with an error, after the hooks that come before.
+  // If a tensor was freed or written, the engine stops with an error, after the hooks that come before.
   static std::optional<std::vector<Tensor>> inputs_of(const BackwardCall& call, BackwardGraph& graph) {
     try {
       return gather_inputs(call, graph);
@@ -105,7 +105,7 @@ class Interceptor final : public BackwardInterceptor {
       results = run_on(compiled, call, graph, arguments, effects);
       effects.finish();
     } catch (...) {
-      // As the engine leaves it: the nodes before the one that failed have run.
+      // As in the engine: the nodes before the failing one have run.
       release(call, graph, effects.turn());
       throw;
     }
@@ -127,7 +127,7 @@ class Interceptor final : public BackwardInterceptor {
     return results;
   }
 
-  // What the nodes saved whose turn came before a call's.
+  // Releases the saved tensors of the nodes before a call's turn.
   static void release(const BackwardCall& call, const BackwardGraph& graph, int end) {
     if (call.keep_graph) return;
     for (int i = 0; i < end; ++i)

@@ -75,7 +75,7 @@ constinit const Symbol accumulate_grad_symbol{
     .traits = {.side_effect = true},
 };
 
-// What a step of a program gives is its own.
+// A program step must own its result: it is copied unless uniquely owned.
 Tensor owned(Tensor tensor) { return is_uniquely_owned(tensor) ? tensor : clone(tensor.detach()).contiguous(); }
 
 void append_tensors(const Argument& argument, std::vector<Tensor>& tensors) {
@@ -97,7 +97,7 @@ void run_effect(Arguments arguments, SourceLocation, Results& results) {
   for (Tensor& result : run->run(effect, std::move(tensors))) results.push_back(owned(std::move(result)));
 }
 
-/// Takes the tensors of a line, in order, to the places that they are for; what has not come is undefined.
+/// Distributes the tensors of an op, in order; missing ones are undefined.
 class Spread {
  public:
   Spread(const CompiledRun& run, std::vector<Tensor> tensors) : run_(run), tensors_(std::move(tensors)) {}
@@ -177,13 +177,13 @@ CompiledRun::CompiledRun(const BackwardCall& call, const BackwardGraph& graph, c
     }
 }
 
-// What was written is refused where the node that saved it would run.
+// A saved tensor modified in place is an error when its node runs.
 void CompiledRun::begin_turn(int call, bool before_node) {
   while (first_written_ < call + !before_node) {
     turn_ = first_written_;
     std::vector<Tensor> saved;
     graph_.calls[static_cast<size_t>(first_written_)].traced->append_saved(saved, call_.create_graph);
-    // It keeps a copy of its own.
+    // The node has its own copy of the elements, so the write is harmless.
     for (Saved& one : saved_)
       if (one.call == first_written_) one.seen = one.version->load(std::memory_order_relaxed);
     find_writes(first_written_ + 1);
@@ -210,7 +210,7 @@ void CompiledRun::accumulate(size_t effect, const Tensor& gradient) {
   accumulate_in_turn(*graph_.calls[static_cast<size_t>(effects_[effect].call)].leaf, gradient, call_.create_graph);
 }
 
-// Of what came out, what the line has: zeros where nothing came.
+// The op's outputs; undefined ones become zeros.
 std::vector<Tensor> CompiledRun::chosen(std::vector<Tensor> found, const Effect& effect) {
   std::vector<Tensor> out;
   for (const auto& [position, type] : effect.results) {
@@ -299,7 +299,7 @@ std::vector<Tensor> CompiledRun::call(size_t number, std::vector<Tensor> argumen
   const Effect& effect = effects_[number];
   const NodeCall& call = graph_.calls[static_cast<size_t>(effect.call)];
   Node& node = *call.node;
-  // Whoever is called may keep what is the program's only until its next step.
+  // User code may keep its arguments, which the program reuses in its next step: pass copies.
   if (effect.kind != Effect::Kind::post_accumulate_hook && !call_.create_graph)
     for (Tensor& argument : arguments) argument = clone(argument);
   Spread spread(*this, std::move(arguments));
@@ -307,7 +307,7 @@ std::vector<Tensor> CompiledRun::call(size_t number, std::vector<Tensor> argumen
     case Effect::Kind::tensor_hook: {
       std::vector<Tensor> gradient = spread.next(effect.of_outputs);
       const std::span<const Hook> hooks = take_hooks(tensor_hooks_, number, hooks_of_output);
-      // Traceable hooks behind the line's own have operations in the captured program.
+      // Traceable hooks after the op's own are ops of the captured program.
       for (size_t i = 0; i < hooks.size() && gradient[0].defined(); ++i)
         if (i == 0 || !hooks[i].recorded_as()) run_hook(hooks[i], gradient[0]);
       return chosen(std::move(gradient), effect);

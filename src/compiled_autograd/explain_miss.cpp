@@ -63,7 +63,7 @@ std::string value_text(const StructureOfBackward& one, KeyField field, uint64_t 
     case KeyField::recorded_hook:
     case KeyField::function: return "one";
     case KeyField::argument:
-      // Numbers of both kinds are words; those that are not small integers are floating.
+      // Integers and floats share one encoding; words that are not small integers are floats.
       if (std::abs(static_cast<double>(static_cast<int64_t>(word))) > 1e15) return text::cat(std::bit_cast<double>(word));
       return text::cat(static_cast<int64_t>(word));
     case KeyField::needed:

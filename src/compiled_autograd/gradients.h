@@ -7,7 +7,7 @@
 
 namespace fulgurite {
 
-/// A gradient on its way; undefined where there is none.
+/// A gradient in flight; undefined if there is none.
 struct RecordedGradient {
   Tensor value;
   Sources sources;
@@ -15,7 +15,7 @@ struct RecordedGradient {
 };
 using RecordedGradients = std::vector<RecordedGradient>;
 
-/// Of what is there when either is.
+/// The sources of a gradient that is defined if either is.
 inline Sources either(const Sources& a, const Sources& b) {
   if (a.empty() || b.empty()) return {};
   Sources both;

@@ -26,7 +26,7 @@ void JittedNames::name(const TracedNode& node, std::span<BoundSymbol> ops) {
   if (backward == nullptr) return;
   std::string prefix = text::cat("aot", numbers_.at(backward), "_");
   if (const int use = uses_.at(&node); use > 0) prefix += text::cat(use, "_");
-  // Lines are recorded one for one, but for those that only unpack, delete and return, and those of sizes.
+  // Ops are recorded one for one, except those that only unpack, delete and return, and those of sizes.
   const auto makes_tensors = [](const BoundSymbol& bound) {
     return !bound.symbol->traits.structural && std::ranges::any_of(bound.outputs, [](const Value& output) { return output.is_tensor(); });
   };

@@ -8,12 +8,12 @@
 
 namespace fulgurite {
 
-/// Names for the values that come from backwards of jitted functions. The functions are numbered in the order of the forward, from 0, and so
-/// are the uses of one.
+/// Names for the values of jitted functions' backwards. The functions are numbered from 0 in the order of the forward,
+/// and so are the uses of one.
 class JittedNames {
  public:
   explicit JittedNames(const BackwardGraph&);
-  /// Names what a node has recorded, `lines`, after the values of the backward that it is of; nothing where that is not a jitted function's.
+  /// Names a node's recorded `ops` after the values of its backward; does nothing unless it is a jitted function's.
   void name(const TracedNode&, std::span<BoundSymbol> ops);
 
  private:

@@ -11,7 +11,7 @@ namespace fulgurite {
 
 namespace {
 
-// Lines that something comes of.
+// The ops that have an effect or a used result.
 std::vector<char> live_ops(const Trace& trace) {
   const std::span<const BoundSymbol> ops = trace.bound_symbols.read();
   std::vector<char> is_live(ops.size()), is_needed(static_cast<size_t>(trace.next_id));
@@ -49,7 +49,7 @@ std::vector<OpPair> order_reads_before_hooks(const CapturedBackward& captured) {
 
   std::vector<OpPair> pairs;
   std::vector<int> reads;  // since the last hook
-  int accumulation = -1;   // the line before, where it is one
+  int accumulation = -1;   // the previous op, if it is one
   for (int i = 0; i < static_cast<int>(ops.size()); ++i) {
     const BoundSymbol& op = ops[static_cast<size_t>(i)];
     const int effect = effect_of(op);

@@ -6,8 +6,9 @@
 
 namespace fulgurite {
 
-/// Hooks may write what a backward was given: a weight is updated as soon as its gradient is there. What reads such memory, and is recorded
-/// before a hook, comes before it. Where a hook runs after a gradient was added to a leaf, before that.
+/// Hooks may write the backward's inputs: an optimizer may update a weight as soon as its gradient is accumulated. Ops
+/// that read such memory and are recorded before a hook are ordered before it; before the accumulation, if the hook
+/// runs after one.
 ///
 ///   t0 = matmul(saved_0, gradient_0)
 ///   t1 = matmul(gradient_0, saved_1)               t1 before the accumulation: saved_1 may be leaf_0

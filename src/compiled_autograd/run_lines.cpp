@@ -50,7 +50,8 @@ class OpByOp final : public OpRunner {
   }
 
  private:
-  // Where no gradient has come, which custom functions decide, nothing is computed: zeros without a history stand there, and are added to nothing.
+  // Custom functions may return no gradient; then nothing is computed: zeros without history stand in, and are not
+  // accumulated.
   bool stands_in(const BoundSymbol& op, const std::vector<Tensor>& arguments, std::vector<Tensor>& results) const {
     const bool makes_tensors = !op.outputs.empty() && op.outputs.read()[0].is_tensor();
     if (!makes_tensors) return false;
@@ -71,7 +72,7 @@ class OpByOp final : public OpRunner {
     return true;
   }
 
-  // Of hooks the engine explains those that run after a gradient was added, which are part of the node.
+  // Errors of post-accumulate hooks are explained with the node, which they are part of.
   bool is_nodes_own(const BoundSymbol& op) const {
     const int effect = effect_of(op);
     if (effect < 0) return true;
@@ -95,7 +96,7 @@ class OpByOp final : public OpRunner {
                               op_text(trace_, *first_with_nan_), "`", destination(gradient.id)));
   }
 
-  // What becomes of a gradient: the first leaf that it reaches.
+  // The destination of a gradient: the first leaf that it reaches.
   std::string destination(int id) const {
     std::vector<char> comes_of_it(static_cast<size_t>(trace_.next_id));
     comes_of_it[static_cast<size_t>(id)] = true;

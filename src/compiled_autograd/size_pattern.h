@@ -5,24 +5,24 @@
 
 namespace fulgurite {
 
-/// Which sizes of a backward are symbols of its capture. Sizes that were equal whenever they were seen are one symbol; those that never changed
-/// may be constants.
+/// The sizes of a backward that are symbols of its capture. Sizes that were equal in all calls share one symbol; those
+/// that never changed may be constants.
 class SizePattern {
  public:
-  /// `dynamic`: all but 0 and 1 are symbols from the start; else none.
+  /// `dynamic`: all sizes but 0 and 1 are symbols from the start; else none.
   SizePattern(std::vector<int64_t> sizes, bool dynamic);
-  /// For what this one serves, and these sizes as well.
+  /// A pattern that serves these sizes as well.
   SizePattern widened(const std::vector<int64_t>& sizes) const;
-  /// Of the same sizes, with no symbols.
+  /// A pattern of the same sizes without symbols.
   SizePattern without_symbols() const;
 
   bool has_symbols() const { return symbols_ > 0; }
   size_t symbols() const { return symbols_; }
-  /// The symbol that a size is; -1 for a constant.
+  /// The symbol of a size; -1 for a constant.
   int symbol(size_t size) const { return of_sizes_[size]; }
   int64_t size(size_t position) const { return sizes_[position]; }
 
-  /// The values of the symbols for these sizes; nothing where it does not serve them.
+  /// The values of the symbols for these sizes; nullopt if the pattern does not serve them.
   std::optional<std::vector<uint64_t>> values(const std::vector<int64_t>& sizes) const;
 
  private:
