@@ -1,4 +1,4 @@
-// Adam, AdamW and plain gradient descent: what one step does to one parameter.
+// Adam, AdamW and plain gradient descent: one step of one parameter.
 #include <fulgurite/operators.h>
 #include <fulgurite/optim.h>
 
@@ -16,8 +16,8 @@ struct AdamStep {
   double beta1, beta2, eps, weight_decay;
 };
 
-// One prims.adamw. In eager mode its kernel writes into the parameter and the moments themselves; in a trace the new
-// values are written back.
+// One prims.adamw. In eager mode its kernel updates the parameter and the moments in place; in a trace the new values
+// are written back.
 void adam_step(const Tensor& parameter, const Tensor& gradient, const Tensor& count, const Tensor& first,
                const Tensor& second, const Tensor& learning_rate, const AdamStep& s, SourceLocation at) {
   const Tensor next_count = add(count, 1, 1, at);

@@ -12,7 +12,7 @@ namespace fulgurite::nn::model_detail {
 
 namespace {
 
-/// Copies of memory that several tensors of the model share.
+/// Copies memory that several tensors of the model share once.
 class SharedMemory {
  public:
   explicit SharedMemory(const std::vector<Tensor*>& tensors) {
@@ -27,7 +27,7 @@ class SharedMemory {
 
   /// The same view of the copied memory.
   Tensor copy_of(const Tensor& tensor) {
-    tensor.data_pointer();  // waits for the elements
+    tensor.data_pointer();  // waits for pending elements
     const TensorImpl& impl = *tensor.impl();
     StorageRef& copy = copies_.at(&*impl.storage);
     if (!copy) {

@@ -30,8 +30,8 @@ Tensor parameter(const Shape& shape, double bound, TensorOptions options, Source
   return drawn.requires_grad_();
 }
 
-/// Draws a convolution's weight [rows, columns, kernel…] and its bias as PyTorch's layers do: evenly, within 1 /
-/// √(columns * kernel).
+/// Initializes a convolution's weight [rows, columns, kernel…] and its bias as PyTorch's layers do: uniformly within 1
+/// / √(columns * kernel).
 template <class Layer>
 void draw(Layer& layer, int count, int64_t rows, int64_t columns, const Dims& kernel_size, int64_t biases,
           const TensorOptions& options, SourceLocation at) {
@@ -50,7 +50,7 @@ int64_t divided(int64_t channels, int64_t groups, const char* name, SourceLocati
   return channels / groups;
 }
 
-/// Widths for nn::pad: what a convolution's padding adds before and after each dimension, the last one first.
+/// Widths for nn::pad: a convolution's padding before and after each dimension, the last one first.
 template <int count>
 Dims widths(const Convolution<count>& layer) {
   Dims out;

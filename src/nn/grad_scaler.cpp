@@ -22,7 +22,7 @@ GradScaler::GradScaler(const GradScalerOptions& options, SourceLocation at) : op
 
 Tensor GradScaler::scale(const Tensor& loss) const {
   if (!loss.defined()) throw UserError("GradScaler::scale() of an undefined tensor");
-  act_immediately("GradScaler::scale()", {});  // the scale is another at another call
+  act_immediately("GradScaler::scale()", {});  // the scale differs between calls
   return options_.enabled ? loss * scale_ : loss;
 }
 

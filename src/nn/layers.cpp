@@ -10,7 +10,7 @@ namespace fulgurite::nn {
 
 namespace {
 
-// A parameter drawn evenly from [-bound, bound).
+// A parameter initialized uniformly from [-bound, bound).
 Tensor uniform_parameter(const Shape& shape, double bound, TensorOptions options, SourceLocation at) {
   options.requires_grad = false;
   const Tensor parameter = empty(Dims(shape), options, at);

@@ -13,7 +13,7 @@ namespace fulgurite::optim {
 
 namespace {
 
-/// The dtype of the numbers that belong to a parameter.
+/// The dtype of a parameter's scalar state.
 Dtype number_dtype(const Tensor& parameter) { return parameter.dtype() == Dtype::f64 ? Dtype::f64 : Dtype::f32; }
 
 bool is_initial_rate(std::string_view name) { return name.ends_with(".initial_lr"); }
@@ -23,7 +23,7 @@ bool is_set_by_schedule(std::string_view name) {
 bool is_more(std::string_view name) { return name.starts_with("more."); }
 bool is_rate(std::string_view name) { return name.ends_with(".lr") || is_initial_rate(name); }
 
-/// Throws unless `state` has a tensor for each of the wanted ones and no other.
+/// Throws unless `state` has exactly the wanted tensors.
 void check_state(const std::vector<std::pair<std::string, Tensor>>& wanted, const std::map<std::string, Tensor>& state,
                  SourceLocation at) {
   for (const auto& [name, tensor] : wanted) {

@@ -15,7 +15,7 @@ namespace fulgurite::optim {
 
 namespace {
 
-// f64 where a gradient is, else f32: the norm of 16-bit gradients may be larger than they can be.
+// f64 if a gradient is, else f32: the norm of 16-bit gradients may exceed their range.
 Dtype norm_dtype(const std::vector<Tensor>& gradients) {
   const bool any_f64 =
       std::any_of(gradients.begin(), gradients.end(), [](const Tensor& gradient) { return gradient.dtype() == Dtype::f64; });
@@ -32,7 +32,7 @@ Tensor total_norm(const std::vector<Tensor>& gradients, SourceLocation at) {
   return linalg::vector_norm(all, 2, {}, false, {}, at);
 }
 
-// What the gradients are multiplied with.
+// The factor that the gradients are multiplied by.
 Tensor clip_factor(const Tensor& norm, double max_norm, SourceLocation at) {
   const Tensor positive = add(norm, 1e-6, 1, at);
   const Tensor factor = div(max_norm, positive, {}, at);
