@@ -4,7 +4,8 @@
 
 namespace fulgurite {
 
-/// A file that grows by whole pieces: a piece that does not fit on the disk is taken back. Errors are UserErrors naming the file.
+/// A file that grows by complete records: a record that does not fit on the disk is rolled back. Errors are UserErrors
+/// naming the file.
 class AppendFile {
  public:
   AppendFile() = default;
@@ -13,7 +14,7 @@ class AppendFile {
   AppendFile& operator=(const AppendFile&) = delete;
   void open(std::string path);
   void append(std::string_view text);
-  /// What was appended is on the disk when this returns.
+  /// Returns once all appended data are on the disk.
   void sync();
 
  private:

@@ -19,7 +19,7 @@ namespace fulgurite {
 
 namespace {
 
-constexpr int max_links = 40;                  // as many as the kernel follows
+constexpr int max_links = 40;                  // the kernel's limit
 constexpr size_t longest_name = NAME_MAX - 40;  // leaves room for what a temporary name appends
 constexpr int max_attempts = 100'000;
 
@@ -44,7 +44,7 @@ std::string behind_links(std::string path) {
 }  // namespace
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
-  // A rename would replace whatever has the name, and for root even a device.
+  // A rename would replace any file of that name; for root even a device.
   struct stat there;
   if (::stat(path_.c_str(), &there) == 0) {
     if (!S_ISREG(there.st_mode)) fail(text::cat("it is ", kind_of_file(there.st_mode), ", not a regular file"));
@@ -67,7 +67,7 @@ void AtomicFile::fail(std::string_view reason) const {
   throw UserError(text::cat("cannot write ", path_, ": ", reason));
 }
 
-// O_EXCL gives a name to one writer, whatever the processes, threads and machines that share the folder.
+// O_EXCL gives a name to one writer among all processes, threads and machines that share the folder.
 void AtomicFile::create_temporary() {
   const std::string folder = folder_of(target_);
   const std::string stem = folder + target_.substr(folder.size(), longest_name);
@@ -79,8 +79,8 @@ void AtomicFile::create_temporary() {
   if (descriptor_ < 0) fail(std::strerror(errno));
 }
 
-// The replaced file's mode, which may be narrower than that of new files, and its owner if this process may give files
-// away.
+// Copies the replaced file's mode, which may be narrower than that of new files, and its owner if this process may
+// change owners.
 void AtomicFile::keep_mode_of_target() {
   struct stat old, now;
   if (::stat(target_.c_str(), &old) != 0 || ::fstat(descriptor_, &now) != 0) return;
@@ -109,7 +109,7 @@ void AtomicFile::commit() {
     ::unlink(temporary_.c_str());
     fail(std::strerror(error));
   }
-  // The new name is safe only when the folder is.
+  // The new name is durable only once the folder is synced.
   const std::string folder = folder_of(target_);
   if (const int directory = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
       directory >= 0) {

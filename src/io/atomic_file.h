@@ -6,10 +6,9 @@
 namespace fulgurite {
 
 /// A file that appears under its name only when it is complete: written to a temporary file beside it, synced, renamed.
-/// Without commit() nothing is left behind. Any number of threads and processes may write to one path: each has a
-/// temporary file of its own, and the last commit stays. A symbolic link is kept and its target replaced; the mode and
-/// the owner of a replaced file are kept. Pipes, devices and folders are refused. Errors are UserErrors naming the
-/// file.
+/// Without commit() nothing is left behind. Any number of threads and processes may write to one path: each has its own
+/// temporary file, and the last commit wins. A symbolic link is kept and its target replaced; the mode and the owner of
+/// a replaced file are kept. Pipes, devices and folders are rejected. Errors are UserErrors naming the file.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);
@@ -28,7 +27,7 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
-/// Writes a whole file atomically.
+/// Writes a complete file atomically.
 void write_file(const std::string& path, std::string_view content);
 
 }  // namespace fulgurite

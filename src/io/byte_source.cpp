@@ -22,7 +22,7 @@ constexpr size_t buffer_bytes = 1 << 20;
 class File : public ByteSource {
  public:
   explicit File(const std::string& path) {
-    // Without O_NONBLOCK a pipe that has no writer would be waited for.
+    // Without O_NONBLOCK, opening a pipe without a writer would block.
     descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor_ < 0) throw UserError(text::cat("cannot read ", path, ": ", std::strerror(errno)));
     struct stat status;

@@ -15,8 +15,8 @@ namespace fulgurite::json {
 
 namespace {
 
-constexpr size_t deepest = 127;     // nested lists and objects, as the reference reader of safetensors has it
-constexpr size_t max_scanned_members = 16;  // are compared pairwise
+constexpr size_t deepest = 127;     // nested lists and objects, as in the reference reader of safetensors
+constexpr size_t max_scanned_members = 16;  // objects this small are searched pairwise
 
 void check_unique(const std::vector<Member>& members) {
   const auto refuse = [](std::string_view name) {
@@ -34,7 +34,7 @@ void check_unique(const std::vector<Member>& members) {
   if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end()) refuse(*twice);
 }
 
-// Builds nodes from the parser's events. With `visit`, the members of the outermost object go there instead.
+// Builds nodes from the parser's events. With `visit`, passes the members of the outermost object to it instead.
 class Builder : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit Builder(const std::function<void(Member&&)>* visit) : visit_(visit) {}
@@ -84,7 +84,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
-  // A list or object whose end was not read yet, and the name of its next member.
+  // A list or object whose end has not been read yet, and the name of its next member.
   struct Open {
     Node node;
     std::string key;

@@ -22,9 +22,10 @@ struct Node {
 
   bool is(Kind k) const { return kind == k; }
   bool is_number() const { return kind == Kind::integer || kind == Kind::floating; }
-  /// A member of an object; null when there is none.
+  /// Returns a member of an object; null if there is none.
   const Node* find(std::string_view name) const;
-  /// A member of an object of this kind (an integer also serves as floating); throws UserError naming it otherwise.
+  /// Returns a member of an object of this kind (an integer also serves as floating); throws UserError naming it
+  /// otherwise.
   const Node& at(std::string_view name, Kind kind) const;
 };
 struct Member {
@@ -32,15 +33,15 @@ struct Member {
   Node value;
 };
 
-/// Throws UserError, one line, saying where the text stops being JSON. A name that occurs twice in an object, a byte
-/// order mark and bytes after the value are errors too. Time and memory are in proportion to the text.
+/// Throws UserError, one line with the position where the text stops being JSON. A name that occurs twice in an object,
+/// a byte order mark and bytes after the value are errors too. Time and memory are linear in the text's length.
 Node parse(std::string_view text);
-/// Parses a text that has to be an object, and calls `visit` with each member as soon as it is complete, so that only
-/// one is in memory. Equal names of the outermost object are not looked for.
+/// Parses a text that must be an object, and calls `visit` with each member as soon as it is complete, so that only one
+/// is in memory. Duplicate names of the outermost object are not detected.
 void for_each_member(std::string_view text, const std::function<void(Member&&)>& visit);
-/// A JSON string with its quotes.
+/// Returns a JSON string with its quotes.
 std::string quote(std::string_view text);
-/// The shortest number that reads back equal; null for NaN and infinities, which JSON does not have.
+/// The shortest number that reads back equal; null for NaN and infinities, which JSON lacks.
 std::string number(double value);
 
 }  // namespace fulgurite::json

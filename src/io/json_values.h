@@ -7,7 +7,8 @@
 
 namespace fulgurite::json {
 
-/// An operator's argument; what an object stands for (a tensor, a dtype, a slice) `of_object` knows, also inside arrays.
+/// Converts a node to an operator's argument; `of_object` converts objects (a tensor, a dtype, a slice), also inside
+/// arrays.
 Value to_value(const Node&, const std::function<Value(const Node& object)>& of_object);
 
 }  // namespace fulgurite::json

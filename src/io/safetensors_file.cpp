@@ -20,13 +20,13 @@ namespace {
 using safetensors::Header;
 using safetensors::prefix_bytes;
 
-constexpr size_t signature_bytes = 256;  // of a file's beginning, by which other formats are recognized
+constexpr size_t signature_bytes = 256;  // of a file's beginning, for recognizing other formats
 
-// The sentence for a file of another format; empty for anything that may be meant as safetensors.
+// Returns a sentence for a file of another format; empty for one that may be meant as safetensors.
 std::string describe_if_foreign(const ByteSource& source) {
   std::string start(static_cast<size_t>(std::min<uint64_t>(source.size(), signature_bytes)), '\0');
   source.read(0, start.data(), start.size());
-  // The length of a header may look like the beginning of another format, but then a header follows.
+  // A header's length may look like the beginning of another format, but then a header follows.
   return start.size() > prefix_bytes && start[prefix_bytes] == '{' ? "" : describe_foreign_file(start);
 }
 
@@ -40,7 +40,7 @@ Header read_header(const ByteSource& source) {
   return safetensors::parse_header(text, source.size());
 }
 
-// A bool is the byte 0 or 1: kernels rely on it.
+// A bool must be the byte 0 or 1: kernels rely on it.
 void check_values(std::string_view name, const Tensor& tensor, uint64_t count) {
   if (tensor.dtype() != Dtype::boolean) return;
   const auto* bytes = static_cast<const unsigned char*>(static_cast<const void*>(tensor.impl()->data()));
@@ -57,7 +57,7 @@ Sizes sizes_of(const SafetensorsInfo& info) {
 }  // namespace
 
 struct SafetensorsFile::State {
-  std::string label;  // how errors call the file
+  std::string label;  // the file's name in errors
   std::shared_ptr<const ByteSource> source;
   Header header;
 

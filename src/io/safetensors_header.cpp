@@ -69,7 +69,7 @@ uint64_t bytes_of(const FormatDtype& dtype, const std::vector<int64_t>& shape) {
 
 bool is_count(const json::Node& node) { return node.is(Kind::integer) && node.integer >= 0; }
 
-// A tensor's description, and the end of its data; the beginning goes into `begins`.
+// Reads a tensor's description, and the end of its data; appends the beginning to `begins`.
 void read_entry(Header& header, std::string&& name, const json::Node& node, uint64_t data_start) {
   if (!node.is(Kind::object)) throw UserError("its description is not an object");
   const FormatDtype& dtype = dtype_of(node.at("dtype", Kind::string).string);

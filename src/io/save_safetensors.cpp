@@ -41,7 +41,7 @@ void check_names(const TensorMap& tensors, const Metadata& metadata) {
   }
 }
 
-// The elements in row-major order. Reading them ends a recording's piece, as printing does.
+// The elements in row-major order. Reading them causes a graph break, as printing does.
 Tensor elements_of(const Tensor& tensor) {
   const TensorImpl& impl = demand_elements(tensor, "save_safetensors()", {});
   if (impl.is_contiguous) return tensor;
@@ -50,7 +50,7 @@ Tensor elements_of(const Tensor& tensor) {
   return copy;
 }
 
-// Large elements first, so that each tensor's data are aligned to its elements.
+// Sorted by descending element size, so that each tensor's data are aligned.
 std::vector<Entry> ordered_entries(const TensorMap& tensors) {
   std::vector<Entry> entries;
   entries.reserve(tensors.size());
