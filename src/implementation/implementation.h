@@ -7,46 +7,47 @@
 
 namespace fulgurite {
 
-/// Computes a call's results into memory that the caller provides: `results` have the sizes and dtypes of the shape rule and are
-/// contiguous. Arguments have any strides. Must not allocate on its hot path; takes its threads from runtime/threads/parallel_for.h.
+/// Computes a call's results into memory that the caller provides: `results` are contiguous and have the sizes and
+/// dtypes of the shape rule. Arguments may have any strides. Must not allocate on its hot path; takes its threads from
+/// runtime/threads/parallel_for.h.
 using Kernel = void (*)(Arguments, std::span<const Tensor> results);
 
-/// A function on a call's arguments that records, or computes, the results.
+/// A function on a call's arguments that records or computes the results.
 using OperatorRule = std::function<void(Arguments, SourceLocation, Results&)>;
 
-/// What a user's executor has in the place of a kernel. Both, where there are both: the transform is used in traces.
+/// The functions of a user-defined executor, in place of a kernel. If both are set, traces use the transform.
 struct UserImplementation {
   std::function<bool(Arguments)> accepts;
-  /// Makes its results itself: contiguous tensors that share memory with no argument.
+  /// Creates its results: contiguous tensors that alias no argument.
   OperatorRule run;
-  /// Records other operators in the symbol's place.
+  /// Records other operators instead of the symbol.
   OperatorRule execution_transform;
 };
 
-/// What runs a fusion.
+/// The kernel of a fusion.
 class FusedKernel {
  public:
   virtual ~FusedKernel() = default;
   virtual void run(Arguments, std::span<const Tensor> results) const = 0;
-  /// The kernel's text.
+  /// The kernel's source text.
   virtual std::string_view text() const = 0;
-  /// Whether a result may lie in the memory of an argument, both contiguous and of one size: then no element of the argument is read after the
-  /// result's element at its place is written.
+  /// Returns true if a result may be stored in the memory of an argument, both contiguous and of one size: then no
+  /// element of the argument is read after the result's element at its index is written.
   virtual bool may_overwrite(size_t /*result*/, size_t /*argument*/) const { return false; }
 };
 
-/// How an executor runs one symbol.
+/// An executor's implementation of one symbol.
 struct Implementation {
   std::string_view executor;  // "eager", "onednn"
   const Symbol* symbol = nullptr;
   Kernel kernel = nullptr;
   bool (*checker)(Arguments) = nullptr;     // null: claims every call
-  /// Bytes of scratch memory the kernel wants beside its results, or null for none.
+  /// Bytes of scratch memory that the kernel needs besides its results, or null for none.
   int64_t (*scratch)(Arguments) = nullptr;
   const UserImplementation* user = nullptr;
-  bool is_pointwise = false;  // the kernel is one pointwise call, which may be gathered with others
-  bool takes_result_strides = false;  // results may have any strides, as long as their last dimension lies side by side
-  const FusedKernel* fusion = nullptr;  // in the kernel's place
+  bool is_pointwise = false;  // the kernel is one pointwise call, which may be batched with others
+  bool takes_result_strides = false;  // results may have any strides if their last dimension is contiguous
+  const FusedKernel* fusion = nullptr;  // instead of the kernel
 
   bool accepts(Arguments arguments) const {
     if (user) return user->accepts(arguments);
