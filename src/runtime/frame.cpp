@@ -17,7 +17,8 @@ namespace fulgurite {
 
 namespace {
 
-// To ask the allocator costs 0.1 µs, so small arenas stay with their frames, as long as those of all programs take little.
+// Smaller arenas stay with their frames, because an allocator call costs 0.1 µs, as long as their total is within the
+// limit.
 constexpr int64_t large_arena = int64_t{256} << 10, max_arena_bytes = int64_t{16} << 20;
 std::atomic<int64_t> bytes_of_arenas = 0;
 
@@ -28,7 +29,7 @@ bool lends(int64_t bytes) {
   return true;
 }
 
-// The fused line that reads an operand of its fusion, through views; the fusion itself if there is none.
+// The fused op that reads an operand of its fusion, through views; the fusion itself if there is none.
 const BoundSymbol& reader_of(const BoundSymbol& fusion, size_t operand) {
   int id = fusion.args.read()[operand].proxy_id();
   for (const BoundSymbol& op : fusion.subsymbols) {
@@ -158,7 +159,7 @@ void Frame::take_inputs(std::span<const Tensor> inputs) {
   }
 }
 
-// Of fusions alone, which take much longer than the look at the counter.
+// Times fusions only: they take much longer than reading the counter.
 template <class Run>
 void Frame::note_time(const FrameStep& frame_step, const Run& run) {
   if (frame_step.fusion < 0) return run();
@@ -188,7 +189,7 @@ void Frame::run_step(const Step& step, FrameStep& frame_step) {
   }
 }
 
-// The function's tensors become the slots': they are contiguous, and nobody else has them.
+// Adopts the returned tensors as the slots': they are contiguous and uniquely owned.
 void Frame::run_call(const Step& step, FrameStep& frame_step) {
   frame_step.arguments.refresh();
   Results results;
@@ -236,7 +237,7 @@ void Frame::place_view(int index, const StorageRef& storage, const Sizes& sizes,
 
 void Frame::run_view(const Step& step) {
   const Slot& slot = plan_.slots[step.result];
-  const TensorImpl& root = *slots_[slot.root].impl();  // in an input's memory it begins where that does
+  const TensorImpl& root = *slots_[slot.root].impl();  // its offset may be nonzero in an input's memory
   place_view(step.result, root.storage, slot.sizes(), slot.strides(), root.offset + slot.offset);
 }
 

@@ -10,9 +10,9 @@
 
 namespace fulgurite {
 
-/// What one run of a program at a time works in: the arena, a tensor for each slot, the arguments of each step. Kept between
-/// runs, so that a run allocates nothing but its results. The memory of a large arena is the allocator's between runs: programs that do not
-/// run at the same time share it.
+/// The state of one run of a program: the arena, a tensor for each slot, the arguments of each step. Reused by later
+/// runs, so that a run allocates only its results. A large arena is returned to the allocator between runs, so that
+/// programs that do not run at the same time share it.
 class Frame {
  public:
   explicit Frame(const ExecutionPlan&);
@@ -21,9 +21,9 @@ class Frame {
   Frame& operator=(const Frame&) = delete;
 
   void run(std::span<const Tensor> inputs);
-  /// Tells it of the steps until the release.
+  /// Notifies `clock` of each step until the release.
   void time_steps(std::shared_ptr<StepClock> clock) { clock_ = std::move(clock); }
-  /// The results of the run, undefined where they are None. To be taken before the release.
+  /// The results of the run, undefined where they are None. Must be taken before the release.
   template <class List>
   void take_results(List& results) const {
     results.clear();
@@ -33,16 +33,16 @@ class Frame {
       else results.push_back(slots_[slot]);
     }
   }
-  /// Lets go of everything that belongs to the caller; also after a run that threw.
+  /// Releases everything that belongs to the caller; also called after a run that threw.
   void release();
-  /// What it takes between runs beside the arena, about; and the arena.
+  /// Approximate bytes held between runs, without the arena; and the arena's bytes.
   int64_t bytes() const;
   int64_t arena_bytes() const { return owns_arena_ ? 0 : arena_->bytes; }
-  /// How the inputs of the last run looked.
+  /// The metadata of the last run's inputs.
   std::vector<InputRecord>& input_records() { return input_records_; }
 
  private:
-  /// What an input's view came to, as long as the input looks the same.
+  /// A resolved view of an input, valid as long as the input's metadata is the same.
   struct InputView {
     bool is_known = false, is_copied = false;
     Sizes base_strides;
@@ -52,7 +52,7 @@ class Frame {
   struct FrameStep {
     StepArguments arguments;
     int input_view = -1;  // index of its InputView
-    int fusion = -1;      // which of the plan's fusions it is
+    int fusion = -1;      // index among the plan's fusions
   };
 
   void return_arena();
@@ -74,10 +74,10 @@ class Frame {
   std::vector<FrameStep> steps_;
   std::vector<InputView> input_views_;
   std::vector<InputRecord> input_records_;
-  std::vector<uint64_t> fusion_ticks_;  // what each fusion of the plan took in the run
+  std::vector<uint64_t> fusion_ticks_;  // ticks that each fusion of the plan took in the run
   std::vector<int> transient_;  // slots whose tensors are new in each run
   std::shared_ptr<StepClock> clock_;
-  std::vector<int> borrowing_;  // slots whose tensors stay, over memory of one run
+  std::vector<int> borrowing_;  // slots whose tensors are reused over the memory of one run
 };
 
 }  // namespace fulgurite

@@ -23,7 +23,7 @@ struct Program::Impl {
   const ExecutionPlan plan;
   const std::optional<Trace> recordable;
   const std::shared_ptr<const ProgramRunner> runner;
-  mutable std::mutex mutex;  // guards what follows
+  mutable std::mutex mutex;  // guards the members below
   mutable std::vector<std::unique_ptr<Frame>> free_frames;
   mutable std::vector<InputRecord> last_inputs;
   mutable std::shared_ptr<StepClock> clock;
@@ -62,7 +62,7 @@ struct Program::Impl {
 
 namespace {
 
-/// A frame of a program for one run.
+/// Leases a frame of a program for one run.
 template <class Impl>
 class Lease {
  public:

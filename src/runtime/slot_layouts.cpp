@@ -42,7 +42,7 @@ class Layouts {
       }
   }
 
-  // What was written straight into an input.
+  // A result written directly into an input has that input's memory.
   void take_input_memory(int index) {
     const Slot& root = plan_.slots[plan_.slots[index].root];
     if (root.storage_class != StorageClass::input_memory) return;
@@ -59,7 +59,7 @@ class Layouts {
     view.memory = base.memory;
     if (!apply(step, base.strides, base.offset, geometry)) {
       geometry = ViewGeometry();
-      apply(step, contiguous_strides(base.sizes), 0, geometry);  // of a copy
+      apply(step, contiguous_strides(base.sizes), 0, geometry);  // the input view is a copy
       view.memory = step.result;
     }
     view.sizes = geometry.sizes;

@@ -9,7 +9,7 @@ namespace fulgurite {
 
 namespace {
 
-// A symbol whose value a guard has fixed is that value; others have none here.
+// Returns the value that a guard has fixed a symbol to; other symbols have no value here.
 template <class Number>
 Number fixed(Number n) {
   if (!n.is_symbolic()) return n;
@@ -54,8 +54,8 @@ Argument StepArguments::convert(const Value& value, Context& context, const Para
     case Value::Kind::list:
     case Value::Kind::collection: break;
   }
-  // A list of one kind becomes a span of it; where there is a None among tensors, an undefined tensor stands for it. Indexes stay a
-  // list: their kinds are looked at one by one.
+  // A list of one kind becomes a span of it; a None among tensors becomes an undefined tensor. Indices stay a list:
+  // their kinds are inspected one by one.
   const std::vector<Value>& items = value.list();
   const bool is_mixed = parameter != nullptr && parameter->type == Parameter::Type::indices;
   const bool wants_tensors = parameter != nullptr && parameter->type == Parameter::Type::tensors;

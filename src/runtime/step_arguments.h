@@ -10,15 +10,15 @@ namespace fulgurite {
 
 struct Parameter;
 
-/// One step's arguments in one frame, made once: tensors point to the frame's slots, so a run changes nothing here but the handles
-/// in lists of tensors.
+/// The arguments of one step in one frame, built once: tensors point to the frame's slots, so that a run updates only
+/// the handles in lists of tensors.
 class StepArguments {
  public:
-  /// `slots` are the frame's, all defined by now, and stay where they are.
+  /// `slots` are the frame's; all must be defined, and must not move.
   StepArguments(const ExecutionPlan&, const Step&, std::span<const Tensor> slots);
   Arguments arguments() const { return {arguments_.get(), count_}; }
   size_t count() const { return count_; }
-  /// Lists hold copies of handles: takes those of this run, and lets go of them.
+  /// Copies this run's handles into lists of tensors, and releases them.
   void refresh() {
     for (const Copy& copy : copies_) *copy.to = *copy.from;
   }
@@ -42,7 +42,7 @@ class StepArguments {
   std::unique_ptr<Argument[]> arguments_;
   size_t count_ = 0;
   std::vector<Copy> copies_;
-  // What the arguments point to.
+  // Storage for what the arguments point to.
   std::vector<std::unique_ptr<Tensor[]>> tensors_;
   std::vector<std::unique_ptr<Int[]>> integers_;
   std::vector<std::unique_ptr<Argument[]>> lists_;

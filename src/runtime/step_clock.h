@@ -8,13 +8,13 @@
 
 namespace fulgurite {
 
-/// When the steps of a program's runs were done, in nanoseconds of the steady clock. A program that has one tells it of the runs on the thread
-/// that made it; runs on other threads are not timed.
+/// The times at which the steps of a program's runs finished, in nanoseconds of the steady clock. Times runs on the
+/// thread that created it; runs on other threads are not timed.
 class StepClock {
  public:
   struct Run {
     int64_t began = 0;
-    std::vector<int64_t> done;  // for each step; fewer where one threw
+    std::vector<int64_t> done;  // one time for each step; fewer if one threw
     void note() { done.push_back(now()); }
   };
 
@@ -26,7 +26,7 @@ class StepClock {
     run.began = now();
     return run;
   }
-  /// The runs since it was asked last.
+  /// Returns the runs since the last call.
   std::deque<Run> take() { return std::exchange(runs_, {}); }
 
  private:

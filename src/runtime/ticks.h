@@ -4,7 +4,7 @@
 
 namespace fulgurite {
 
-/// A clock that is read in a few nanoseconds, in units of its own: the processor's counter, where it has one.
+/// Reads a clock in a few nanoseconds, in units of its own: the processor's counter if it has one.
 inline uint64_t ticks() {
 #if defined(__x86_64__)
   return __builtin_ia32_rdtsc();
@@ -13,7 +13,7 @@ inline uint64_t ticks() {
 #endif
 }
 
-/// Measured now, in a millisecond.
+/// Measures the rate, which takes a millisecond.
 inline double microseconds_per_tick() {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();

@@ -12,11 +12,12 @@ namespace fulgurite {
 
 namespace {
 
-/// Where the elements of a part lie in the whole: runs of `run` elements that lie side by side in the part are `whole_run` elements apart there.
+/// Layout of a concat operand inside the concat result: contiguous runs of `run` elements of the operand are
+/// `whole_run` elements apart in the result.
 struct ConcatSlice {
   int64_t run = 0, whole_run = 0, first = 0;
 
-  /// None where elements that had one stride have several.
+  /// Returns nullopt if elements along one stride would need several.
   std::optional<Geometry> strides(const Geometry& part, int64_t offset) const {
     Geometry out = part;
     int64_t last_in_run = offset % run;
@@ -81,7 +82,7 @@ class ElideConcatCopies {
     if (root.storage_class != StorageClass::arena || maker < 0 || readers_[part.root] != 1 || part.dtype != dtype || storage_class.run == 0) return false;
     const Implementation& implementation = *plan_.steps[maker].bound->implementation;
     if (!implementation.takes_result_strides) return false;
-    // All of what was made, in the order in which it lies.
+    // The operand must be all of its root, contiguous.
     if (part.offset != 0 || part.strides() != contiguous_strides(part.sizes()) || part.element_count() != root.element_count()) return false;
     for (size_t i = 0; i < plan_.slots.size(); ++i) {
       const Slot& slot = plan_.slots[i];
@@ -108,7 +109,8 @@ class ElideConcatCopies {
   }
 
   ExecutionPlan& plan_;
-  std::vector<int> readers_, maker_;  // by root: how many steps read it or a view of it; the step that makes it
+  // by root: the number of steps that read it or a view of it; the step that produces it
+  std::vector<int> readers_, maker_;
 };
 
 }  // namespace

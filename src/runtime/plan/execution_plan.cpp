@@ -29,7 +29,7 @@ Sizes concrete_sizes(const TensorProxy& proxy) {
   return sizes;
 }
 
-/// Walks a trace once and lays it out; afterwards decides where each root's memory lies.
+/// Builds a plan in one pass over a trace, then decides the storage of each root.
 class PlanBuilder final : public ArgumentPack::Resolver {
  public:
   explicit PlanBuilder(const Trace& trace) {
@@ -74,7 +74,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
   int step_index() const { return static_cast<int>(plan_.steps.size()); }
 
   const Geometry* add_geometry(const Sizes& sizes, const Sizes& strides) {
-    // Most slots look like one of the last few.
+    // Most slots have the geometry of one of the last few.
     size_t looked_at = 0;
     for (auto known = plan_.geometries.rbegin(); known != plan_.geometries.rend() && looked_at < 4; ++known, ++looked_at)
       if (known->sizes == sizes && known->strides == strides) return &*known;
@@ -124,7 +124,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
       throw InternalError(text::cat(symbol->qualified_name(), " has no implementation in the execution trace ", plan_.trace.name));
   }
 
-  // The items of a collection are inputs of the program already; an item may have got another name.
+  // The items of a collection are already inputs of the program; an item may have been renamed.
   void add_unpack(const BoundSymbol& bound) {
     std::vector<Value> from, to;
     for_each_argument(bound, [&](const Value& value) { from.push_back(value); });
@@ -188,7 +188,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     plan_.slots.back().offset = geometry.offset;
   }
 
-  // The first operand is what is viewed.
+  // The first operand is the viewed tensor.
   void add_view_step(const BoundSymbol& bound, Step::Kind kind, const Operands& viewed, const Sizes& sizes) {
     const int base = viewed[0];
     Step step;
@@ -209,7 +209,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     step.result = slot(bound.args.at(1));
     step.result_count = 1;
     keep_old_values(plan_.slots[step.result].root, position);
-    step.source = slot(bound.args.at(0));  // not before: the source may be one of the values kept
+    step.source = slot(bound.args.at(0));  // after keep_old_values, which may have renamed the source
     step.operands = {step.source};
     const Slot &from = plan_.slots[step.source], &to = plan_.slots[step.result];
     if (from.dtype != to.dtype || !(from.sizes() == to.sizes()))
@@ -222,7 +222,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     });
   }
 
-  // Values are functional: what later symbols read of memory that is about to be overwritten is copied away first.
+  // Values are functional: copies the values that later ops read of memory that is about to be overwritten.
   void keep_old_values(int root, size_t position) {
     const std::span<const BoundSymbol> symbols = plan_.trace.bound_symbols.read();
     for (size_t i = position + 1; i < symbols.size(); ++i) {
@@ -249,8 +249,8 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     }
   }
 
-  // A write whose source a pointwise kernel makes, or one that changes places of the very input, goes straight into it, where nothing reads the
-  // old value later. (That inputs do not share memory is guarded before a program runs.)
+  // Makes a write's producer write directly into the input, if it is a pointwise kernel or a scatter update of that
+  // same input and nothing reads the old value later. (Guards ensure that inputs do not share memory.)
   void write_into_inputs() {
     const auto is_write = [](const Step& step) { return step.kind == Step::Kind::write; };
     if (std::none_of(plan_.steps.begin(), plan_.steps.end(), is_write)) return;
@@ -283,14 +283,14 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     }
   }
 
-  // Whether a kernel copies an input and then writes to places of it, which are not read from it.
+  // Returns true if a kernel copies `input` and then updates some elements, and no other operand aliases `input`.
   bool scatter_updates_of(const Step& maker, int input) const {
     if (!is_scatter_update(*maker.bound->symbol)) return false;
     const auto is_in = [&](int operand) { return plan_.slots[operand].root == input; };
     return maker.operands[0] == input && std::ranges::count_if(maker.operands, is_in) == 1;
   }
 
-  // A view of memory in the arena is known beforehand: nothing is left to do for it in a run.
+  // Drops views of arena memory: they are fully resolved when planning.
   void drop_arena_views() {
     std::vector<char> is_dropped(plan_.steps.size());
     for (size_t i = 0; i < plan_.steps.size(); ++i) {
@@ -310,7 +310,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     plan_.steps.resize(kept);
   }
 
-  // first and last still count all steps: only their order matters here.
+  // first and last still count all steps, including dropped ones: only their order matters here.
   void place_arena() {
     std::vector<PlannedBuffer> buffers;
     std::vector<int> roots;
@@ -325,7 +325,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
   }
 
   ExecutionPlan plan_;
-  std::vector<int> slot_of_;  // by proxy id, as things stand at the symbol being laid out; -1: none
+  std::vector<int> slot_of_;  // by proxy id, at the op being laid out; -1: none
 };
 
 }  // namespace

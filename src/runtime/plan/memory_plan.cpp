@@ -15,14 +15,14 @@ constexpr size_t max_placements = 1'500'000;  // for each first order; each buff
 
 int64_t rounded(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
-/// The gaps of an arena that grows at its end: by place, to join neighbours, and by size, to find the best.
+/// The gaps of an arena that grows at its end: by offset, to merge neighbours, and by size, to find the best fit.
 class FreeMemory {
  public:
-  /// The smallest gap that holds `bytes`, its lower part; new memory at the end when there is none.
+  /// Allocates the lower part of the smallest gap that holds `bytes`; new memory at the end if there is none.
   int64_t take(int64_t bytes) {
     const auto best = by_size_.lower_bound({bytes, 0});
     if (best == by_size_.end()) {
-      // A gap at the end need only grow.
+      // A gap at the end only needs to grow.
       const bool is_gap_last = !by_offset_.empty() && by_offset_.rbegin()->first + by_offset_.rbegin()->second == end_;
       const int64_t offset = is_gap_last ? by_offset_.rbegin()->first : end_;
       if (is_gap_last) remove(std::prev(by_offset_.end()));
@@ -70,7 +70,7 @@ class FreeMemory {
   int64_t end_ = 0;
 };
 
-/// An arena's size, and the most that is alive at one step: no plan needs less.
+/// An arena's size, and the maximum of live bytes over all steps, which is a lower bound for any plan.
 struct PlanByTime {
   int64_t arena = 0, max_alive = 0;
 };
@@ -104,7 +104,8 @@ PlanByTime plan_by_time(std::span<PlannedBuffer> buffers) {
   return plan;
 }
 
-// The smallest gap between the placed buffers (sorted by offset) that holds `bytes`; behind all of them when there is none.
+// The smallest gap between the placed buffers (sorted by offset) that holds `bytes`; after all of them if there is
+// none.
 int64_t best_gap(const std::vector<const PlannedBuffer*>& neighbours, int64_t bytes) {
   int64_t end = 0, best_offset = -1, best_size = 0;
   for (const PlannedBuffer* buffer : neighbours) {
@@ -118,7 +119,7 @@ int64_t best_gap(const std::vector<const PlannedBuffer*>& neighbours, int64_t by
   return best_offset < 0 ? end : best_offset;
 }
 
-/// Places buffers in the order given, each in the gap that it fits best.
+/// Places buffers in the given order, each in its best-fitting gap.
 int64_t place_in_order(const std::vector<PlannedBuffer*>& order) {
   int64_t arena = 0;
   std::vector<const PlannedBuffer*> placed;  // by offset
@@ -137,8 +138,8 @@ int64_t place_in_order(const std::vector<PlannedBuffer*>& order) {
   return arena;
 }
 
-/// Tries orders until an arena is no larger than what is alive at once. Whichever buffer stands out at the end of a try comes first in the next.
-/// `arena` is what has to be beaten: gives the smallest arena found, and its offsets if it is smaller.
+/// Tries orders until an arena is not larger than the live bytes. The buffer that ends last in one try is placed first
+/// in the next. `arena` is the size to beat: returns the smallest arena found, and sets the offsets if it is smaller.
 int64_t try_orders(std::span<PlannedBuffer> buffers, int64_t arena, int64_t max_alive) {
   std::vector<PlannedBuffer> tried(buffers.begin(), buffers.end());
   std::vector<PlannedBuffer*> by_size;

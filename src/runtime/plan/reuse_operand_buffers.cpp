@@ -36,7 +36,7 @@ class OperandReuse {
   bool may_be_overwritten_in_place(const Step& step, int k, size_t operand) {
     const int read = step.operands[operand];
     const Slot &from = slot(read), &result = slot(step.result + k), &root = slot(from.root);
-    // A slot's first and last count all steps that there were, and a result is there from its own on.
+    // first and last count all steps, including dropped ones; a result is live from its own step on.
     if (result.storage_class != StorageClass::arena || result.root != step.result + k || root.storage_class != StorageClass::arena || root.last != result.first) return false;
     const int64_t count = result.element_count();
     if (count == 0 || size_of(result.dtype) != size_of(from.dtype) || from.element_count() != count) return false;

@@ -3,17 +3,20 @@
 
 namespace fulgurite {
 
-/// Results that need no memory of their own, because an operand of the same size is read there for the last time and the kernel may write over it.
+/// Stores results in an operand's buffer, if the operand has the same size, is read there for the last time, and the
+/// kernel may overwrite it.
 ///
 ///     t1 = mul(t0, 2.0)     # 4 KB                       t1 = mul(t0, 2.0)     # 4 KB
-///     t2 = exp(t1)          # 4 KB, t1 is read no more   t2 = exp(t1)          # where t1 was
+///     t2 = exp(t1)          # 4 KB, last use of t1       t2 = exp(t1)          # in the buffer of t1
 ///
-/// To be used before the arena is laid out. Inputs, results of the program and what lies in their memory stay as they are.
+/// Must run before the arena is laid out. Inputs, results of the program, and their aliases are unchanged.
 void write_results_over_operands(ExecutionPlan&);
 
-/// Whether a kernel copies its first operand, unless the result lies there, and then writes to places of it.
+/// Returns true for scatter-like kernels: they copy operand 0 (unless it aliases the result), then update some
+/// elements.
 bool is_scatter_update(const Symbol&);
-/// Whether a kernel computes each element from the operands' elements at its place, so that a result may lie in an input that it updates.
+/// Returns true if a kernel computes each element from the operands' elements at the same index, so that a result may
+/// alias an input that it updates.
 bool is_elementwise_update(const Symbol&);
 
 }  // namespace fulgurite

@@ -10,8 +10,8 @@
 
 namespace fulgurite {
 
-/// One call, shared by the threads that run it: a share of pieces for each of them. CPUs of a shared machine are not equally fast, so a
-/// thread that is done with its share helps with the others'.
+/// One call, shared by the threads that run it: each starts with a share of the chunks. CPUs of a shared machine are
+/// not equally fast, so a thread that has finished its share steals from the others.
 class ParallelJob {
  public:
   ParallelJob(int64_t count, void (*body)(void*, Ranges&), void* context, int threads, int64_t max_chunks)
@@ -27,7 +27,7 @@ class ParallelJob {
     try {
       body_(context_, ranges);
     } catch (...) {
-      // An exception must not leave the thread it was thrown on; the first one is thrown again by the caller.
+      // An exception must not leave the thread it was thrown on; the caller rethrows the first one.
       if (!failed_.exchange(true)) error_ = std::current_exception();
     }
   }
@@ -47,11 +47,11 @@ class ParallelJob {
 
  private:
   static constexpr int max_threads = 64, chunks_of_thread = 8;
-  struct alignas(64) ThreadChunks {  // of pieces: the next one that no thread has taken, and where they end
+  struct alignas(64) ThreadChunks {  // chunks: the next one that no thread has taken, and their end
     int64_t next, end;
   };
 
-  /// Where part `i` of `parts` nearly equal ones of `count` begins.
+  /// The start of chunk `i` of `chunks` nearly equal ones of `count`.
   static int64_t chunk_begin(int64_t count, int64_t chunks, int64_t i) { return count / chunks * i + std::min(i, count % chunks); }
 
   int64_t count_;
@@ -59,7 +59,7 @@ class ParallelJob {
   void* context_;
   int thread_count_;
   int64_t chunks_;
-  ThreadChunks thread_chunks_[max_threads];  // as many as are used are filled
+  ThreadChunks thread_chunks_[max_threads];  // only as many as there are threads in use are filled
   std::atomic<bool> failed_{false};
   std::exception_ptr error_;
 };
@@ -68,7 +68,8 @@ bool Ranges::next_of_job(int64_t& begin, int64_t& end) { return job_->next(*this
 
 namespace {
 
-// Apart, so that calls that run serially make no room for a job. Returns false, having done nothing, if no other thread can help.
+// Kept out of line, so that serial calls reserve no stack for a job. Returns false, without calling `body`, if no other
+// thread can help.
 [[gnu::noinline]] bool run_on_team(int64_t count, int threads, int64_t max_chunks, void (*body)(void*, Ranges&), void* context) {
   ThreadTeam& team = ThreadTeam::of_process();
   if (team.is_in_use()) return false;
@@ -85,7 +86,7 @@ void parallel_ranges(int64_t count, int64_t grain, void (*body)(void*, Ranges&),
   if (count <= 0) return;
   const int64_t wanted = grain > 1 ? count / grain : count;
   const int threads = static_cast<int>(std::min<int64_t>(num_threads(), wanted));
-  // Within another parallel call the team is in use.
+  // The team is in use within another parallel call.
   if (threads > 1 && run_on_team(count, threads, wanted, body, context)) return;
   Ranges all(count);
   body(context, all);

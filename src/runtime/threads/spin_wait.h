@@ -7,7 +7,7 @@
 
 namespace fulgurite {
 
-/// Tells the processor that the thread polls memory.
+/// Hints to the processor that the thread polls memory.
 inline void pause_processor() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

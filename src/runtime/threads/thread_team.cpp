@@ -25,7 +25,8 @@ void wake_sleeper(std::atomic<uint32_t>& word) {
 std::atomic<ThreadTeam*> current_team = nullptr;
 std::atomic<bool> may_start_threads = true;
 
-/// Workers leave the program's signals to its own threads, except for those that a fault raises on the thread itself.
+/// The signals that workers block, leaving them to the program's own threads: all but those that a fault raises on the
+/// thread itself.
 sigset_t signals_of_others() {
   sigset_t signals;
   sigfillset(&signals);
@@ -40,7 +41,7 @@ class alignas(64) ThreadTeam::Worker {
  public:
   Worker(ThreadTeam& team, int thread) : team_(team), thread_(thread) {}
 
-  /// Starts its thread; false if the system refuses.
+  /// Starts its thread; returns false if the system refuses.
   bool start() {
     sigset_t before;
     const sigset_t blocked = signals_of_others();
@@ -58,7 +59,7 @@ class alignas(64) ThreadTeam::Worker {
   void assign_job() {
     if (state_.exchange(assigned, std::memory_order_acq_rel) == asleep) wake_sleeper(state_);
   }
-  /// Takes the job back; false if the worker has begun.
+  /// Takes the job back; returns false if the worker has begun.
   bool withdraw_job() {
     uint32_t expected = assigned;
     return state_.compare_exchange_strong(expected, idle, std::memory_order_acq_rel);

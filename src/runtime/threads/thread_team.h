@@ -7,10 +7,10 @@
 
 namespace fulgurite {
 
-/// The threads that help a caller with parallel work. They are started when they are first needed and wait for the next
-/// job: polling briefly, then asleep. They end with the process.
+/// The threads that help a caller with parallel work. They are started when first needed, wait for the next job
+/// (polling briefly, then asleep), and end with the process.
 ///
-/// A child made by fork() has the calling thread alone, so it gets a team of its own when it first needs one.
+/// A child made by fork() has only the calling thread, so it creates a team of its own when it first needs one.
 class ThreadTeam {
  public:
   using Body = void (*)(void* context, int thread);
@@ -19,9 +19,9 @@ class ThreadTeam {
 
   /// True within a job, and while another thread runs one.
   bool is_in_use() const { return is_in_use_.load(std::memory_order_relaxed); }
-  /// Calls body(context, 0) on this thread and body(context, i) for 0 < i < threads on others, at most once each: a
-  /// thread that has not begun when this one has finished is not waited for. Returns false, having called nothing, if
-  /// the team is in use or has no threads. The body must not throw.
+  /// Calls body(context, 0) on this thread and body(context, i) for 0 < i < threads on others, at most once each: does
+  /// not wait for threads that have not begun when this one finishes. Returns false, without any call, if the team is
+  /// in use or has no threads. The body must not throw.
   bool run(int threads, Body, void* context);
 
  private:
@@ -33,10 +33,10 @@ class ThreadTeam {
   static void start_anew_in_child();
 
   std::atomic<bool> is_in_use_ = false;
-  // Of the job that runs.
+  // The running job.
   Body body_ = nullptr;
   void* context_ = nullptr;
-  alignas(64) std::atomic<uint32_t> running_ = 0;  // workers that are not done; the highest bit: the caller sleeps
+  alignas(64) std::atomic<uint32_t> running_ = 0;  // workers that have not finished; the highest bit: the caller sleeps
   std::vector<Worker*> workers_;                   // used by the thread that has the team
   SpinWait spin_wait_;
   ThreadTeam* before_fork_ = nullptr;  // keeps it reachable for leak checkers
