@@ -1,5 +1,5 @@
-// The activation functions of networks that have a form of their own, of vector.h's lanes: eager kernels and generated ones
-// share them, so that both give the same bits.
+// Activation functions with a form of their own, on vector.h's lanes. Shared by eager and generated kernels, so that
+// both give the same bits.
 #pragma once
 #include "codegen/device_lib/math.h"
 
@@ -9,7 +9,8 @@ inline constexpr double inverse_sqrt_2_pi = 0.39894228040143267794;
 inline constexpr double sqrt_2_over_pi = 0.79788456080286535588;
 inline constexpr double tanh_cubic = 0.044715;
 
-/// x times the normal distribution's cumulative probability at x, from the tail on either side, so that nothing cancels.
+/// x times the normal distribution's cumulative probability at x, from the tail on either side, so that nothing
+/// cancels.
 FULGURITE_INLINE Floats gelu(const Floats& x) {
   const Floats size = lesser_or_second(Floats(15.f), abs(x)), lost = times_tail(size, normal_tail(size));
   const Floats below = select(x == Floats(-__builtin_inff()), Floats(__builtin_nanf("")), -lost);

@@ -1,5 +1,5 @@
-// A CPU's matrix unit (AMX): a tile is sixteen rows of sixteen steps, or of sixteen sums; one instruction adds all products of two tiles to
-// a third.
+// AMX tiles: a tile is sixteen rows of sixteen steps, or of sixteen sums; one instruction adds all products of two
+// tiles to a third.
 #pragma once
 #include "codegen/device_lib/vector.h"
 
@@ -9,15 +9,16 @@
 
 namespace fulgurite::FULGURITE_KERNELS {
 
-/// Two tiles of sixteen rows for every sixteen steps: rows of steps, the second sixteen of them below, or steps of rows, beside.
+/// Two tiles of sixteen rows for every sixteen steps: rows of steps, with the second sixteen below, or steps of rows,
+/// with the second sixteen beside.
 struct TwoTiles {
   const int *first, *second;
-  long row_bytes, next;  // bytes from one row to the next, and ints from sixteen steps to the following ones
+  long row_bytes, next;  // bytes from one row to the next, and ints from sixteen steps to the next sixteen
 };
 
 #if defined(FULGURITE_MATRIX_UNIT)
 
-/// The unit's eight tiles, for as long as this lives: they are a thread's own.
+/// Reserves the eight tile registers, which belong to the thread, for its lifetime.
 struct MatrixUnit {
   __attribute__((always_inline)) MatrixUnit() {
     struct {
@@ -44,15 +45,15 @@ template <int tile>
 FULGURITE_INLINE void store_tile(void* to, long row_bytes) {
   asm volatile("tilestored %%tmm%c2, (%0,%1,1)" : : "r"(to), "r"(row_bytes), "i"(tile) : "memory");
 }
-/// Adds the products of a tile of left rows with a tile of sixteen right rows, which lie side by side.
+/// Adds the products of a tile of left rows and a tile of sixteen right rows, which are interleaved.
 template <int sums, int left, int right>
 FULGURITE_INLINE void add_tile_products() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(sums), "i"(left), "i"(right));
 }
 
-/// Adds products of 32 left rows, or of the first 16, with 32 or 16 right ones to the sums, which are in memory after this and, but where they
-/// begin here, before: 32 rows of 32, `sums_row` apart. meanwhile(time) is called before each sixteen steps and at the end: the unit is at work
-/// all the while.
+/// Adds products of 32 (or the first 16) left rows and 32 (or 16) right rows to the sums, which are stored afterwards
+/// and, unless they begin here, loaded before: 32 rows of 32, `sums_row` apart. Calls meanwhile(time) before each
+/// sixteen steps and at the end, while the AMX unit works.
 template <class Meanwhile>
 FULGURITE_INLINE void multiply_tiles(float* sums, long sums_row, TwoTiles left, TwoTiles right, long steps, bool begins, bool has_two_strips,
                                      bool has_two_halves, Meanwhile meanwhile) {

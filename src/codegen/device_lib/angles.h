@@ -1,4 +1,4 @@
-// Tangents and the inverses of the angle functions, and remainders, of vector.h's lanes: within 4 units in the last place.
+// Tangent, inverse trigonometric functions and remainders on vector.h's lanes: within 4 units in the last place.
 #pragma once
 #include "codegen/device_lib/math.h"
 
@@ -72,11 +72,12 @@ FULGURITE_INLINE Floats atan2(const Floats& y, const Floats& x) {
   return select((x != x) | (y != y), x + y, copy_sign(arc, y));
 }
 
-/// What is left of a after as many whole b as fit, with a's sign; exact.
+/// Exact fmod(a, b), with a's sign.
 FULGURITE_INLINE Floats fmod(const Floats& a, const Floats& b) {
   const Floats size = abs(a), step = abs(b);
   const Floats count = trunc(size / step);
-  // Counts of up to 12 bits are exact, and so are their products below; infinities, zeros and NaN go the other way.
+  // Quotients of up to 12 bits are exact, and so are their products below; infinities, zeros and NaN take the slow
+  // path.
   if (any(~(count < Floats(0x1p12f)) | ~(step > Floats(0x1p-100f)) | ~(step < Floats(0x1p126f)))) [[unlikely]] {
     float value[lanes], by[lanes];
     store(value, a);

@@ -1,17 +1,17 @@
-// Products of matrices, added up in f32:
+// GEMM, accumulated in f32:
 //
 //   result[i][j] = finish(sum over k of left[i][k] * right[j][k])
 //
-// k is the depth; each operand is a matrix of rows along it, at any strides, so that transposes cost nothing more. Both are packed
-// first: as the numbers that are multiplied, zero where they end, and laid out in the order in which they are multiplied. A step along the
-// depth is four bytes of a row: a number of f32, or a pair of bf16 (codegen/device_lib/gemm_units.h).
+// Each operand is a matrix of rows along K, at any strides, so that transposes cost nothing extra. Both are packed
+// first: converted to the dtype that is multiplied, padded with zeros, and stored in the order in which they are
+// multiplied. A step along K is four bytes of a row: one f32, or a pair of bf16 (codegen/device_lib/gemm_units.h).
 //
-//   left   strips of 16 rows: each row's steps of a slice of the depth side by side
+//   left   micro-panels of 16 rows: each row's steps of a K block side by side
 //   right  panels of 16, 32 or 48 rows: step after step, row beside row
 //
-// A slice of a panel stays in the first cache while all strips of a block of left rows are multiplied by it. Each number of the result
-// is one sum, in the order of the depth, whatever the blocks are. A matrix unit (codegen/device_lib/amx.h) takes the same strips and
-// panels, of 32 rows.
+// A K block of a panel stays in the L1 cache while all micro-panels of a block of left rows are multiplied by it. Each
+// element of the result is one sum in the order of K, whatever the blocks are. AMX tiles (codegen/device_lib/amx.h) use
+// the same micro-panels, and panels of 32 rows.
 #pragma once
 #include "codegen/device_lib/memory.h"
 #include "codegen/device_lib/launch.h"
@@ -25,10 +25,12 @@ namespace fulgurite::FULGURITE_KERNELS {
 
 #if defined(__AVX2__)
 
-// Whether neighbours in memory are of different rows; else they follow one another along the depth, if they lie side by side at all.
+// True if neighbours in memory are of different rows; else they follow one another along K, if they are adjacent at
+// all.
 FULGURITE_INLINE bool lies_along_rows(const ProductOperand& operand) { return operand.row_stride == 1 && operand.depth_stride != 1; }
 
-/// Sixteen rows by sixteen steps, row after row or, where they lie along rows, step after step. `ahead` is the square that is asked for meanwhile.
+/// Loads sixteen rows by sixteen steps, row after row or, if neighbours are of different rows, step after step.
+/// Prefetches the square at `ahead`.
 template <class Unit, class Element>
 FULGURITE_INLINE void load_square(Ints (&square)[16], const ProductOperand& operand, long row, long depth, long rows, long depths, const Element* ahead) {
   constexpr int square_depth = 16 * Unit::tiles.step_depth;
@@ -46,7 +48,7 @@ FULGURITE_INLINE void load_square(Ints (&square)[16], const ProductOperand& oper
       for (int d = 0; d < Unit::tiles.step_depth; ++d) __builtin_prefetch(step + (square_depth + d) * depth_stride);
       square[s] = Unit::load_rows(step, depth_stride);
     }
-  } else {  // the matrix ends here, or no neighbours lie side by side
+  } else {  // the matrix ends here, or no neighbours are adjacent
     Element numbers[16][square_depth] = {};
     for (int r = 0; r < 16 && r < rows; ++r)
       for (int d = 0; d < square_depth && d < depths; ++d) numbers[r][d] = from[r * row_stride + d * depth_stride];
@@ -55,7 +57,8 @@ FULGURITE_INLINE void load_square(Ints (&square)[16], const ProductOperand& oper
   }
 }
 
-/// Gives put(strip, step, square) all squares of some rows and depths, in an order in which each line of memory is read once.
+/// Calls put(strip, step, square) for all squares of some rows and some of K, in an order that reads each cache line
+/// once.
 template <class Unit, class Element, class Put>
 FULGURITE_INLINE void for_each_square(const ProductOperand& operand, long row, long row_end, long depth, long depth_end, Put put) {
   constexpr int square_depth = 16 * Unit::tiles.step_depth;
@@ -65,7 +68,7 @@ FULGURITE_INLINE void for_each_square(const ProductOperand& operand, long row, l
   for (long o = 0; o < outer; ++o)
     for (long i = 0; i < inner; ++i) {
       const long strip = is_along_rows ? i : o, at = is_along_rows ? o : i, first = row + strip * 16, from = depth + at * square_depth;
-      // The next of the rows' eight squares on, which are those of the rows below where these end.
+      // The square eight further along the rows; past their end, in the rows below.
       const bool is_below = at + 8 >= squares;
       const long ahead = is_below ? first + 16 : first, ahead_depth = depth + (is_below ? at + 8 - squares : at + 8) * square_depth;
       Ints square[16];
@@ -75,7 +78,7 @@ FULGURITE_INLINE void for_each_square(const ProductOperand& operand, long row, l
     }
 }
 
-/// Packs parts of the right operand from `first` to before `last`: a slice of the same rows each, slices outermost.
+/// Packs parts of the right operand from `first` to before `last`: one K block of some rows each, K blocks outermost.
 template <class Element, class Number>
 FULGURITE_INLINE void pack_right(const ProductLaunch& launch, long first, long last) {
   using Unit = fulgurite::FULGURITE_KERNELS::Unit<Number>;
@@ -94,7 +97,7 @@ FULGURITE_INLINE void pack_right(const ProductLaunch& launch, long first, long l
   }
 }
 
-/// Packs the left rows of a block, all strips of a slice one after another.
+/// Packs the left rows of a block, all micro-panels of a K block one after another.
 template <class Unit, class Element>
 FULGURITE_INLINE void pack_left(const ProductLaunch& launch, long first_row, long last_row) {
   constexpr long steps = Unit::tiles.slice_steps;
@@ -106,10 +109,10 @@ FULGURITE_INLINE void pack_left(const ProductLaunch& launch, long first_row, lon
   });
 }
 
-/// Sixteen neighbours in a row of the result, or what is left of it.
+/// Sixteen neighbours in a row of the result, or the rest of it.
 struct ResultPart {
   long row, column, count;
-  /// The row in a matrix that is read or written here.
+  /// The same row of a matrix that is read or written.
   template <class Element>
   __attribute__((always_inline)) Element* of(const ProductLaunch& launch, int matrix) const {
     return (Element*)(launch.matrices[matrix].data + row * launch.matrices[matrix].row_bytes);
@@ -136,12 +139,12 @@ FULGURITE_INLINE void store(BFloat16* row, const ResultPart& at, const Floats& v
 }
 #endif
 
-/// Where the sums of a tile are, and what they are of the result: `rows` and `columns` from its place on.
+/// The sums of a tile, and the part of the result that they are: `rows` and `columns` from (row, column) on.
 struct SumTile {
   Floats* sums;
   long row, column, rows, columns;
 };
-/// finish(sums, place) gets each sixteen sums of some of the tile's rows.
+/// Calls finish(sums, at) for each sixteen sums of some of the tile's rows.
 template <class Unit, class Finish>
 FULGURITE_INLINE void finish_rows(const SumTile& tile, long first, long last, Finish finish) {
   constexpr int vectors = Unit::tiles.panel_rows / lanes;
@@ -155,12 +158,12 @@ FULGURITE_INLINE void finish_rows(const SumTile& tile, long first, long last, Fi
   }
 }
 
-/// Asks for the memory of what is read and written where a tile's sums are, so that it has come by then.
+/// Prefetches the memory that a tile's epilogue reads and writes.
 template <class Unit>
 FULGURITE_INLINE void fetch_matrices(const ProductLaunch& launch, const SumTile& tile) {
   for (int m = 0; m < launch.matrix_count; ++m) {
     const ProductMatrix& matrix = launch.matrices[m];
-    // A matrix unit's panel is a whole line of a result of two bytes, of which nothing old is read.
+    // An AMX panel is a whole cache line of a two-byte result, of which nothing old is read.
     if (matrix.row_bytes == 0 || (Unit::is_matrix_unit && m < launch.results && matrix.element_bytes == 2)) continue;
     const char* at = matrix.data + tile.row * matrix.row_bytes + tile.column * matrix.element_bytes;
     for (int r = 0; r < tile.rows; ++r, at += matrix.row_bytes)
@@ -171,8 +174,8 @@ FULGURITE_INLINE void fetch_matrices(const ProductLaunch& launch, const SumTile&
   }
 }
 
-/// Computes blocks of the result, numbered row by row of blocks, from `first` to before `last`: finish(sums, place) gets each sixteen
-/// sums that are complete.
+/// Computes blocks of the result, numbered row by row of blocks, from `first` to before `last`: calls finish(sums,
+/// place) for each sixteen complete sums.
 template <class Element, class Number, class Finish>
 FULGURITE_INLINE void multiply_blocks(const ProductLaunch& launch, long first, long last, Finish finish) {
   using Unit = fulgurite::FULGURITE_KERNELS::Unit<Number>;
@@ -194,9 +197,9 @@ FULGURITE_INLINE void multiply_blocks(const ProductLaunch& launch, long first, l
       const bool begins = slice == 0 && launch.begins, ends = slice + 1 == launch.slices && launch.ends;
       const long kept_sums = launch.sums_are_kept ? first * launch.block_rows * launch.block_panels * tiles.panel_rows : 0;
       Floats *const first_sums = (Floats*)(launch.sums + kept_sums * 4), *sums = first_sums;
-      SumTile unfinished{};  // until a matrix unit has the next tile to multiply
-      // A panel stays in the first cache for all tiles below one another. Tiles of a matrix unit are done so soon that memory has to take their
-      // results as fast as it can, which is row by row: there a strip stays for all tiles beside one another.
+      SumTile unfinished{};  // until AMX has the next tile to multiply
+      // A panel stays in the L1 cache for all tiles below one another. AMX tiles are finished so fast that stores are
+      // the bottleneck, and they are fastest row by row: there a micro-panel stays for all tiles beside one another.
       constexpr bool is_by_rows = Unit::is_matrix_unit;
       const long tiles_below = (last_row - row + tiles.tile_rows - 1) / tiles.tile_rows, tiles_beside = last_panel - first_panel;
       const long outer = is_by_rows ? tiles_below : tiles_beside, inner = is_by_rows ? tiles_beside : tiles_below;

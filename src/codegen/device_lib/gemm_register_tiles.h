@@ -1,4 +1,4 @@
-// Tiles of products whose sums stay in the vectors' registers, for CPUs, and numbers, without a matrix unit.
+// GEMM tiles whose sums stay in vector registers, for CPUs and dtypes without AMX.
 #pragma once
 #include "codegen/device_lib/vector.h"
 
@@ -6,7 +6,8 @@ namespace fulgurite::FULGURITE_KERNELS {
 
 #if defined(__AVX2__)
 
-/// Sums of one left row with up to three registers of a panel's rows: names, not an array, so that they stay in registers.
+/// Sums of one left row with up to three registers of a panel's rows: named members, not an array, so that they stay in
+/// registers.
 template <class Unit, int registers>
 struct RowSums {
   FloatPart a, b, c;
@@ -28,8 +29,8 @@ struct RowSums {
   }
 };
 
-/// Adds a slice of a tile's left rows times some of a panel's rows to the sums, which are in memory after this and, but where they begin here,
-/// before, unrounded.
+/// Adds a K block of a tile's left rows times some of a panel's rows to the sums, which are stored afterwards,
+/// unrounded, and, unless they begin here, loaded before.
 template <class Unit, int registers>
 FULGURITE_INLINE void multiply_tile(FloatPart* sums, const int* left, const IntPart* right, long steps, bool begins) {
   constexpr int panel_parts = Unit::tiles.panel_rows / part_lanes;
@@ -55,7 +56,7 @@ FULGURITE_INLINE void multiply_tile(FloatPart* sums, const int* left, const IntP
 #undef FULGURITE_ROW_BEGIN
 #undef FULGURITE_EACH_ROW
 }
-/// As many registers as the panel has rows for.
+/// Uses as many registers as the panel has rows for.
 template <class Unit>
 FULGURITE_INLINE void multiply_tile(FloatPart* sums, const int* left, const IntPart* right, long steps, long columns, bool begins) {
   constexpr int panel_parts = Unit::tiles.panel_rows / part_lanes;

@@ -1,8 +1,8 @@
-// What products multiply: Unit<Number> for numbers that are bf16, f16 or f32 when they are multiplied. A step along the depth takes four
+// The multiply-add of a GEMM: Unit<Number> for operands that are multiplied as bf16, f16 or f32. A step along K is four
 // bytes of each row:
 //
-//   pairs    two neighbours of bf16, which a CPU with AVX-512 BF16 or a matrix unit multiplies and adds up in one instruction
-//   singles  one number, as f32
+//   pairs    two bf16 neighbours, which AVX-512 BF16 or AMX multiplies and adds up in one instruction
+//   singles  one element, as f32
 #pragma once
 #include "codegen/device_lib/memory.h"
 #include "codegen/device_lib/launch.h"
@@ -12,7 +12,7 @@ namespace fulgurite::FULGURITE_KERNELS {
 
 #if defined(__AVX2__)
 
-/// Sixteen neighbours in memory, rounded to Number where they are wider, as floats.
+/// Sixteen neighbours in memory as floats, rounded to Number if they are wider.
 template <class Number>
 FULGURITE_INLINE Floats load_as(const Number* from) { return load(from); }
 template <class Number>
@@ -23,10 +23,10 @@ FULGURITE_INLINE Floats load_as(const float* from) {
   return load(rounded);
 }
 
-/// What is there at all times.
+/// Vector registers need no setup.
 struct VectorRegisters {};
 
-/// One number a step.
+/// One element a step.
 template <class Number>
 struct Unit {
   using Registers = VectorRegisters;
@@ -40,10 +40,10 @@ struct Unit {
   /// Sixteen steps of a row.
   template <class Element>
   static __attribute__((always_inline)) Ints load_steps(const Element* from) { return bits_of(load_as<Number>(from)); }
-  /// A step of sixteen rows that lie side by side.
+  /// One step of sixteen adjacent rows.
   template <class Element>
   static __attribute__((always_inline)) Ints load_rows(const Element* from, long) { return bits_of(load_as<Number>(from)); }
-  /// Adds the products of a row's step with those of some rows.
+  /// Adds the products of a row's step and those of some rows.
   static __attribute__((always_inline)) void add_products(FloatPart& sums, IntPart left, IntPart right) {
     asm("vfmadd231ps %1, %2, %0" : "+v"(sums) : "v"((FloatPart)left), "v"((FloatPart)right));
   }
@@ -51,7 +51,7 @@ struct Unit {
 
 #if defined(__AVX512BF16__)
 
-/// Sixteen neighbours as bf16; numbers too small to be normal become 0, as they are for the multiplication.
+/// Sixteen neighbours as bf16; denormal numbers become 0, as the multiplication treats them.
 typedef unsigned short HalfMemory __attribute__((vector_size(32), aligned(2), may_alias));
 FULGURITE_INLINE HalfPart load_rounded(const BFloat16* from) { return *(const HalfMemory*)from; }
 FULGURITE_INLINE HalfPart rounded(const Floats& x) {
@@ -65,7 +65,7 @@ FULGURITE_INLINE HalfPart load_rounded(const float* from) { return rounded(load(
 
 #if defined(__AVX512BF16__) || defined(FULGURITE_MATRIX_UNIT)
 
-/// Two numbers a step.
+/// Two elements a step.
 template <>
 struct Unit<BFloat16> {
 #if defined(FULGURITE_MATRIX_UNIT)
@@ -105,7 +105,7 @@ struct Unit<BFloat16> {
     store(pairs + lanes, load(from + lanes));
     return load((const int*)pairs);
   }
-  /// A number as bf16 is the upper half of it as f32.
+  /// The bf16 of a number is the upper half of its f32.
   template <class Element>
   static __attribute__((always_inline)) Ints load_rows(const Element* from, long depth_stride) {
     return shift_right(bits_of(load_as<BFloat16>(from)), 16) | bits_of(load_as<BFloat16>(from + depth_stride));

@@ -1,5 +1,5 @@
-// The transcendental functions of vector.h's lanes: within 3.5 units in the last place of the true value, right for
-// NaN, infinities, zeros of either sign and denormal numbers. Integers come out of floats by adding 1.5 * 2^23, which
+// Transcendental functions on vector.h's lanes: within 3.5 units in the last place of the true value, right for NaN,
+// infinities, zeros of either sign and denormal numbers. Floats are converted to integers by adding 1.5 * 2^23, which
 // is defined for every input.
 #pragma once
 #include "codegen/device_lib/memory.h"
@@ -84,7 +84,7 @@ FULGURITE_INLINE Floats log_tail(const Floats& f) {
   p = multiply_add(p, f, Floats(-2.4999993993e-1f));
   return multiply_add(p, f, Floats(3.3333331174e-1f));
 }
-/// The logarithm's value where the series does not hold: of negative numbers, zeros, infinity and NaN.
+/// The logarithm outside the series' domain: of negative numbers, zeros, infinity and NaN.
 FULGURITE_INLINE Floats log_special(const Floats& x, const Floats& value) {
   const Floats infinity(__builtin_inff());
   Floats result = select(x < infinity, value, x);  // infinity and NaN
@@ -116,7 +116,7 @@ FULGURITE_INLINE Floats log10(const Floats& x) {
   return log_in_base(x, 0.43432617f, -3.168774e-5f, 0.301025391f, 4.605039e-6f);
 }
 FULGURITE_INLINE Floats log1p(const Floats& x) {
-  // ln(1 + x) = ln(u) + (what rounding took from u) / u.
+  // ln(1 + x) = ln(u) + (u's rounding error) / u.
   const Floats u = x + Floats(1.f);
   const Floats lost = select(x > Floats(1.f), (Floats(1.f) - (u - x)), x - (u - Floats(1.f)));
   const Ints plain = abs(x) < Floats(0x1p-24f);
@@ -141,7 +141,7 @@ FULGURITE_INLINE Floats sigmoid(const Floats& x) {
 }
 
 FULGURITE_INLINE Floats erf(const Floats& x) {
-  // Past 4 the result is 1.
+  // The result is 1 past 4.
   const Floats t = lesser_or_second(Floats(4.f), abs(x)), s = t * t;
   Floats r = multiply_add(Floats(-1.72853470e-5f), t, Floats(3.83197126e-4f));
   const Floats u = multiply_add(Floats(-3.88396438e-3f), t, Floats(2.42546219e-2f));
@@ -160,12 +160,13 @@ FULGURITE_INLINE Floats erf(const Floats& x) {
   return copy_sign(select(t > Floats(0.927734375f), large, small), x);
 }
 
-/// A number normally distributed is above y with the likelihood scale(ratio * (1 + growth), shifted, n), and e^(-y^2 / 2) is
-/// scale(1 + growth, shifted, n).
+/// A normally distributed number is above y with the probability scale(ratio * (1 + growth), shifted, n), and e^(-y^2 /
+/// 2) is scale(1 + growth, shifted, n).
 struct NormalTail {
   Floats ratio, growth, shifted, n;
 };
-/// For y from 0 to 15, or NaN. The ratio (Mills') is a polynomial of (y - 2.5) / (y + 2.5), within 1e-8 of itself up to 4, 1e-5 beyond.
+/// For y from 0 to 15, or NaN. The ratio (Mills') is a polynomial of (y - 2.5) / (y + 2.5), with a relative error of
+/// 1e-8 up to 4, 1e-5 beyond.
 FULGURITE_INLINE NormalTail normal_tail(const Floats& y) {
   // y^2 in two parts, the first exact: the square of y rounded to 12 bits.
   const Floats rounding = from_bits(bits_of(y) & Ints(0x7f800000)) * Floats(0x1.8p12f);
@@ -177,7 +178,7 @@ FULGURITE_INLINE NormalTail normal_tail(const Floats& y) {
   r = multiply_add(n, Floats(2.12194440e-4f), r);
   r = multiply_add(rest, Floats(-0.5f), r);
   const Floats growth = multiply_add(exp_tail(r) * r, r, r);
-  // At `upper`, for which the sums are exact; from there along the slope y * ratio - 1 / sqrt(2 pi).
+  // Evaluated at `upper`, for which the sums are exact; from there along the slope y * ratio - 1 / sqrt(2 pi).
   const Floats q = (upper - Floats(2.5f)) / (upper + Floats(2.5f));
   Floats p = multiply_add(Floats(-3.85381973e-05f), q, Floats(-0.000226358912f));
   p = multiply_add(p, q, Floats(-0.0003383242f));
@@ -192,15 +193,15 @@ FULGURITE_INLINE NormalTail normal_tail(const Floats& y) {
 }
 
 FULGURITE_INLINE Floats bell_of(const NormalTail& x) { return scale(x.growth + Floats(1.f), x.shifted, x.n); }
-/// The likelihood times a factor, with few roundings.
+/// The tail probability times a factor, with few roundings.
 FULGURITE_INLINE Floats times_tail(const Floats& factor, const NormalTail& x) {
   const Floats product = factor * x.ratio;
   return scale(multiply_add(product, x.growth, product), x.shifted, x.n);
 }
 
-/// x / (1 + e^-x); as this of -infinity, NaN.
+/// x / (1 + e^-x); NaN for -infinity, as that quotient is.
 FULGURITE_INLINE Floats silu(const Floats& x) {
-  // The exponent is put on last: e^x alone would be rounded off where the product is still a normal number.
+  // The exponent is applied last: e^x alone would be denormal, and rounded, where the product is still a normal number.
   const Floats size = greater_or_second(Floats(-120.f), -abs(x));
   const ExpParts e = exp_parts(size);
   const Floats above = select(x < Floats(0.f), scale(size * e.fraction, e.shifted, e.n), x);
@@ -208,9 +209,9 @@ FULGURITE_INLINE Floats silu(const Floats& x) {
   return select(x == Floats(-__builtin_inff()), Floats(__builtin_nanf("")), result);
 }
 
-inline constexpr float largest_turn = 30000;  // past it turn_of would lose digits
+inline constexpr float largest_turn = 30000;  // turn_of would lose digits past it
 
-/// The nearest number of quarter turns, in its lowest bits, and sine and cosine of what is left.
+/// The nearest number of quarter turns, in its lowest bits, and sine and cosine of the remainder.
 struct Turn {
   Ints quarters;
   Floats sine, cosine;
@@ -218,7 +219,7 @@ struct Turn {
 FULGURITE_INLINE Turn turn_of(const Floats& x) {
   const Floats shifted = multiply_add(x, Floats(0.636619772367581343f), Floats(0x1.8p23f));
   const Floats k = shifted - Floats(0x1.8p23f);
-  // pi/2 in four parts; the first two have so few bits that nothing is lost with them, and `low` is what r loses with the others.
+  // pi/2 in four parts; the products with the first two are exact, and `low` is the rounding error of r.
   Floats rest = multiply_add(k, Floats(-1.5703125f), x);
   rest = multiply_add(k, Floats(-4.8351287841796875e-4f), rest);
   const Floats nearly = multiply_add(k, Floats(-3.13855707645416259765625e-7f), rest);

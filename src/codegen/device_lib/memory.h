@@ -1,10 +1,10 @@
-// Sixteen numbers in memory: how each dtype is loaded as 32-bit lanes and stored again.
+// Sixteen elements in memory: loads of each dtype into 32-bit lanes, and stores.
 #pragma once
 #include "codegen/device_lib/vector.h"
 
 namespace fulgurite::FULGURITE_KERNELS {
 
-// Of any alignment.
+// Any alignment.
 FULGURITE_INLINE Floats load(const float* from) {
   typedef float Part __attribute__((vector_size(part_bytes), aligned(4), may_alias));
   Floats result;
@@ -25,7 +25,7 @@ FULGURITE_INLINE void store(int* to, const Ints& value) {
   typedef int Part __attribute__((vector_size(part_bytes), aligned(4), may_alias));
   FULGURITE_EACH_PART(*(Part*)(to + p * part_lanes) = value.part[p]);
 }
-/// Sixteen 16-bit numbers, widened.
+/// Loads sixteen 16-bit numbers, widened.
 FULGURITE_INLINE Ints load_halves(const unsigned short* from) {
   typedef unsigned short Part __attribute__((vector_size(part_bytes / 2), aligned(2), may_alias));
   Ints result;
@@ -51,7 +51,7 @@ FULGURITE_INLINE void store_halves(unsigned short* to, const Ints& value) {
   typedef unsigned short Part __attribute__((vector_size(part_bytes / 2), aligned(2), may_alias));
   FULGURITE_EACH_PART(*(Part*)(to + p * part_lanes) = low_halves(value.part[p]));
 }
-/// Sixteen bytes, zero-extended.
+/// Loads sixteen bytes, zero-extended.
 FULGURITE_INLINE Ints load_bytes(const unsigned char* from) {
   typedef unsigned char Part __attribute__((vector_size(part_bytes / 4), aligned(1), may_alias));
   Ints result;
@@ -90,7 +90,7 @@ FULGURITE_INLINE void store(BFloat16* to, const Floats& value) { store_halves(&t
 FULGURITE_INLINE Floats from_float16_bits(const Ints& half) {
   const Ints sign = shift_left(half & Ints(0x8000), 16);
   const Ints magnitude = shift_left(half & Ints(0x7fff), 13);
-  // Moves the exponent by a multiplication with 2^112, which also normalises the small ones; infinities and NaN keep
+  // Moves the exponent by a multiplication with 2^112, which also normalises denormal numbers; infinities and NaN keep
   // all ones.
   const Floats scaled = from_bits(magnitude) * Floats(0x1p112f);
   const Ints special = magnitude >= Ints(0x0f800000);

@@ -1,11 +1,12 @@
-// Reductions of a row, in the order of its columns, and of columns, in that of the rows, whatever the registers' width.
+// Row reductions, in the order of the columns, and column reductions, in the order of the rows, whatever the registers'
+// width.
 #pragma once
 #include "codegen/device_lib/rows.h"
 
 namespace fulgurite::FULGURITE_KERNELS {
 
 #if defined(__AVX512F__)
-// As the templates below, without a blend.
+// Specializations of the templates below, without a blend.
 FULGURITE_INLINE void add_inside(const Columns& c, Floats& sum, const Floats& x) {
   asm("vaddps %1, %0, %0%{%2%}" : "+v"(sum.part[0]) : "v"(x.part[0]), "Yk"(c.mask));
 }
@@ -28,7 +29,8 @@ FULGURITE_INLINE void set_to_lowest(Floats& x) { x = Floats(-__builtin_inff()); 
 FULGURITE_INLINE void set_to_highest(Floats& x) { x = Floats(__builtin_inff()); }
 FULGURITE_INLINE void set_to_lowest(Ints& x) { x = Ints(-0x7fffffff - 1); }
 FULGURITE_INLINE void set_to_highest(Ints& x) { x = Ints(0x7fffffff); }
-// Lanes past the row's end change nothing. The next elements come first: what is asked of the first operand is known early then.
+// Lanes past the row's end change nothing. The next elements come first: the check of the first operand need not wait
+// for the state then.
 template <class Lanes>
 FULGURITE_INLINE void add_inside(const Columns& c, Lanes& sum, const Lanes& x) {
   sum = sum + keep_inside(c, x, Lanes(0));
@@ -77,7 +79,7 @@ FULGURITE_INLINE int minimum_of_lanes(const Ints& x) {
   for (int lane = 1; lane < lanes; ++lane) value[0] = value[lane] < value[0] ? value[lane] : value[0];
   return value[0];
 }
-/// A row's largest element, not a number where one is not; and its smallest.
+/// A row's maximum, and its minimum; NaN if any element is.
 template <class Lanes>
 struct Largest {
   Lanes most;
@@ -93,8 +95,8 @@ struct Smallest {
   __attribute__((always_inline)) Lanes total() { return Lanes(minimum_of_lanes(least)); }
 };
 
-/// The sums of all columns over the rows of one launch: of `summed_rows` rows at a time, these joined pairwise. The launch's operand is zeros,
-/// rows for the sums that wait to be joined; the first becomes the result.
+/// The column sums over the rows of one launch: of `summed_rows` rows at a time, joined pairwise. The launch's operand
+/// is zeros, with rows for the sums that wait to be joined; the first becomes the result.
 template <class Element>
 class ColumnSums {
  public:
@@ -111,7 +113,7 @@ class ColumnSums {
   }
 
  private:
-  // Out of line and without this, so that members stay in registers.
+  // Out of line and static, so that members stay in registers.
   FULGURITE_OUT_OF_LINE KeptRow<Element> join(const Launch& launch, KeptRow<Element> sums, long times) {
     for (; times % 2 == 0; times /= 2) sums = add_to_last(launch, sums);
     return {(Element*)((char*)sums.first + launch.kept_stride)};

@@ -1,5 +1,5 @@
-// What generated kernels are made of beside vector.h's lanes: rows and columns of tensors, loads and stores that end where a row
-// ends. A kernel goes over a range of rows; it knows sizes and strides only when it runs.
+// Building blocks of generated kernels beside vector.h's lanes: rows and columns of tensors, loads and stores that end
+// at a row's end. A kernel computes a range of rows; sizes and strides are known only at run time.
 #pragma once
 #include "codegen/device_lib/stream.h"
 #include "codegen/device_lib/launch.h"
@@ -23,19 +23,20 @@ FULGURITE_INLINE Ints sign(const Ints& a) { return (a < Ints(0)) - (a > Ints(0))
 FULGURITE_INLINE Floats sign(const Floats& x) {
   return select(x > Floats(0.f), Floats(1.f), select(x < Floats(0.f), Floats(-1.f), Floats(0.f)));
 }
-/// Toward zero.
+/// Converts toward zero.
 FULGURITE_INLINE Ints to_ints(const Floats& a) {
   Ints result;
   FULGURITE_EACH_PART(result.part[p] = __builtin_convertvector(a.part[p], IntPart));
   return result;
 }
-/// Of a comparison: 1 where it holds, else 0.
+/// Converts a comparison's mask: 1 where it holds, else 0.
 FULGURITE_INLINE Ints to_numbers(const Ints& mask) { return mask & Ints(1); }
-/// What is left of an integer in fewer bits.
+/// Truncates (wraps) an integer to a narrower type.
 FULGURITE_INLINE Ints wrap_16(const Ints& a) { return shift_right_signed(shift_left(a, 16), 16); }
 FULGURITE_INLINE Ints wrap_8(const Ints& a) { return shift_right_signed(shift_left(a, 24), 24); }
 FULGURITE_INLINE Ints wrap_unsigned_8(const Ints& a) { return a & Ints(255); }
-// Rounded as a store into bf16 or f16 would: half a unit is added, and an odd number's last bit. The upper halves are the result.
+// Rounds as a store into bf16 or f16 would: adds half a unit, and an odd number's last bit. The upper halves are the
+// result.
 FULGURITE_INLINE Ints with_half_a_bfloat16(const Floats& x) {
   const Ints bits = bits_of(x), upper = shift_right(bits, 16);
 #if defined(__AVX512F__)
@@ -48,7 +49,7 @@ FULGURITE_INLINE Ints with_half_a_bfloat16(const Floats& x) {
   return bits + Ints(0x7fff) + (upper & Ints(1));
 #endif
 }
-/// The same, and what is not a number becomes quiet instead.
+/// The same, but NaN becomes quiet.
 FULGURITE_INLINE Ints with_bfloat16_above(const Floats& x) {
 #if defined(__AVX512F__)
   Ints rounded = with_half_a_bfloat16(x);
@@ -60,7 +61,8 @@ FULGURITE_INLINE Ints with_bfloat16_above(const Floats& x) {
 #endif
 }
 FULGURITE_INLINE Floats round_to_bfloat16(const Floats& x) { return from_bits(with_bfloat16_above(x) & Ints((int)0xffff0000u)); }
-/// Of what is computed from bf16 alone: what is not a number has no bits below those of bf16, and adding half a unit changes none above.
+/// For values computed from bf16 alone: NaN has no bits below those of bf16, so that adding half a unit changes none
+/// above.
 FULGURITE_INLINE Floats round_inside_bfloat16(const Floats& x) { return from_bits(with_half_a_bfloat16(x) & Ints((int)0xffff0000u)); }
 FULGURITE_INLINE Floats round_to_float16(const Floats& x) {
   Floats result;
@@ -72,7 +74,7 @@ FULGURITE_INLINE Floats round_to_float16(const Floats& x) {
 #endif
   return result;
 }
-/// Numbers of bf16, which a store need not round.
+/// Exact bf16 numbers, which a store need not round.
 struct ExactBFloat16 {
   Ints halves;
 };
@@ -83,7 +85,8 @@ FULGURITE_INLINE void stream(BFloat16* to, const ExactBFloat16& value) { stream_
 
 inline constexpr float infinity = __builtin_inff(), not_a_number = __builtin_nanf("");
 
-// What is done once a row is not inlined: the compiler would look through it again for each of a kernel's operands.
+// Per-row code is kept out of line to bound compile time: inlined, it would be analysed for each of a kernel's
+// operands.
 FULGURITE_OUT_OF_LINE void find_row(const Launch& launch, long number, long* index) {
   for (int d = launch.row_dimensions; d-- > 0;) {
     index[d] = number % launch.row_sizes[d];
@@ -102,13 +105,13 @@ FULGURITE_OUT_OF_LINE char* row_of(const Launch& launch, const long* index, int 
   return at;
 }
 
-/// A row of numbers that the kernel keeps for itself. They are in the caches: nothing is asked for ahead.
+/// A cached row of the kernel's own. It is in the caches: no prefetch.
 template <class Element>
 struct KeptRow {
   Element* first;
 };
 
-/// A row of all tensors.
+/// One row of all tensors.
 class Row {
  public:
   __attribute__((always_inline)) Row(const Launch& launch, long number) : launch_(launch) { find_row(launch, number, index_); }
@@ -118,12 +121,12 @@ class Row {
   __attribute__((always_inline)) Element* of(int operand) const {
     return (Element*)row_of(launch_, index_, operand);
   }
-  /// The row of a result that has as many columns.
+  /// The row of a result with the loop's columns.
   template <class Element>
   __attribute__((always_inline)) ResultRow<Element> result(int operand) const {
     return {of<Element>(operand), launch_.operands[operand].is_streamed};
   }
-  /// Memory for a row of intermediate values.
+  /// Memory for a cached row of intermediate values.
   template <class Element>
   __attribute__((always_inline)) KeptRow<Element> kept(int number) const {
     return {(Element*)(launch_.kept + number * launch_.kept_stride)};
@@ -135,13 +138,13 @@ class Row {
 };
 
 inline constexpr int lane_numbers[lanes] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-inline constexpr long block_columns = 256;  // what a reduction adds up before it joins blocks
+inline constexpr long block_columns = 256;  // columns that a reduction adds up before it joins blocks
 
-/// Sixteen columns of a row, or what is left of it.
+/// Sixteen columns of a row, or the rest of it.
 struct Columns {
   long at = 0, end, ahead;
 #if defined(__AVX512F__)
-  unsigned short mask = 0xffff;  // the lanes inside the row; made anew only at its end
+  unsigned short mask = 0xffff;  // the lanes inside the row; updated only at its end
 #endif
   __attribute__((always_inline)) explicit Columns(const Launch& launch) : end(launch.columns), ahead(launch.ahead) { find_mask(); }
   __attribute__((always_inline)) bool more() const { return at < end; }
@@ -157,15 +160,15 @@ struct Columns {
   __attribute__((always_inline)) bool is_whole() const { return end - at >= lanes; }
   __attribute__((always_inline)) long count() const { return is_whole() ? (long)lanes : end - at; }
   __attribute__((always_inline)) Ints are_inside() const { return load(lane_numbers) < Ints((int)count()); }
-  /// The columns' numbers.
+  /// The indices of the columns.
   __attribute__((always_inline)) Ints places() const { return load(lane_numbers) + Ints((int)at); }
   __attribute__((always_inline)) bool end_block() const { return ((at + lanes) & (block_columns - 1)) == 0; }
 };
 
-// Loads and stores; lanes past the row's end are zero, and not written.
+// Loads and stores; lanes past the row's end are loaded as zero, and not stored.
 #if defined(__AVX512F__)
-// What is read and written later is asked for, because several streams at once are too many to be foreseen, and because a row's later sweeps ask
-// the memory for nothing.
+// Prefetches memory that is read and written later: the processor cannot predict this many streams, and memory is idle
+// during a row's later row loops.
 typedef unsigned short HalfLanes __attribute__((vector_size(32), aligned(2), may_alias));
 typedef unsigned char ByteLanes __attribute__((vector_size(16), aligned(1), may_alias));
 FULGURITE_INLINE Floats load(const float* row, const Columns& c) {
@@ -216,7 +219,7 @@ FULGURITE_INLINE void store_bytes(void* row, const Columns& c, const Ints& value
   ByteLanes* const to = (ByteLanes*)((unsigned char*)row + c.at);
   asm("vmovdqu8 %1, %0%{%2%}" : "+m"(*to) : "v"(low_bytes(value.part[0])), "Yk"(c.mask));
 }
-/// x, and `fill` in the lanes past the row's end.
+/// Returns x, with `fill` in the lanes past the row's end.
 FULGURITE_INLINE Floats keep_inside(const Columns& c, const Floats& x, const Floats& fill) {
   Floats result;
   asm("vblendmps %2, %1, %0%{%3%}" : "=v"(result.part[0]) : "v"(fill.part[0]), "v"(x.part[0]), "Yk"(c.mask));
@@ -228,7 +231,7 @@ FULGURITE_INLINE void copy_some(Element* to, const Element* from, long count) {
   __builtin_memcpy(to, from, count * sizeof(Element));
 }
 #if defined(__AVX2__) && !defined(__SANITIZE_ADDRESS__)
-// Loads and stores with a mask are slow on many CPUs: only where a row ends. The sanitizer does not see them.
+// Masked loads and stores are slow on many CPUs: used only at a row's end. The sanitizer does not see them.
 FULGURITE_INLINE Floats load(const float* row, const Columns& c) {
   if (c.is_whole()) return load(row + c.at);
   const Ints mask = c.are_inside();
@@ -379,7 +382,7 @@ FULGURITE_INLINE void store(const KeptRow<Element>& row, const Columns& c, const
   store(row.first, c, value);
 }
 
-/// One element in all lanes, and the first lane's as one element.
+/// Broadcasts one element to all lanes, and extracts the first lane as one element.
 template <class Element>
 FULGURITE_INLINE auto load_one(const Element* from) {
   Element all[lanes];

@@ -1,14 +1,16 @@
-// Stores past the caches, for results that will have left them before anyone reads them: memory is not fetched only to be written over.
+// Non-temporal stores, for results that will have left the caches before they are read: avoids fetching memory only to
+// overwrite it.
 #pragma once
 #include "codegen/device_lib/memory.h"
 
 namespace fulgurite::FULGURITE_KERNELS {
 
-/// A row of a result that is written once, and not read by who writes it.
+/// A row of a result that is written once, and not read by the kernel that writes it.
 template <class Element>
 struct ResultRow {
   Element* first;
-  bool is_streamed;  // whole vectors go past the caches; the row is aligned to 64 bytes then, and bytes are not worth it
+  // whole vectors use non-temporal stores; requires a row aligned to 64 bytes, and is not used for one-byte elements
+  bool is_streamed;
   __attribute__((always_inline)) ResultRow(Element* row, bool streams)
       : first(row), is_streamed(streams && sizeof(Element) > 1 && (unsigned long)row % 64 == 0) {}
 };

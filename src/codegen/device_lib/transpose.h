@@ -1,4 +1,4 @@
-// Sixteen vectors of sixteen 32-bit lanes, transposed in registers.
+// Transposes sixteen vectors of sixteen 32-bit lanes in registers.
 #pragma once
 #include "codegen/device_lib/vector.h"
 
@@ -6,7 +6,7 @@ namespace fulgurite::FULGURITE_KERNELS {
 
 #if defined(__AVX2__)
 
-// Lane l of vector v and lane v of vector l change places, one bit of the two numbers at a time.
+// Swaps lane l of vector v and lane v of vector l, one bit of the two indices at a time.
 #if defined(__AVX512F__)
 #define FULGURITE_LANES(of) \
   of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7), of(8), of(9), of(10), of(11), of(12), of(13), of(14), of(15)

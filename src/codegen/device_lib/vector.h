@@ -1,6 +1,6 @@
-// Sixteen numbers at a time, for kernels written by hand and kernels that are generated. Includes nothing, so that a
-// generated kernel compiles in milliseconds; the same source gives AVX-512, AVX2, SSE2 and plain code. Lanes are the
-// same on all of them: a reduction adds the same numbers in the same order whatever the registers' width.
+// Sixteen numbers at a time, for handwritten and generated kernels. Includes nothing, so that a generated kernel
+// compiles in milliseconds; the same source gives AVX-512, AVX2, SSE2 and plain code. Lanes are the same on all of
+// them: a reduction adds the same numbers in the same order whatever the registers' width.
 #pragma once
 
 #ifndef FULGURITE_KERNELS
@@ -37,7 +37,8 @@ struct Float16 {
   unsigned short bits;
 };
 
-// A statement for each of a value's registers, number p. Written out: loops in all of a kernel's lines cost the compiler a third of its time.
+// A statement for each of a value's registers, number p. Unrolled by hand: loops would cost the compiler a third of its
+// time.
 #define FULGURITE_PART(number, ...) { constexpr int p = number; __VA_ARGS__; }
 #define FULGURITE_2_PARTS(...) FULGURITE_PART(0, __VA_ARGS__) FULGURITE_PART(1, __VA_ARGS__)
 #define FULGURITE_4_PARTS(...) FULGURITE_2_PARTS(__VA_ARGS__) FULGURITE_PART(2, __VA_ARGS__) FULGURITE_PART(3, __VA_ARGS__)
@@ -49,7 +50,7 @@ struct Float16 {
 #define FULGURITE_EACH_PART(...) { FULGURITE_4_PARTS(__VA_ARGS__) }
 #endif
 
-// g++ 12 copies a value of several registers through memory, in pieces shorter than what is loaded from there next.
+// g++ 12 copies a value of several registers through memory, in chunks shorter than the next load from there.
 #if defined(__AVX512F__)
 #define FULGURITE_COPIED_BY_PARTS(Type, each_part)
 #else
@@ -61,7 +62,7 @@ struct Float16 {
   }
 #endif
 
-/// Sixteen 32-bit integers; also what a comparison gives: all bits set where it holds.
+/// Sixteen 32-bit integers; also the result of a comparison: all bits set where it holds.
 struct Ints {
   IntPart part[parts];
   __attribute__((always_inline)) Ints() {}
@@ -166,7 +167,7 @@ FULGURITE_INLINE Floats to_floats(const Ints& a) {
   FULGURITE_EACH_PART(result.part[p] = __builtin_convertvector(a.part[p], FloatPart));
   return result;
 }
-/// Whether any lane's mask is set.
+/// Returns true if any lane's mask is set.
 FULGURITE_INLINE bool any(const Ints& mask) {
 #if defined(__AVX512F__)
   int bits;
@@ -187,7 +188,7 @@ FULGURITE_INLINE bool any(const Ints& mask) {
 #endif
 }
 
-/// Of each pair of lanes the product of the first ones, as 64 bits.
+/// The 64-bit product of the first lanes of each pair.
 FULGURITE_INLINE Ints multiply_even(const Ints& a, const Ints& b) {
   Ints result;
 #if defined(__AVX2__)
@@ -198,7 +199,7 @@ FULGURITE_INLINE Ints multiply_even(const Ints& a, const Ints& b) {
 #endif
   return result;
 }
-/// Pairs of lanes shifted right as 64 bits.
+/// Shifts pairs of lanes right as 64 bits.
 FULGURITE_INLINE Ints shift_right_pairs(const Ints& a, int count) {
   Ints result;
   FULGURITE_EACH_PART(result.part[p] = (IntPart)((LongPart)a.part[p] >> count));
@@ -206,12 +207,12 @@ FULGURITE_INLINE Ints shift_right_pairs(const Ints& a, int count) {
 }
 
 // Simple functions.
-// a * b + c, rounded once where the CPU has an instruction for it, and twice elsewhere: the only products that are added to something without
+// a * b + c, rounded once if the CPU has an instruction for it, else twice: the only products that are added without
 // being rounded, because kernels are compiled with contraction off.
 #if defined(__FMA__)
 #if defined(__AVX512F__)
 FULGURITE_INLINE FloatPart multiply_add(const FloatPart& a, const FloatPart& b, const FloatPart& c) {
-  return __builtin_ia32_vfmaddps512_mask(a, b, c, 0xffff, 4);  // 4: rounded as other instructions round
+  return __builtin_ia32_vfmaddps512_mask(a, b, c, 0xffff, 4);  // 4: the current rounding mode
 }
 FULGURITE_INLINE DoublePart multiply_add(const DoublePart& a, const DoublePart& b, const DoublePart& c) {
   return __builtin_ia32_vfmaddpd512_mask(a, b, c, 0xff, 4);
@@ -241,7 +242,7 @@ FULGURITE_INLINE Floats abs(const Floats& x) { return from_bits(bits_of(x) & Int
 FULGURITE_INLINE Floats copy_sign(const Floats& magnitude, const Floats& sign) {
   return from_bits((bits_of(magnitude) & Ints(0x7fffffff)) | (bits_of(sign) & Ints((int)0x80000000u)));
 }
-/// To the nearest integer, ties to even.
+/// Rounds to the nearest integer, ties to even.
 FULGURITE_INLINE Floats round_to_even(const Floats& x) {
   const Floats magic = copy_sign(Floats(0x1p23f), x);
   const Floats rounded = copy_sign((x + magic) - magic, x);
@@ -256,7 +257,7 @@ FULGURITE_INLINE Floats ceil(const Floats& x) {
   return select(rounded < x, copy_sign(rounded + Floats(1.f), x), rounded);
 }
 FULGURITE_INLINE Floats trunc(const Floats& x) { return copy_sign(floor(abs(x)), x); }
-// What the compilers do not find by themselves: one instruction each.
+// One instruction each, which the compilers do not find.
 #if defined(__AVX__)
 #define FULGURITE_BINARY_INSTRUCTION(name, a, b, result) asm("v" name " %2, %1, %0" : "=v"(result) : "v"(a), "v"(b))
 #elif defined(__SSE2__)
@@ -284,7 +285,7 @@ FULGURITE_INLINE Floats greater_or_second(const Floats& a, const Floats& b) {
   return select(a > b, a, b);
 #endif
 }
-// The larger or smaller of two; NaN where either is.
+// The larger or smaller of two; NaN if either is.
 FULGURITE_INLINE Floats maximum(const Floats& a, const Floats& b) { return select(a != a, a, greater_or_second(a, b)); }
 FULGURITE_INLINE Floats minimum(const Floats& a, const Floats& b) { return select(a != a, a, lesser_or_second(a, b)); }
 FULGURITE_INLINE Floats sqrt(const Floats& x) {
@@ -299,7 +300,7 @@ FULGURITE_INLINE Floats sqrt(const Floats& x) {
 #endif
   return result;
 }
-/// A number whose lowest bits, as long as it is no larger than 2^22, hold the nearest integer, ties to even.
+/// A number whose lowest bits hold the nearest integer, ties to even, up to 2^22.
 FULGURITE_INLINE Floats with_integer_bits(const Floats& x) { return x + Floats(0x1.8p23f); }
 FULGURITE_INLINE Floats integer_of(const Floats& with_bits) { return with_bits - Floats(0x1.8p23f); }
 /// x * 2^n for with_bits = with_integer_bits(n), n in [-252, 254]; rounded once.
@@ -315,7 +316,7 @@ FULGURITE_INLINE Floats scale(const Floats& x, [[maybe_unused]] const Floats& wi
 }
 FULGURITE_INLINE Floats scale(const Floats& x, const Floats& with_bits) { return scale(x, with_bits, integer_of(with_bits)); }
 
-/// Lane i is lane i + d; those for which there is none are of no use.
+/// Lane i becomes lane i + d; the last d lanes are unspecified.
 template <int d>
 FULGURITE_INLINE Floats moved_down(const Floats& x) {
   Floats result;

@@ -1,4 +1,5 @@
-// Sixteen 64-bit numbers under the names of device_lib/rows.h's 32-bit ones. What has no instruction goes lane by lane, by the C library.
+// Sixteen 64-bit numbers under the names of device_lib/rows.h's 32-bit ones. Functions without an instruction call the
+// C library lane by lane.
 #pragma once
 #include "codegen/device_lib/reductions.h"
 
@@ -54,7 +55,7 @@ FULGURITE_WIDE_OPERATOR(Longs, WidePart, LongPart, |)
 FULGURITE_WIDE_OPERATOR(Longs, WidePart, LongPart, ^)
 #undef FULGURITE_WIDE_OPERATOR
 
-/// A mask of 64 bits a lane as one of 32, and the other way.
+/// Converts a mask of 64 bits a lane to one of 32, and back.
 FULGURITE_INLINE Ints narrow_mask(const WidePart* wide) {
   int mask[lanes];
   for (int lane = 0; lane < lanes; ++lane) mask[lane] = (int)((const long long*)wide)[lane];
@@ -108,7 +109,7 @@ FULGURITE_INLINE Doubles select(const Ints& mask, const Doubles& a, const Double
   return result;
 }
 
-// Conversions as C's.
+// Conversions with C's semantics.
 #define FULGURITE_CONVERSION(To, name, From, type)                         \
   FULGURITE_INLINE To name(const From& a) {                                \
     To result;                                                             \

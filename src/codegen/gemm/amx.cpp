@@ -16,7 +16,8 @@ bool has_unit() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & bf16_tiles) != 0 && (d & tiles) != 0;
 }
-// The tiles' eight kilobytes are saved and restored only for processes that asked for them; the first use without that ends the process.
+// The system saves and restores the tiles' eight kilobytes only for processes that have requested it; using them
+// without ends the process.
 bool request_tile_permission() {
   constexpr long request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
   return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;

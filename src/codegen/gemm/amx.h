@@ -2,7 +2,8 @@
 
 namespace fulgurite::codegen {
 
-/// Whether this CPU has a matrix unit that multiplies bf16 (AMX), and the system lets this process use it: it is asked for that once. Thread-safe.
+/// Returns true if this CPU has AMX with bf16 and the system lets this process use it, which is requested once.
+/// Thread-safe.
 bool matrix_unit_is_usable();
 
 }  // namespace fulgurite::codegen

@@ -22,7 +22,7 @@ using Kind = KernelValue::Kind;
 bool is_stored(Dtype dtype) { return dtype == Dtype::f32 || dtype == Dtype::bf16 || dtype == Dtype::f16; }
 
 std::string loaded(Dtype dtype, size_t matrix) { return text::cat("load(at.of<const ", element_text(dtype), ">(launch, ", matrix, "), at)"); }
-/// A bias as the product adds it.
+/// A bias as the GEMM adds it.
 std::string loaded_bias(Dtype bias, size_t matrix, std::optional<Dtype> number) {
   const std::string text = loaded(bias, matrix);
   return number && is_half(*number) && *number != bias ? rounded_text(text, *number) : text;
@@ -31,14 +31,14 @@ std::string stored(Dtype dtype, size_t matrix, std::string_view value) {
   return text::cat("store(at.of<", element_text(dtype), ">(launch, ", matrix, "), at, ", value, ");");
 }
 
-// Along which of the region's dimensions it varies, as bits.
+// The loop dimensions along which it varies, as bits.
 int dimensions_of(const KernelOperand& operand) {
   int along = 0;
   for (const int bits : operand.dimensions) along |= bits;
   return along;
 }
 
-// By the values' names: which operator makes them.
+// Maps the values' names to the operators that produce them.
 void name_operators(const BoundSymbol& bound, std::unordered_map<std::string, std::string>& operators) {
   for_each_output(bound, [&](const Value& value) {
     if (value.is_tensor()) operators.try_emplace(value.tensor().name, identifier(std::string(bound.symbol->name())));
@@ -74,7 +74,7 @@ class EpilogueLowering {
  private:
   int count() const { return static_cast<int>(kernel_.values.size()); }
   int gemm_id() const { return ops_.product->outputs.read()[0].tensor().id; }
-  /// The product's dtype where its numbers are rounded to 16 bits.
+  /// The GEMM's dtype if its result is rounded to 16 bits.
   std::optional<Dtype> rounded_number() const {
     const Dtype dtype = ops_.product->outputs.read()[0].tensor().dtype;
     return ops_.rounds && is_half(dtype) ? std::optional(dtype) : std::nullopt;
@@ -83,7 +83,7 @@ class EpilogueLowering {
   const KernelOperand& input_of(const KernelValue& value) const { return kernel_.inputs[static_cast<size_t>(value.input)]; }
   bool is_gemm(const KernelValue& value) const { return value.kind == Kind::input && input_of(value).proxy == gemm_id(); }
 
-  // Why the lines are not computed element by element of the product's result.
+  // The reason why the ops are not elementwise in the GEMM's result; empty if they are.
   std::string missed_reason() const {
     if (kernel_.has_row_sums || kernel_.has_column_sums) return "it reduces";
     if (!kernel_.numbers.empty()) return "it has scalars that may be sizes";
@@ -115,7 +115,7 @@ class EpilogueLowering {
     }
   }
 
-  // The values that are stored; -1: what the product gives.
+  // The values that are stored; -1: the GEMM's result.
   std::vector<int> list_results() {
     std::vector<int> values;
     if (ops_.stores_gemm) {
@@ -132,7 +132,7 @@ class EpilogueLowering {
     return values;
   }
 
-  // Conversions are seen from what is read and stored.
+  // Conversions are omitted: the dtypes of the operands and results imply them.
   std::string function_name() const {
     constexpr size_t max_parts = 4;
     std::vector<std::string> parts;
@@ -189,7 +189,7 @@ class EpilogueLowering {
                                      expression_text(value, [&](int operand) -> const std::string& { return names_[static_cast<size_t>(operand)]; }), ";"));
   }
 
-  // Names of the kernel header would hide what they stand for there.
+  // Avoids names of the kernel header, which the value would shadow.
   std::string free_name(std::string_view wanted) {
     std::string name(wanted);
     const auto is_taken = [&](const std::string& it) {

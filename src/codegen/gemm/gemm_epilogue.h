@@ -7,7 +7,7 @@
 
 namespace fulgurite::codegen {
 
-/// What is done with a product's sums, sixteen at a time, where they are complete: what is read beside them, the statements, what is stored.
+/// The epilogue of a GEMM, run on sixteen complete sums at a time: its operands, its statements, its results.
 struct GemmEpilogue {
   struct Operand {
     Dtype dtype = Dtype::f32;
@@ -18,25 +18,27 @@ struct GemmEpilogue {
   std::vector<Dtype> results;
   std::vector<Operand> operands;
   std::string name;        // part of the function's: "add_f32_gelu"
-  std::vector<std::string> statements;  // over `sums`, the place `at` and the launch, whose matrices are the results and then the operands
+  // over `sums`, the position `at` and the launch, whose matrices are the results, then the operands
+  std::vector<std::string> statements;
 
   friend bool operator==(const GemmEpilogue&, const GemmEpilogue&) = default;
 };
 constexpr size_t max_gemm_matrices = 16;
 
-/// The sums, and a row that is added to each row of them, stored. `number`: the dtype that the program's product has, to which a bias of more bits
-/// and a result of more are rounded.
+/// An epilogue that stores the sums, plus a row added to each row of them. `number`: the dtype of the program's matmul,
+/// to which a wider bias and a wider result are rounded.
 GemmEpilogue plain_epilogue(Dtype result, std::optional<Dtype> bias = {}, std::optional<Dtype> number = {});
 
-/// Lines of a trace that follow a product and are computed element by element.
+/// Elementwise ops that follow a GEMM.
 struct EpilogueOps {
   const BoundSymbol* product = nullptr;
-  std::optional<Dtype> bias;  // which the product adds
-  bool stores_gemm = false;  // what it gives is used by others too
+  std::optional<Dtype> bias;  // of the GEMM
+  bool stores_gemm = false;  // its result has other users too
   bool rounds = true;           // false: 16-bit values inside may have excess precision
-  LoopNest loop_nest;              // the lines that follow
+  LoopNest loop_nest;              // the ops that follow
 };
-/// An epilogue, or the reason why there is none. Operands and results are named by the trace's values; the bias, the first operand, is not.
+/// An epilogue, or the reason why there is none. Operands and results are identified by the trace's values; the bias,
+/// which is the first operand, is not listed.
 struct LoweredEpilogue {
   std::string reason;
   GemmEpilogue epilogue;
@@ -49,7 +51,8 @@ struct LoweredEpilogue {
 ///                                         const Floats gelu_ = gelu(linear);
 ///                                         store(at.of<float>(launch, 0), at, linear);
 ///                                         store(at.of<float>(launch, 1), at, gelu_);
-/// Values of 16 bits are rounded, the product's too. Takes operands and results of f32, bf16 and f16, and masks as operands.
+/// 16-bit values are rounded, including the GEMM's. Supports operands and results of f32, bf16 and f16, and masks as
+/// operands.
 LoweredEpilogue lower_epilogue(const EpilogueOps&, OpExpressions&);
 
 }  // namespace fulgurite::codegen

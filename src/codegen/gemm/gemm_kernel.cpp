@@ -16,7 +16,7 @@ namespace {
 KernelSource source_of(std::string name, std::string body) {
   KernelSource source;
   source.text = text::cat("extern \"C\" void ", name, "(const ProductLaunch& launch, long first, long last) {\n", body, "}\n");
-  source.plain_text = source.text;  // the name says what it is
+  source.plain_text = source.text;  // the name identifies it
   source.name = std::move(name);
   source.is_gemm = true;
   source.has_angles = uses_angles(source.text);
@@ -30,7 +30,7 @@ KernelSource packing_source(const GemmForm& form) {
                    text::cat("  pack_right<", element_text(form.right), ", ", element_text(form.number), ">(launch, first, last);\n"));
 }
 
-// `other` of its name: another function of a trace has it already.
+// `other` makes the name unique if another function of the trace has it.
 KernelSource multiplying_source(const GemmForm& form, int other) {
   const GemmEpilogue& epilogue = form.epilogue;
   const bool is_uniform = std::ranges::all_of(epilogue.results, [&](Dtype dtype) { return dtype == epilogue.results[0]; });
@@ -44,14 +44,14 @@ KernelSource multiplying_source(const GemmForm& form, int other) {
   return source_of(function, body + "  });\n");
 }
 
-// As codegen/device_lib/gemm_units.h chooses them.
+// The tiles that codegen/device_lib/gemm_units.h chooses.
 kernels::ProductTiles tiles_of(const GemmForm& form, Instructions instructions) {
   if (form.number == Dtype::bf16 && instructions.has_amx) return kernels::matrix_unit_tiles;
   if (form.number == Dtype::bf16 && instructions.set == InstructionSet::avx512_bf16) return kernels::pair_tiles;
   return instructions.set >= InstructionSet::avx512 ? kernels::wide_single_tiles : kernels::narrow_single_tiles;
 }
 
-// The library's, where it has been compiled for these instructions.
+// The prebuilt function, if it has been compiled for these instructions.
 LibraryFunction library_function([[maybe_unused]] const std::string& name, [[maybe_unused]] const std::vector<std::string>& statements,
                                  [[maybe_unused]] const GemmForm& form, [[maybe_unused]] Instructions instructions) {
 #if defined(FULGURITE_LIBRARY_PRODUCTS)
@@ -66,7 +66,7 @@ LibraryFunction library_function([[maybe_unused]] const std::string& name, [[may
   return nullptr;
 }
 
-/// Kernels of products by their sources.
+/// Compiled GEMM kernels by their sources.
 class GemmFunctions {
  public:
   GemmFunctions(Instructions instructions, bool generates_all) : instructions_(instructions), generates_all_(generates_all) {}
@@ -76,7 +76,7 @@ class GemmFunctions {
     if (functions_.back() == nullptr) missing_.push_back(source);
     sources_.push_back(std::move(source));
   }
-  /// The function that multiplies, under a name that no other function has: different epilogues may be of the same operators.
+  /// The multiplying function under a unique name: different epilogues may consist of the same operators.
   KernelSource with_own_name(const GemmForm& form) const {
     for (int other = 0;; ++other) {
       KernelSource source = multiplying_source(form, other);
@@ -84,7 +84,7 @@ class GemmFunctions {
       if (std::ranges::none_of(sources_, is_another)) return source;
     }
   }
-  /// False where the compiler fails.
+  /// Returns false if the compiler fails.
   bool compile() {
     const std::vector<kernels::KernelFunction> compiled = compile_kernels(missing_, instructions_);
     if (compiled.size() != missing_.size()) return false;

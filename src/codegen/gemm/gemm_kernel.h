@@ -11,8 +11,8 @@
 
 namespace fulgurite::codegen {
 
-/// What a product is, all but its sizes and strides. Numbers of one dtype are multiplied, f32, bf16 or f16; operands have it or are of f32: then they
-/// are rounded to it first.
+/// A GEMM without its sizes and strides. Elements of one dtype are multiplied: f32, bf16 or f16; f32 operands are
+/// rounded to it first.
 struct GemmForm {
   Dtype left = Dtype::bf16, right = Dtype::bf16;
   Dtype number = Dtype::bf16;
@@ -21,7 +21,7 @@ struct GemmForm {
   friend bool operator==(const GemmForm&, const GemmForm&) = default;
 };
 
-/// A product, ready to run.
+/// A compiled GEMM.
 struct CompiledGemm {
   kernels::ProductFunction pack = nullptr;      // panels of the right operand
   kernels::ProductFunction multiply = nullptr;  // blocks of the result
@@ -29,16 +29,16 @@ struct CompiledGemm {
   std::string text, pack_name, multiply_name;
 };
 
-/// Whether this CPU has what product kernels are made of: AVX2 with FMA.
+/// Returns true if this CPU has the instructions of GEMM kernels: AVX2 with FMA.
 bool has_gemm_instructions();
-/// What they are compiled for, of all that this CPU has: vectors that multiply pairs of bf16 (AVX-512 BF16), a matrix unit (AMX) that the system
-/// lets this process use.
+/// The instructions that GEMMs are compiled for: the best that this CPU has, including AVX-512 BF16, and AMX if the
+/// system lets this process use it.
 Instructions gemm_instructions();
 
-/// Whether the library has products of its own: sanitized ones, and those for other kinds of CPUs, have none.
+/// Returns true if the library has prebuilt GEMMs: not if it is sanitized, or built for other kinds of CPUs.
 bool has_prebuilt_gemms();
-/// In the forms' order; none where they cannot be compiled, as compile_kernels says. What most programs have is compiled with the library, from the
-/// same text, and is taken from there unless all is to be generated.
+/// Compiles GEMMs, in the forms' order; empty if they cannot be compiled, as compile_kernels reports. Common forms are
+/// prebuilt from the same text, and used unless `generates_all`.
 std::vector<CompiledGemm> compile_gemms(std::span<const GemmForm>, Instructions = gemm_instructions(), bool generates_all = false);
 
 }  // namespace fulgurite::codegen

@@ -31,14 +31,15 @@ namespace {
 
 using kernels::KernelFunction;
 
-// As the eager kernels are compiled.
+// The flags that the eager kernels are compiled with.
 std::vector<std::string> flags_of(Instructions instructions) {
   const InstructionSet set = instructions.set;
   std::vector<std::string> flags{"-std=c++20",      "-O2",       "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off",
                                  "-fno-exceptions", "-fno-rtti", "-fPIC",           "-shared",             "-w"};
 #ifdef FULGURITE_ADDRESSES_CHECKED
-  flags.push_back("-fsanitize=address");  // the process has the sanitizer, which looks after generated kernels too
-  // What kernels keep on the stack has sizes that do not depend on inputs; to watch it takes the compiler ten times as long.
+  flags.push_back("-fsanitize=address");  // the process has the sanitizer, so generated kernels are checked too
+  // The stack arrays of kernels have sizes that do not depend on inputs; checking them makes compilation ten times as
+  // slow.
   for (const char* more : {"--param", "asan-stack=0"}) flags.emplace_back(more);
 #endif
   if (set == InstructionSet::avx2) flags.push_back("-march=x86-64-v3");
@@ -56,7 +57,7 @@ std::string joined(const std::vector<std::string>& words) {
   return text::join(words, [](const std::string& word) { return word; }, " ");
 }
 
-/// All that this process has compiled.
+/// All kernels that this process has compiled.
 class Kernels {
  public:
   std::vector<KernelFunction> get(std::span<const KernelSource> sources, Instructions instructions) {
@@ -96,8 +97,8 @@ class Kernels {
     bool is_compiler_unusable = false;
   };
 
-  // An even number of units of a few kernels, about as long as one another: they are compiled side by side. How they are divided depends on the
-  // kernels alone, as the cache does.
+  // An even number of units of a few kernels and of about the same length, for parallel compilation. The division
+  // depends on the kernels alone, because the cache does.
   static std::vector<Unit> units_of(const std::vector<const KernelSource*>& sources) {
     constexpr size_t most = 6;
     std::vector<Unit> units(sources.size() == 1 ? 1 : 2 * ((sources.size() + 2 * most - 1) / (2 * most)));
@@ -156,7 +157,7 @@ class Kernels {
     return true;
   }
 
-  // As many at once as there are CPUs.
+  // Compiles as many units in parallel as there are CPUs.
   static void build(const HostCompiler& compiler, const std::vector<std::string>& flags, const LibraryCache& cache, const std::vector<Unit*>& units) {
     std::atomic<size_t> next{0};
     const auto work = [&] {
@@ -167,13 +168,13 @@ class Kernels {
     try {
       while (helpers.size() + 1 < workers) helpers.emplace_back(work);
     } catch (const std::system_error&) {
-      // This thread does the rest.
+      // This thread compiles the rest.
     }
     work();
     for (std::thread& helper : helpers) helper.join();
   }
 
-  // A file that cannot be trusted is rebuilt in its place.
+  // A cache file that cannot be trusted is rebuilt.
   void warn_of_cache(std::string_view problem) {
     if (has_warned_of_cache_) return;
     has_warned_of_cache_ = true;
@@ -205,14 +206,14 @@ class Kernels {
     arguments.insert(arguments.end(), flags.begin(), flags.end());
     for (const char* more : {"-x", "c++", source.c_str(), "-o", library.c_str()}) arguments.emplace_back(more);
     arguments.emplace_back("-lm");
-    // Kernels with the sanitizer in them take longer.
+    // Sanitized kernels take longer.
     const auto seconds = static_cast<double>(environment_number("FULGURITE_COMPILE_SECONDS").value_or(address_is_sanitized ? 600 : 60));
     const ProcessResult result = run_process(arguments, seconds);
     using End = ProcessResult::End;
     if (result.end == End::exited && result.status == 0) return true;
     std::string errors = result.errors.substr(0, 1000);
     while (errors.ends_with('\n')) errors.pop_back();
-    // One that hung would take as long again.
+    // A compiler that hung would take as long again.
     unit.is_compiler_unusable = result.end == End::timed_out || result.end == End::not_started;
     if (result.end == End::timed_out) unit.problem = text::cat(compiler.path, " took more than ", seconds, " seconds and was ended");
     else if (result.end == End::not_started) unit.problem = text::cat(compiler.path, " cannot be started: ", std::strerror(result.status));
@@ -237,10 +238,10 @@ class Kernels {
     return true;
   }
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::unordered_map<std::string, KernelFunction> functions_;
   std::unordered_set<std::string> failed_;  // digests of units
-  std::string unusable_;                    // the compiler that hung or does not start
+  std::string unusable_;                    // the compiler that hung or could not be started
   bool has_warned_ = false, has_warned_of_cache_ = false;
 };
 

@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr size_t max_errors = 4096;
 
-/// What a started program writes, until it ends or its time is over; false then.
+/// Reads the output of a started program until it ends, or returns false when its time is over.
 class Watch {
  public:
   Watch(pid_t process, int pipe, double seconds)
@@ -32,14 +32,15 @@ class Watch {
     while (true) {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - Clock::now()).count();
       if (left <= 0) return false;
-      // A child of the compiler's may hold the pipe after the compiler has ended, or the other way: both are asked.
+      // A child of the compiler may hold the pipe after the compiler has ended, or the other way round: both are
+      // polled.
       pollfd event{pipe_, POLLIN, 0};
       const int ready = is_open_ ? poll(&event, 1, static_cast<int>(left < 50 ? left : 50)) : (usleep(1000), 0);
       if (ready > 0) read_some(errors);
       const pid_t ended = waitpid(process_, &status, WNOHANG);
       if (ended == process_ || (ended < 0 && errno != EINTR)) {
         for (pollfd last{pipe_, POLLIN, 0}; is_open_ && poll(&last, 1, 0) > 0;) read_some(errors);
-        // Where the program ignores SIGCHLD nobody can say how it ended: what it made will show.
+        // If the program ignores SIGCHLD the exit status is unknown: its output files will show.
         if (ended < 0) status = 0;
         return true;
       }

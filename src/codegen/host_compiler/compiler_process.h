@@ -4,18 +4,18 @@
 
 namespace fulgurite::codegen {
 
-/// How a program that was run ended.
+/// The outcome of a program that was run.
 struct ProcessResult {
   enum class End : uint8_t { exited, killed, timed_out, not_started };
   End end = End::not_started;
   int status = 0;      // exit status, signal, or errno of starting
-  std::string errors;  // what it wrote on stderr, its beginning
+  std::string errors;  // the beginning of its stderr
 };
-/// Runs a program without a shell, in a process group of its own, with nothing on stdin. When `seconds` are over the whole group is
-/// killed. Its name is looked up in PATH unless there is a slash in it.
+/// Runs a program without a shell, in a process group of its own, with an empty stdin. Kills the whole group after
+/// `seconds`. Looks up its name in PATH unless it contains a slash.
 ProcessResult run_process(const std::vector<std::string>& arguments, double seconds);
 
-/// Where a program is found; empty when it is not.
+/// The path of a program; empty if it is not found.
 std::string find_program(const std::string& name);
 
 }  // namespace fulgurite::codegen

@@ -3,11 +3,11 @@
 
 namespace fulgurite::codegen {
 
-/// A compiler and what tells it from others and from later versions of itself, without running it.
+/// A compiler, and an identity that distinguishes it from others and from its other versions, found without running it.
 struct HostCompiler {
-  std::string path, identity;  // empty: there is none
+  std::string path, identity;  // empty: none
 };
-/// FULGURITE_CXX, else g++, else clang++.
+/// Returns FULGURITE_CXX, else g++, else clang++.
 HostCompiler find_host_compiler();
 
 }  // namespace fulgurite::codegen

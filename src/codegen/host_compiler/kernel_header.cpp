@@ -12,7 +12,7 @@ extern const std::string_view vector_text, memory_text, math_text, angles_text, 
 
 namespace {
 
-// Lines that a single piece of text does not need.
+// Removes the directives that a single text does not need.
 std::string without_directives(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -29,7 +29,7 @@ std::string without_directives(std::string_view text) {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
 
-// Functions, types and constants; parameters and local variables hide nothing.
+// Names of functions, types and constants; parameters and local variables do not matter.
 std::unordered_set<std::string> names_in(std::string_view text) {
   std::unordered_set<std::string> names{"infinity", "not_a_number", "lanes", "parts"};
   for (size_t at = 0; at < text.size();) {

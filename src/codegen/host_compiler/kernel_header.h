@@ -4,13 +4,13 @@
 
 namespace fulgurite::codegen {
 
-/// The header that generated kernels are compiled with, as text: vector.h, device_lib/math.h, … in one piece, without includes.
-/// With `wide`, 64-bit numbers too; with `angles`, tangents, arcs and remainders; with `product`, products of matrices.
+/// The header that generated kernels are compiled with, as one text without includes: vector.h, device_lib/math.h, …
+/// `wide` adds 64-bit numbers, `angles` tangents, arcs and remainders, `product` GEMM.
 std::string kernel_header(bool wide, bool angles, bool product);
-/// What of the header a kernel's text needs.
+/// Whole subsets of the kernel header that `text` uses.
 bool uses_wide(std::string_view text);
 bool uses_angles(std::string_view text);
-/// Whether it declares something of this name, products aside.
+/// Returns true if the header declares `name` (GEMM helpers excluded).
 bool is_name_of_header(std::string_view name);
 
 }  // namespace fulgurite::codegen

@@ -17,11 +17,11 @@ namespace fulgurite::codegen {
 
 namespace {
 
-// At the end of each file, where the loader does not look: a mark, and the digest of the key and all before the mark.
+// The end of each file, which the loader ignores: a mark, and the digest of the key and everything before the mark.
 constexpr std::string_view mark = "fulgurite kernel ";
 constexpr size_t digest_digits = 64;
 
-/// A file descriptor that closes itself.
+/// A file descriptor that is closed on destruction.
 class File {
  public:
   explicit File(int descriptor) : descriptor_(descriptor) {}
@@ -59,7 +59,7 @@ bool write_all(int file, std::string_view bytes) {
 
 std::string because(std::string_view what, const std::string& path) { return text::cat(what, " ", path, ": ", std::strerror(errno)); }
 
-// Ours, and nobody else may write.
+// Owned by this user, and not writable by others.
 bool is_private(const struct stat& status) { return status.st_uid == geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0; }
 
 bool make_folders(const std::string& path) {
@@ -135,7 +135,7 @@ std::string LibraryCache::new_file(const std::string& suffix, std::string& probl
   if (!prepare(problem)) return {};
   static std::atomic<int> count{0};
   const std::string path = text::cat(folder_, "/new-", getpid(), "-", count.fetch_add(1), suffix);
-  unlink(path.c_str());  // of a process that had this number before
+  unlink(path.c_str());  // of an earlier process with the same number
   const File file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (file.get() < 0) {
     problem = because("cannot write", path);

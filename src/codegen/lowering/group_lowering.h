@@ -12,21 +12,22 @@
 
 namespace fulgurite::codegen {
 
-/// Why a region is not a kernel.
+/// The reason why a fusion group has no kernel.
 struct UnsupportedOp {
   std::string reason;
 };
 
-/// Of each dimension of a value, which of the region's it is, as bits: none where its size is 1, several where it is these joined.
+/// For each dimension of a value, the loop dimensions that it is, as bits: none if its size is 1, several if it is
+/// these joined.
 using Dimensions = SmallVector<int, 6>;
 
-/// A proxy's sizes; symbols count as in the recorded call.
+/// A proxy's sizes; symbols have the values of the recorded call.
 Sizes hinted_sizes(const TensorProxy&);
 
-/// A number among a line's arguments; symbols count as in the recorded call.
+/// A scalar argument of an op; symbols have the values of the recorded call.
 Argument number_of(const Value&);
 
-/// Tensors without memory stand for proxies: rules look at dtypes and sizes.
+/// Resolves proxies to meta tensors: rules inspect dtypes and sizes.
 class Shapes final : public ArgumentPack::Resolver {
  public:
   Tensor tensor(const detail::Ref<TensorProxy>&) override;
@@ -45,17 +46,17 @@ struct OpExpressions::Known {
   bool is_one_call(const BoundSymbol&);
 };
 
-/// The dimensions of a view's result from those of what it views, and the other way; `aligned` are the result's counted from the last.
-/// None for views that a kernel cannot look through.
+/// Maps the dimensions of a view's operand to its result's, and back; `aligned` are the result's, counted from the
+/// last. None for views that a kernel cannot look through.
 std::optional<Dimensions> dimensions_after_view(const BoundSymbol&, const Dimensions& from, const std::optional<Dimensions>& aligned,
                                                 const Sizes& loop_sizes);
 std::optional<Dimensions> dimensions_before_view(const BoundSymbol&, const Dimensions& to, const Sizes& loop_sizes);
-/// Sizes as joined dimensions of the given ones, each of which must be used up; none where they do not fit.
+/// Sizes as joined dimensions of the given ones, each of which must be used up; none if they do not fit.
 std::optional<Dimensions> grouped(const Sizes& sizes, const Dimensions& given, const Sizes& loop_sizes);
-/// Sizes as joined neighbours among the region's dimensions, of which some may be left out; none where that can be done in several ways.
+/// Sizes as joined neighbours among the loop dimensions, some of which may be omitted; none if that is ambiguous.
 std::optional<Dimensions> only_grouping(const Sizes& sizes, const Sizes& loop_sizes);
 
-/// Makes a kernel of a region, op by op. Throws a Refusal.
+/// Lowers a fusion group to a kernel, op by op. Throws UnsupportedOp.
 class GroupLowering {
  public:
   GroupLowering(const LoopNest& loop_nest, OpExpressions& expressions) : loop_nest_(loop_nest), expressions_(*expressions.known_) {}
@@ -64,7 +65,7 @@ class GroupLowering {
  private:
   /// A value of the trace as the kernel sees it.
   struct Node {
-    int value = -1;         // in the kernel; -1: not known yet
+    int value = -1;         // in the kernel; -1: not lowered yet
     Dimensions dimensions;
   };
 
@@ -107,7 +108,7 @@ class GroupLowering {
   void set_result(const BoundSymbol&, int value, Dimensions);
   int add(KernelValue, const std::string& name);
 
-  // Parts of reductions.
+  // Steps of reductions.
   int accumulated(int operand, Dtype result);
   int in_dtype(int operand, Dtype wanted);
   int compute(std::string expression, SmallVector<int, 4> operands, Dtype, const std::string& name, bool is_costly = false);
@@ -124,15 +125,16 @@ class GroupLowering {
   Sizes full_;                   // of the largest value
   Dimensions full_dimensions_;
   Sizes loop_sizes_;           // full_ without dimensions of size 1
-  int depth_ = 0;                // of the line that is lowered: 0 for the region's own, more for what they are made of
-  int inside_one_call_ = 0;      // of the composites around it, those that eager mode computes by one kernel
-  int required_ = -1;            // what reductions say is the first column dimension
-  std::unordered_map<int, Dimensions> expected_;  // by proxy id: what later views say that a value's dimensions are
+  int depth_ = 0;                // of the op being lowered: 0 for the group's own, more for subsymbols
+  int inside_one_call_ = 0;      // of the enclosing composites, those that eager mode computes by one kernel
+  int required_ = -1;            // the first column dimension that reductions require
+  std::unordered_map<int, Dimensions> expected_;  // by proxy id: a value's dimensions as later views imply
   std::unordered_map<int, Node> nodes_;
-  std::unordered_set<int> results_;               // composites' values that are stored
-  std::unordered_set<int> zeros_;                 // constants that are
-  std::unordered_map<int, int> put_into_zeros_;   // values that are zero but at one place of each row, and what is there
-  std::unordered_multimap<size_t, int> made_;     // the values by a hash of what they are computed from
+  std::unordered_set<int> results_;               // results of composites that are stored
+  std::unordered_set<int> zeros_;                 // constants that are zero
+  // values that are zero but at one index of each row, and the value there
+  std::unordered_map<int, int> put_into_zeros_;
+  std::unordered_multimap<size_t, int> made_;     // the values by a hash of the expression they are computed by
 };
 
 }  // namespace fulgurite::codegen

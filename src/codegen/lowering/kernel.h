@@ -8,28 +8,28 @@
 
 namespace fulgurite::codegen {
 
-/// What holds sixteen elements of a value while a kernel computes: f32 for all floating dtypes but f64, 32-bit integers for all but i64.
+/// The SIMD register type of a value: f32 for all floating dtypes but f64, 32-bit integers for all but i64.
 enum class Lanes : uint8_t { floats, doubles, ints, longs, mask };
 Lanes lanes_of(Dtype);
 
-/// Along what a value varies: nothing, the rows, or (perhaps also) the columns.
+/// The loops a value varies along: none, the rows, or (perhaps also) the columns.
 enum class Extent : uint8_t { uniform, row, full };
 
-/// A value of a kernel, in the order in which they are computed.
+/// A value of a kernel, in the order of computation.
 struct KernelValue {
-  /// Taken: an input's element at a place of its row, the place being its operand.
+  /// Taken: an input's element gathered from its row, at the index that is its operand.
   enum class Kind : uint8_t { input, taken, computed, sum, largest, smallest, column_sum };
   Kind kind = Kind::computed;
   std::string name;             // of the trace's value
   Dtype dtype = Dtype::f32;
   Lanes lanes = Lanes::floats;
   Extent extent = Extent::full;
-  std::string expression;       // of a computed one: {0}, {1}, … stand for its operands
-  SmallVector<int, 4> operands; // of a reduction: what is reduced
-  bool is_costly = false;       // a series or a division, or compared with an extremum: rather kept than repeated
+  std::string expression;       // of a computed value: {0}, {1}, … stand for its operands
+  SmallVector<int, 4> operands; // of a reduction: the reduced value
+  bool is_costly = false;       // a series, a division, or compared with an extremum: cached rather than recomputed
   bool is_rounded = false;      // of 16 bits: each lane is a number of that dtype
-  int input = -1, output = -1;  // among the kernel's operands; `input` of what is taken from one too
-  int dimensions = 0;           // a bit for each of the region's dimensions along which it varies
+  int input = -1, output = -1;  // among the kernel's operands; `input` is also set for a gather
+  int dimensions = 0;           // a bit for each loop dimension along which it varies
 };
 
 /// A tensor that a kernel reads or writes.
@@ -38,40 +38,42 @@ struct KernelOperand {
   Dtype dtype = Dtype::f32;
   Extent extent = Extent::full;
   bool is_column_sum = false;
-  SmallVector<int, 6> dimensions;    // of its own dimensions, which of the region's each is, as bits: several joined, or none of size 1
-  bool is_place = false;             // its elements are numbers of columns, to be checked before they are used
-  int row_loop = -1;                    // of a row: the last one that reads it, or the one that writes it; -1: none; max_row_loops: more than that reads it
+  // for each of its own dimensions, the loop dimensions that it is, as bits: several joined, or none of size 1
+  SmallVector<int, 6> dimensions;
+  bool is_place = false;             // its elements are column indices, to be checked before use
+  // the last row loop that reads the row, or the one that writes it; -1: none; max_row_loops: read outside of them too
+  int row_loop = -1;
 };
 constexpr int max_row_loops = 1 << 20;
 
-/// A region of a trace as one loop over rows and columns. What of it depends on sizes is known when it runs.
+/// A fusion group as one loop over rows and columns. Size-dependent fields are bound at launch.
 struct Kernel {
   std::vector<KernelValue> values;
   std::vector<KernelOperand> inputs, outputs;
-  std::vector<double> numbers;       // those that may be sizes, and so are arguments
-  int dimensions = 0, first_column_dimension = 0;  // the region's; those before are rows
+  std::vector<double> numbers;       // numbers that may be sizes, and therefore are arguments
+  int dimensions = 0, first_column_dimension = 0;  // the loop dimensions; those before first_column_dimension are rows
   bool has_row_sums = false, has_column_sums = false, has_row_values = false;
 };
 
-/// A sweep over a row's columns, then what follows from its reductions. Indexes of values.
+/// A loop over a row's columns, then the values computed from its reductions. Elements are indices of values.
 struct RowLoop {
   std::vector<int> loaded, computed, reduced, stored;
-  std::vector<int> cached_loads, cached_stores;  // rows of intermediate values
+  std::vector<int> cached_loads, cached_stores;  // cached rows of intermediate values
   std::vector<int> row_values;               // computed after it
 };
 struct Schedule {
-  std::vector<int> uniform_values, row_values;  // computed before all rows, and before a row's first sweep
+  std::vector<int> uniform_values, row_values;  // computed before all rows, and before a row's first row loop
   std::vector<RowLoop> row_loops;
-  std::vector<int> kept;                        // by value: its number among the kept rows, or -1
+  std::vector<int> kept;                        // by value: its index among the cached rows, or -1
   int kept_rows = 0;
 };
-/// Decides in which sweep each value is computed, and what is kept in between.
+/// Assigns each value to a row loop, and chooses the values to cache in between.
 Schedule schedule(const Kernel&);
-/// Writes into a kernel's operands which sweeps read and write them.
+/// Records in a kernel's operands which row loops read and write them.
 void plan_row_loops(Kernel&, const Schedule&);
 
-/// The kernel as a C++ function over codegen/device_lib/rows.h; with `plain_names` its values are v0, v1, …, so that equal kernels have
-/// equal texts.
+/// The kernel as a C++ function over codegen/device_lib/rows.h; with `plain_names` its values are v0, v1, …, so that
+/// equal kernels have equal texts.
 std::string kernel_text(const Kernel&, const Schedule&, const std::string& name, bool plain_names);
 
 }  // namespace fulgurite::codegen

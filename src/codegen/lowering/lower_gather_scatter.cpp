@@ -6,7 +6,7 @@
 #include "ops/generated/symbols.h"
 #include "support/text/text.h"
 
-// Elements at places of each row: a loss that picks one class, and its cotangent.
+// Gather and scatter of one element of each row: a loss that picks one class, and its cotangent.
 namespace fulgurite::codegen {
 
 namespace {
@@ -41,7 +41,7 @@ void GroupLowering::require_one_of_each_row(const Value& value, Dimensions dimen
   if (node(value).dimensions != dimensions) throw UnsupportedOp{"conflicting layouts"};
 }
 
-// The place of each row, which is read from memory: only such places can be checked.
+// The index of each row, which must be read from memory: only such indices can be checked.
 int GroupLowering::index_of_rows(const Value& index, const Dimensions& dimensions, int64_t dim, const Sizes& sizes) {
   const auto at = static_cast<size_t>(dim);
   Sizes one_of_each = sizes;
@@ -53,17 +53,17 @@ int GroupLowering::index_of_rows(const Value& index, const Dimensions& dimension
   require_one_of_each_row(index, dimensions, at);
   if (kernel_.values[index_value].input < 0) throw UnsupportedOp{"the index is computed inside the fusion"};
   kernel_.inputs[static_cast<size_t>(kernel_.values[index_value].input)].is_place = true;
-  kernel_.has_row_sums = true;  // a row is not divided: its columns are counted
+  kernel_.has_row_sums = true;  // a row is not divided: indices count its columns
   return index_value;
 }
 
-// What columns' numbers are compared with.
+// The index as it is compared with column indices.
 int GroupLowering::column_of(int index_value) {
   const KernelValue& value = kernel_.values[index_value];
   return value.dtype == Dtype::i32 ? index_value : compute(converted("{0}", value.dtype, Dtype::i32), {index_value}, Dtype::i32, value.name + "_column");
 }
 
-// Where the column's number is the row's place, the row's source; else what was there.
+// Selects the row's source where the column is the row's index, else the input.
 void GroupLowering::lower_scatter(const BoundSymbol& bound) {
   const Value &input = bound.args.at(0), &index = bound.args.at(2), &source = bound.args.at(3);
   const TensorProxy& result = bound.outputs.at(0).tensor();
@@ -80,7 +80,7 @@ void GroupLowering::lower_scatter(const BoundSymbol& bound) {
   set_result(bound, value, dimensions);
 }
 
-// What a value that varies along the columns is made of: inputs, and few operations on them.
+// Returns true if a value that varies along the columns is computed from inputs by few operations.
 bool GroupLowering::can_be_gathered(int value, int columns, std::vector<int>& seen) const {
   const KernelValue& v = kernel_.values[value];
   if ((v.dimensions & columns) == 0 || std::ranges::find(seen, value) != seen.end()) return true;
@@ -91,7 +91,7 @@ bool GroupLowering::can_be_gathered(int value, int columns, std::vector<int>& se
   return std::ranges::all_of(v.operands, [&](int operand) { return can_be_gathered(operand, columns, seen); });
 }
 
-// A value at the row's place, computed there alone; none where that is too much.
+// A value at the row's index, computed only there; none if that is too costly.
 std::optional<int> GroupLowering::gathered_at(int value, int index_value, int columns) {
   std::vector<int> parts;
   if (!can_be_gathered(value, columns, parts)) return std::nullopt;
@@ -115,7 +115,7 @@ std::optional<int> GroupLowering::gathered_at(int value, int index_value, int co
   return taken.at(value);
 }
 
-// The value there; or a sum of which one term is not zero.
+// Gathers the value at the index, or sums its row with all other elements zeroed.
 void GroupLowering::lower_gather(const BoundSymbol& bound) {
   const Value &input = bound.args.at(0), &index = bound.args.at(2);
   const TensorProxy& result = bound.outputs.at(0).tensor();

@@ -120,7 +120,7 @@ Kernel GroupLowering::run() {
   return std::move(kernel_);
 }
 
-// The region's sizes are those of its largest value, dimensions of size 1 left out.
+// The loop sizes are those of the largest value without dimensions of size 1.
 void GroupLowering::find_sizes() {
   int64_t most = -1;
   for (const BoundSymbol* op : loop_nest_.ops) look_at_sizes(*op, most);
@@ -137,8 +137,8 @@ void GroupLowering::look_at_sizes(const BoundSymbol& bound, int64_t& most) {
     if (!value.is_tensor()) return;
     const Sizes sizes = hinted_sizes(value.tensor());
     int64_t count = 1;
-    for (const int64_t size : sizes) count *= std::max<int64_t>(size, 1);  // empty ones have sizes too
-    // Of those that are equally large, the one that others are joined dimensions of.
+    for (const int64_t size : sizes) count *= std::max<int64_t>(size, 1);  // empty values have sizes too
+    // Among equally large ones, the one with the most dimensions: those of others are joined ones of it.
     const auto parts = [](const Sizes& of) { return of.size() - static_cast<size_t>(std::count(of.begin(), of.end(), 1)); };
     if (count < most || (count == most && parts(sizes) <= parts(full_))) return;
     most = count;
@@ -149,7 +149,7 @@ void GroupLowering::look_at_sizes(const BoundSymbol& bound, int64_t& most) {
   if (is_reduction(*bound.symbol) || is_transparent_view(bound) || bound.symbol == &gather_symbol) look_at(bound.args.at(0));
 }
 
-// A row's numbers that are unsqueezed and expanded later have the rows' dimensions from the start.
+// Values per row that are unsqueezed and expanded later have the rows' dimensions from the start.
 void GroupLowering::look_ahead(const BoundSymbol& bound) {
   for (size_t i = bound.subsymbols.size(); i-- > 0;) look_ahead(bound.subsymbols.read()[i]);
   const std::span<const Value> outputs = bound.outputs.read();
@@ -195,7 +195,8 @@ GroupLowering::Node& GroupLowering::node(const Value& value) {
   return nodes_[value.tensor().id] = {-1, expected != expected_.end() ? expected->second : aligned(hinted_sizes(value.tensor()))};
 }
 
-// A shape's dimensions counted from the last, as broadcasting does; or all of the region's, some of them joined; or the only ones that fit.
+// A shape's dimensions counted from the last, as in broadcasting; or all loop dimensions, some of them joined; or the
+// only ones that fit.
 Dimensions GroupLowering::aligned(const Sizes& sizes) const {
   Dimensions dimensions;
   bool fits = true;
@@ -219,7 +220,7 @@ std::optional<Dimensions> GroupLowering::aligned_or_none(const Sizes& sizes) con
   }
 }
 
-// The value in the kernel, an input where nothing made it.
+// The value in the kernel; an input if no op of the group produces it.
 int GroupLowering::value_of(const Value& value) {
   Node& n = node(value);
   if (n.value >= 0) {
@@ -236,7 +237,7 @@ int GroupLowering::value_of(const Value& value) {
   return n.value = add(std::move(input), value.tensor().name);
 }
 
-// What is computed a second time, because a backward recomputes what its forward had, is the first one's value.
+// Reuses an equal value: a backward recomputes values that its forward has computed.
 int GroupLowering::add(KernelValue value, const std::string& name) {
   if (value.kind != KernelValue::Kind::input && value.kind != KernelValue::Kind::column_sum) {
     size_t hash = std::hash<std::string_view>()(value.expression) ^ static_cast<size_t>(value.kind) << 8 ^ static_cast<size_t>(value.dtype);
@@ -260,7 +261,7 @@ void GroupLowering::set_result(const BoundSymbol& bound, int value, Dimensions d
   nodes_[bound.outputs.at(0).tensor().id] = {value, std::move(dimensions)};
 }
 
-// What the operands' dimensions say about the result's; operands not seen before follow the others.
+// Infers the result's dimensions from the operands'; operands not seen before follow the others.
 Dimensions GroupLowering::broadcast_dimensions(const BoundSymbol& bound) {
   const Sizes sizes = hinted_sizes(bound.outputs.at(0).tensor());
   constexpr int unknown = -2;
@@ -341,7 +342,7 @@ void GroupLowering::lower_expression(const BoundSymbol& bound, const Expression&
   set_result(bound, add(std::move(result), bound.outputs.at(0).tensor().name), dimensions);
 }
 
-// Whole numbers above 16 are sizes, mostly: as arguments they leave the text the same for all sizes.
+// Integers above 16 are usually sizes: as arguments they leave the text the same for all sizes.
 std::string GroupLowering::number(const Argument& value, Dtype dtype, bool is_select) {
   static constexpr std::string_view types[] = {"Floats", "Doubles", "Ints", "Longs", "Ints"};
   const std::string_view type = types[static_cast<int>(lanes_of(dtype))];

@@ -8,32 +8,35 @@
 
 namespace fulgurite::codegen {
 
-/// Lines of a trace that are to become one kernel, and which of their results are used elsewhere.
+/// Ops of a trace that are to become one kernel, with the results that are used elsewhere.
 struct LoopNest {
   std::vector<const BoundSymbol*> ops;  // in order
   std::vector<Value> results;
 };
 
-/// Whether a symbol is made only of what kernels can compute; what its sizes allow shows when a region is lowered.
+/// Returns true if kernels can compute all subsymbols of a symbol; size restrictions show only when a group is lowered.
 bool has_expression(const BoundSymbol&);
-/// Whether a line gives each element by one expression of its operands' at the same place. Such lines, of results of one shape, always make a
-/// region, as long as they look through no views and there are no more than `max_plain_operands` tensors that it reads and gives.
+/// Returns true if an op computes each element by one expression of its operands' at the same index. Such ops, with
+/// results of one shape, always form a fusion group, as long as they look through no views and read and produce at most
+/// `max_plain_operands` tensors.
 bool is_plain(const BoundSymbol&);
 constexpr size_t max_plain_operands = 40;
-/// Whether a line is a view that a kernel need not read: its elements are those of what it is a view of, in the same order.
+/// Returns true if an op is a view that a kernel need not read: its elements are the operand's, in the same order.
 bool is_transparent_view(const BoundSymbol&);
 
-/// Whether a line is one that a region may hold for a loss of classes: a constant, or elements put into rows, or taken out, at places.
+/// Returns true if a group may contain an op for a loss over classes: a constant, or a gather from or scatter into
+/// rows.
 bool is_nll_loss_op(const BoundSymbol&);
 
-/// Where a kernel rounds values of 16 bits.
+/// The rounding of 16-bit values in a kernel.
 struct Rounding {
-  bool allow_excess_precision = false;                  // not where they are used only inside the kernel
-  bool (*is_one_call)(const BoundSymbol&) = nullptr;    // true for a composite that eager mode computes by one kernel, which rounds its results alone
+  bool allow_excess_precision = false;                  // values used only inside the kernel are not rounded
+  // true for a composite that eager mode computes by one kernel, which rounds only its results
+  bool (*is_one_call)(const BoundSymbol&) = nullptr;
 };
 
-/// What lines compute, found once for each: regions of a trace are lowered again whenever a line joins. To be used with one trace, which stays as
-/// it is.
+/// The expressions of ops, computed once for each: groups are lowered again whenever an op joins. For one trace, which
+/// must not change.
 class OpExpressions {
  public:
   explicit OpExpressions(Rounding = {});
@@ -47,16 +50,16 @@ class OpExpressions {
   std::unique_ptr<Known> known_;
 };
 
-/// A region as a kernel; `reason` says why there is none.
+/// A fusion group as a kernel; `reason` is the reason why there is none.
 struct LoweredGroup {
   bool is_possible = false;
   std::string reason;
   Kernel kernel;
 };
-/// Composite symbols become what they are made of. All values have one of the sizes of the largest (broadcast, or reduced along the
-/// last dimensions): rows and columns of one loop.
+/// Lowers a fusion group to a loop nest; composites are decomposed. All values have one of the sizes of the largest
+/// (broadcast, or reduced along the last dimensions): rows and columns of one loop.
 ///
-///   t1 = softmax(t0, -1)     ->     largest, then a sum, then a quotient of each element of t0's rows
+///   t1 = softmax(t0, -1)     ->     a maximum, then a sum, then a quotient of each element of t0's rows
 LoweredGroup lower(const LoopNest&, OpExpressions&);
 
 }  // namespace fulgurite::codegen

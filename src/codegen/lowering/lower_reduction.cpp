@@ -8,14 +8,15 @@
 #include "ops/reduction/reduction_rules.h"
 #include "support/text/text.h"
 
-// Reductions of a region, and what the region's rows are.
+// Reductions of a fusion group, and its division into rows and columns.
 namespace fulgurite::codegen {
 
 using Kind = KernelValue::Kind;
 
 namespace {
 
-// What is reduced to one element is one row, which one thread reads: more are left to kernels that divide it.
+// A full reduction is a single row and therefore single-threaded; larger ones are left to the eager kernel, which
+// splits them.
 constexpr int64_t max_elements_in_one_row = int64_t{1} << 18;
 
 int64_t element_count(const Sizes& sizes) {
@@ -53,7 +54,7 @@ void GroupLowering::lower_reduction(const BoundSymbol& bound) {
     require_rows(std::popcount(static_cast<unsigned>(kept)));
     const TensorProxy& result = bound.outputs.at(0).tensor();
     int value = row_reduction(symbol, arguments, operand, result.dtype, result.name, kept);
-    // A number of a row costs nothing to round. An extremum stays the element that it is.
+    // Rounding one value per row costs nothing. An extremum is an element, so it is as exact as its operand.
     const bool is_extremum = &symbol == &amax_symbol || &symbol == &amin_symbol;
     if (is_extremum) kernel_.values[value].is_rounded = kernel_.values[operand].is_rounded;
     else if (depth_ == 0 || rounds()) value = rounded(value);
@@ -83,7 +84,7 @@ void GroupLowering::require_rows(int first_column) {
   required_ = first_column;
 }
 
-// In the type that sums are made in.
+// The operand in the type that sums are accumulated in.
 int GroupLowering::accumulated(int operand, Dtype result) {
   return in_dtype(operand, result == Dtype::f64 ? Dtype::f64 : is_floating(result) ? Dtype::f32 : Dtype::i64);
 }
@@ -135,7 +136,7 @@ int GroupLowering::row_reduction(const Symbol& symbol, Arguments arguments, int 
   return compute(text::cat("{0} / ", type, "(launch.columns)"), {total}, result, name, true);
 }
 
-// Deviations from the mean, less what rounding left in the mean.
+// Squared deviations from the mean, corrected by the mean's rounding error.
 int GroupLowering::variance(Arguments arguments, int operand, Dtype result, const std::string& name, int kept) {
   const std::string_view type = result == Dtype::f64 ? "Doubles" : "Floats";
   const Dtype wide = result == Dtype::f64 ? Dtype::f64 : Dtype::f32;
@@ -151,7 +152,8 @@ int GroupLowering::variance(Arguments arguments, int operand, Dtype result, cons
   return compute(text::cat("({0} - {1} * {1} / ", count, ") / ", divisor), {squares, rest}, result, name, true);
 }
 
-// Rows end where reductions say; else rows are as long as every value allows: it varies along all of a row, or along nothing of it.
+// Reductions determine where rows end; else rows are as long as every value allows: it varies along all of a row, or
+// along none of it.
 void GroupLowering::choose_rows() {
   const auto suits = [&](int first_column) {
     const int columns = every_dimension() & ~((1 << first_column) - 1);
@@ -169,7 +171,7 @@ void GroupLowering::choose_rows() {
   };
   for (KernelValue& value : kernel_.values) {
     value.extent = extent_of(value.dimensions);
-    // What everything is reduced to belongs to the only row, and so does what is made of it.
+    // A full reduction belongs to the only row, and so do the values computed from it.
     const auto is_of_row = [&](int operand) { return kernel_.values[operand].extent == Extent::row; };
     if (value.extent == Extent::uniform && std::ranges::any_of(value.operands, is_of_row)) value.extent = Extent::row;
     if (value.kind == Kind::sum || value.kind == Kind::largest || value.kind == Kind::smallest) value.extent = Extent::row;
@@ -205,7 +207,8 @@ void GroupLowering::add_output(const Value& result) {
   const KernelValue& made = kernel_.values[n.value];
   const bool is_column_sum = made.kind == Kind::column_sum;
   if (made.output >= 0 && is_column_sum) throw UnsupportedOp{"two results are one sum over all rows"};
-  // What varies along less than its dimensions is stored once for each place; two results that are one value are two copies of it.
+  // A value that varies along fewer dimensions than its tensor is stored once for each index; two results that are one
+  // value become two copies of it.
   const bool is_repeated = !is_column_sum && made.dimensions != own && (own == every_dimension() || own == rows) && (made.dimensions & ~own) == 0;
   if (is_repeated) copy_for(result, n, own, own == every_dimension() ? Extent::full : Extent::row);
   else if (made.output >= 0) copy_for(result, n, made.dimensions, made.extent);
@@ -216,7 +219,7 @@ void GroupLowering::add_output(const Value& result) {
   kernel_.outputs.push_back({result.tensor().id, result.tensor().dtype, value.extent, value.kind == Kind::column_sum, n.dimensions});
 }
 
-// When it runs, a kernel finds the region's sizes in its operands.
+// At launch, a kernel reads the loop sizes from its operands.
 void GroupLowering::check_sizes_show() const {
   int shown = 0;
   for (const auto* operands : {&kernel_.inputs, &kernel_.outputs})
@@ -226,7 +229,7 @@ void GroupLowering::check_sizes_show() const {
   if (shown != every_dimension()) throw UnsupportedOp{"a result dimension is not covered by any operand"};
 }
 
-// Elements that are compared with their row's extremum are kept: the kernel has them anyway.
+// Caches elements that are compared with their row's extremum: the kernel has computed them anyway.
 void GroupLowering::keep_exact_comparisons(std::span<const int> operands) {
   for (const int extremum : operands) {
     const KernelValue& value = kernel_.values[extremum];

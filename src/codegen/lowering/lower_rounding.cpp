@@ -6,7 +6,7 @@
 #include "ir/analysis/trace_values.h"
 #include "support/text/text.h"
 
-// Where values of 16 bits are rounded, and conversions, which round too.
+// Rounding of 16-bit values, and conversions, which round too.
 namespace fulgurite::codegen {
 
 Argument number_of(const Value& value) {
@@ -44,7 +44,7 @@ void GroupLowering::round_results(const BoundSymbol& bound) {
   });
 }
 
-// Returns true if a line of 16 bits gives numbers of its dtype by itself.
+// Returns true if a 16-bit op's expression already gives numbers of its dtype.
 bool GroupLowering::is_exact(const BoundSymbol& bound, const Expression& expression) const {
   if (!expression.is_exact) return false;
   const Dtype dtype = bound.outputs.at(0).tensor().dtype;
@@ -68,7 +68,7 @@ void GroupLowering::lower_conversion(const BoundSymbol& bound) {
   if (is_known(input)) {
     const Node known = node(input);
     if (known.value >= 0 && kernel_.values[known.value].kind == KernelValue::Kind::column_sum) {
-      // What a sum over rows is stored as; it is added up in the lanes of that dtype.
+      // The dtype in which a column sum is stored; it is added up in that dtype's lanes.
       KernelValue sum = kernel_.values[known.value];
       if (is_half(sum.dtype) && sum.dtype != dtype && rounds()) throw UnsupportedOp{"a sum over all rows is rounded to 16 bits before it is converted"};
       const Lanes lanes = sum.lanes;
@@ -86,7 +86,7 @@ void GroupLowering::lower_conversion(const BoundSymbol& bound) {
   set_result(bound, value, dimensions);
 }
 
-// A store rounds by itself.
+// A store rounds anyway.
 void GroupLowering::drop_rounding_before_stores() {
   std::vector<char> is_used(kernel_.values.size(), false);
   for (const KernelValue& value : kernel_.values)

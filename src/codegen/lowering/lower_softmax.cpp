@@ -3,9 +3,9 @@
 
 namespace fulgurite::codegen {
 
-/// What a backward makes of the logarithm of a softmax is the softmax, whose exponentials were summed for the logarithm: for d = x - amax(x),
-/// exp(d - log(sum(exp(d)))) becomes exp(d) * (1 / sum(exp(d))). No exponential overflows, and the sum is at least 1. Of 16 bits the logarithm is
-/// looked through its rounding, unless it is a result of the kernel.
+/// A backward computes softmax from log_softmax, whose exponentials were summed for the logarithm: for d = x - amax(x),
+/// exp(d - log(sum(exp(d)))) becomes exp(d) * (1 / sum(exp(d))). No exponential overflows, and the sum is at least 1. A
+/// 16-bit logarithm is matched through its rounding, unless it is a result of the kernel.
 std::optional<KernelValue> GroupLowering::share_of_row(const KernelValue& exponential) {
   using Kind = KernelValue::Kind;
   const auto& values = kernel_.values;

@@ -14,7 +14,7 @@ namespace fulgurite::codegen {
 
 namespace {
 
-/// How an operator is spelled. Without a text for integers it is one of floating numbers only.
+/// The spelling of an operator. Without a text for integers it supports floating dtypes only.
 struct Spelling {
   const Symbol* symbol;
   std::string_view floating, integer = {};
@@ -91,7 +91,7 @@ const Spelling* find(const Spelling (&spellings)[count], const Symbol& symbol) {
   return nullptr;
 }
 
-/// What arithmetic on a dtype is done in, as in the eager kernels.
+/// The dtype that arithmetic on a dtype is computed in, as in the eager kernels.
 Dtype computed_in(Dtype dtype) {
   if (dtype == Dtype::f64 || dtype == Dtype::i64) return dtype;
   return is_floating(dtype) ? Dtype::f32 : Dtype::i32;
@@ -107,7 +107,7 @@ std::optional<Expression> made(std::string_view text, SmallVector<int, 4> argume
   return Expression{std::string(text), std::move(arguments), read, computed, is_costly, is_exact};
 }
 
-// A factor that moves the exponent up: bf16 overflows where f32 does, and no digits are lost.
+// Returns true for a factor that moves the exponent up: bf16 overflows where f32 does, and no digits are lost.
 bool is_large_power_of_two(const Argument& factor) {
   if (!factor.is_number()) return false;
   int exponent = 0;
@@ -146,7 +146,7 @@ Lanes lanes_of(Dtype dtype) {
 
 std::optional<Expression> expression_of(const Symbol& symbol, Arguments a, Dtype result) {
   const Dtype computed = computed_in(result);
-  // Its numbers are rounded to the result's dtype, which an expression in f32 would not do.
+  // The scalar is rounded to the result's dtype, which an expression in f32 would not do.
   if (&symbol == &fmod_symbol && size_of(result) == 2 && a[1].is_number()) return std::nullopt;
   if (const Spelling* s = find(unary, symbol)) return made(spelled(*s, computed), {0}, computed, computed, s->is_costly, s->is_exact);
   if (const Spelling* s = find(binary, symbol)) {

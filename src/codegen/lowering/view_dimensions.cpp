@@ -5,7 +5,8 @@ namespace fulgurite::codegen {
 
 namespace {
 
-// Whether both shapes' dimensions can be joined to the same ones, where each of these is one dimension of either shape.
+// Returns true if both shapes' dimensions can be joined to the same ones, each of which is one dimension of either
+// shape.
 bool are_groups(const Sizes& a, const Sizes& b) {
   size_t i = 0, j = 0;
   while (true) {
@@ -26,7 +27,7 @@ bool are_groups(const Sizes& a, const Sizes& b) {
 }  // namespace
 
 std::optional<Dimensions> grouped(const Sizes& sizes, const Dimensions& given, const Sizes& loop_sizes) {
-  std::vector<int> single;  // the region's dimensions, in order
+  std::vector<int> single;  // the loop dimensions, in order
   for (const int bits : given)
     for (size_t d = 0; d < loop_sizes.size(); ++d)
       if (bits >> d & 1) single.push_back(static_cast<int>(d));
@@ -48,7 +49,7 @@ std::optional<Dimensions> grouped(const Sizes& sizes, const Dimensions& given, c
 
 namespace {
 
-// All ways to have sizes as joined neighbours among the region's dimensions, in order; no more than two are looked for.
+// All ways to express sizes as joined neighbours among the loop dimensions, in order; stops after two.
 void find_groupings(const Sizes& sizes, const Sizes& loop_sizes, size_t next, Dimensions& begun, SmallVector<Dimensions, 2>& found) {
   if (begun.size() == sizes.size()) return found.push_back(begun);
   const int64_t size = sizes[begun.size()];

@@ -1,4 +1,4 @@
-// What the library's products do with their sums, as code and as the text that codegen/gemm/gemm_epilogue.cpp prints for it.
+// The epilogues of prebuilt GEMMs, as code and as the text that codegen/gemm/gemm_epilogue.cpp prints for it.
 #pragma once
 #include "codegen/device_lib/activations.h"
 #include "codegen/device_lib/gemm_microkernel.h"
@@ -24,7 +24,8 @@ FULGURITE_EPILOGUE(AddFloatStoreBFloat16, const Floats bias = round_to_bfloat16(
                    store(at.of<BFloat16>(launch, 0), at, sums + bias);)
 FULGURITE_EPILOGUE(AddBFloat16StoreBFloat16, const Floats bias = load(at.of<const BFloat16>(launch, 1), at);
                    store(at.of<BFloat16>(launch, 0), at, sums + bias);)
-// A layer that is followed by gelu, in either form, and what makes a gelu's cotangent. The backward makes gelu's result again.
+// A layer followed by gelu, in either form, and the backward that computes gelu's cotangent. The backward recomputes
+// gelu's result.
 FULGURITE_EPILOGUE(GeluKeepFloat, const Floats bias = load(at.of<const float>(launch, 2), at); const Floats linear = sums + bias;
                    const Floats gelu_ = gelu(linear); store(at.of<float>(launch, 0), at, linear); store(at.of<float>(launch, 1), at, gelu_);)
 FULGURITE_EPILOGUE(GeluBackwardFloat, const Floats other = load(at.of<const float>(launch, 2), at); const Floats gelu_ = gelu(other);

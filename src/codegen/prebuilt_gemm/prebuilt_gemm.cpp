@@ -1,5 +1,5 @@
-// Products that most programs have, compiled with the library, once for each of the instructions there are for them: a first call does not
-// wait for the compiler then. They are what codegen/gemm/gemm_kernel.cpp prints under the same names.
+// Common GEMMs, compiled with the library once for each instruction set that it supports, so that a first call does not
+// wait for the compiler. They are equal to what codegen/gemm/gemm_kernel.cpp prints under the same names.
 #include "codegen/prebuilt_gemm/prebuilt_epilogues.h"
 #include "codegen/prebuilt_gemm/prebuilt_kernel.h"
 
@@ -36,13 +36,13 @@ constexpr NamedProduct products[] = {
     product<BFloat16, BFloat16, AddBFloat16StoreBFloat16>("multiply_bf16_add_bf16_to_bf16"),
     product<BFloat16, BFloat16, AddFloatStoreBFloat16>("multiply_bf16_add_f32_to_bf16"),
     product<float, BFloat16, StoreBFloat16>("multiply_f32_as_bf16_to_bf16"),
-#if !defined(__AVX512F__) || defined(__AVX512BF16__)  // where products are multiplied by generated kernels
+#if !defined(__AVX512F__) || defined(__AVX512BF16__)  // AVX-512 without bf16 dot products has plain epilogues only
     product<BFloat16, BFloat16, GeluKeepBFloat16>("multiply_bf16_add_f32_gelu_to_2_bf16"),
     product<BFloat16, BFloat16, GeluTanhKeepBFloat16>("multiply_bf16_add_f32_gelu_to_2_bf16"),
     product<BFloat16, BFloat16, GeluBackwardBFloat16>("multiply_bf16_gelu_gelu_backward_to_2_bf16"),
     product<BFloat16, BFloat16, GeluTanhBackwardBFloat16>("multiply_bf16_gelu_gelu_backward_to_2_bf16"),
 #endif
-#if !defined(__AVX512BF16__)  // what does not multiply pairs is compiled for fewer
+#if !defined(__AVX512BF16__)  // GEMMs without bf16 pairs are compiled for fewer instruction sets
     {"pack_f32", "", pack<float, float>},
     product<float, float, StoreFloat>("multiply_f32_to_f32"),
     product<float, float, AddFloatStoreFloat>("multiply_f32_add_f32_to_f32"),

@@ -2,12 +2,12 @@
 
 namespace fulgurite::codegen {
 
-/// A product's function, before it is known as which type it is called.
+/// A GEMM's function, before its type is known.
 using LibraryFunction = void (*)();
 
 }  // namespace fulgurite::codegen
 
-// One for each of the instructions that the library has products for: the function of that name whose epilogue has these statements, or none.
+// One lookup for each prebuilt instruction set: the function of that name whose epilogue has these statements, or null.
 namespace fulgurite::products_avx2 {
 codegen::LibraryFunction library_product(const char* name, const char* statements);
 }

@@ -52,7 +52,7 @@ class KernelPrinter {
   }
 
  private:
-  // Names of the kernel header would hide what they stand for there; two values of one name are two.
+  // Avoids names of the kernel header, which the value would shadow, and makes equal names of two values distinct.
   std::string free_name(std::string name) const {
     for (char& c : name)
       if (c == '.' || c == ':') c = '_';
@@ -83,7 +83,7 @@ class KernelPrinter {
       if (is_column_sum(i)) line(name(i), "_columns.", function, "();");
   }
 
-  // Where the row begins in each tensor that sweeps read or write.
+  // The row's start in each tensor that row loops read or write.
   void pointers() {
     for (size_t i = 0; i < kernel_.values.size(); ++i) {
       const KernelValue& v = kernel_.values[i];
@@ -115,7 +115,7 @@ class KernelPrinter {
     return text;
   }
 
-  // What is a number of bf16 already is not rounded once more.
+  // An exact bf16 number is not rounded again.
   std::string stored(int i) const {
     if (value(i).dtype != Dtype::bf16) return name(i);
     if (value(i).is_rounded) return text::cat("exact_bfloat16(", name(i), ")");

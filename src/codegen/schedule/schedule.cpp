@@ -9,7 +9,8 @@ namespace {
 
 using Kind = KernelValue::Kind;
 
-// What is cheaper computed again than kept: few operations, none of them costly, on rows that are read anyway or are few.
+// Limits for recomputing a value instead of caching it: few operations, none of them costly, on rows that are read
+// anyway or are few.
 constexpr int max_repeated = 4, max_repeated_loads = 2;
 
 bool is_row_reduction(const KernelValue& value) {
@@ -25,7 +26,7 @@ class Scheduling {
     find_levels();
     schedule_.kept.assign(kernel_.values.size(), -1);
     schedule_.row_loops.resize(static_cast<size_t>(row_loops_));
-    // From the last sweep on, because a later sweep decides what an earlier one keeps.
+    // From the last row loop on, because a later one decides what an earlier one caches.
     for (int row_loop = row_loops_; row_loop-- > 0;) fill(row_loop);
     for (int i = 0; i < count_; ++i) place_row_value(i);
     return std::move(schedule_);
@@ -35,18 +36,18 @@ class Scheduling {
   const KernelValue& value(int i) const { return kernel_.values[static_cast<size_t>(i)]; }
   bool is_computed(int i) const { return value(i).kind == Kind::computed; }
 
-  // What nothing that is stored is made of is left out.
+  // Dead values (not needed by any store) are skipped.
   void find_used() {
     is_used_.assign(kernel_.values.size(), false);
     for (int i = count_; i-- > 0;) {
       is_used_[i] = is_used_[i] || value(i).output >= 0;
-      // What is taken at a place reads the place by itself.
+      // A gather loads its index itself.
       if (is_used_[i] && value(i).kind != Kind::taken)
         for (const int operand : value(i).operands) is_used_[operand] = true;
     }
   }
 
-  // A value's level is the number of sweeps that must have ended before it can be computed.
+  // A value's level is the number of row loops that must have ended before it can be computed.
   void find_levels() {
     level_.assign(kernel_.values.size(), 0);
     for (int i = 0; i < count_; ++i) {
@@ -58,7 +59,7 @@ class Scheduling {
     }
   }
 
-  // How many operations and loads computing a value again takes; costly ones count for all that is allowed.
+  // Counts the operations and loads of recomputing a value; a costly one counts as the maximum.
   void count_repeated(int i, std::vector<char>& seen, int& operations, int& loads) const {
     if (value(i).extent != Extent::full || seen[i]) return;
     seen[i] = true;
@@ -85,7 +86,7 @@ class Scheduling {
       s.loaded.push_back(i);
       return;
     }
-    // A result may have been stored past the caches.
+    // A result may have been stored non-temporally.
     if (level_[i] < row_loop && (schedule_.kept[i] >= 0 || v.output >= 0 || is_worth_caching(i))) {
       if (schedule_.kept[i] < 0) schedule_.kept[i] = schedule_.kept_rows++;
       s.cached_loads.push_back(i);
@@ -139,7 +140,7 @@ void plan_row_loops(Kernel& kernel, const Schedule& schedule) {
     for (const int i : schedule.row_loops[row_loop].loaded) kernel.inputs[static_cast<size_t>(kernel.values[static_cast<size_t>(i)].input)].row_loop = static_cast<int>(row_loop);
     for (const int i : schedule.row_loops[row_loop].stored) kernel.outputs[static_cast<size_t>(kernel.values[static_cast<size_t>(i)].output)].row_loop = static_cast<int>(row_loop);
   }
-  // What is taken at a place of a row is read from anywhere in it: before a sweep that follows, if rows are whole.
+  // A gather may read any element of its row: if rows are whole, before the row loop that follows; else at any time.
   const auto take = [&](std::span<const int> row_values, int row_loop) {
     for (const int i : row_values)
       if (const KernelValue& value = kernel.values[static_cast<size_t>(i)]; value.kind == Kind::taken) {
