@@ -70,7 +70,7 @@ bool matches(const Parameter& parameter, ArgumentType type) {
   return false;
 }
 
-// What C++ has a value for that means "not given".
+// Returns true if C++ has a value of this type that means "not given".
 bool has_none(const ParameterType& type) {
   return type.is_optional || type.type == ArgumentType::tensor || type.type == ArgumentType::operand ||
          type.type == ArgumentType::integers || type.type == ArgumentType::tensors;

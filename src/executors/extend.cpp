@@ -1,4 +1,4 @@
-// What extend.h offers: executors, operators and rules of the user's.
+// Implements extend.h: user-supplied executors, operators and rules.
 #include <fulgurite/autograd.h>
 #include <fulgurite/error.h>
 #include <fulgurite/operators.h>
@@ -48,7 +48,7 @@ OperatorRule computing(const Symbol& symbol, OperatorFunction run) {
   };
 }
 
-// A call's arguments with zeros for the tensors and with numbers that are fixed.
+// A call's arguments with zeros for the tensors, and numbers without symbols.
 class ZeroArguments {
  public:
   explicit ZeroArguments(Arguments arguments) {
@@ -90,7 +90,8 @@ class ZeroArguments {
   SmallVector<Argument, 8> arguments_;
 };
 
-/// The result types of an operator without a shape rule: `run` is called on zeros, once for each kind of arguments.
+/// Infers the result types of an operator without a shape rule by calling `run` on zeros, once for each kind of
+/// arguments.
 class TypesByRunning {
  public:
   TypesByRunning(const Symbol& symbol, OperatorRule run) : symbol_(symbol), run_(std::move(run)) {}
@@ -121,7 +122,7 @@ class TypesByRunning {
   std::unordered_map<std::string, InferredTypes> known_;
 };
 
-// "mine::f" is torch.ops.mine.f where it is registered with PyTorch too.
+// "mine::f" is torch.ops.mine.f if it is registered with PyTorch too.
 std::string python_pattern(const Signature& signature) {
   std::string name(signature.qualified_name);
   if (name.find("::") != std::string::npos) name = "torch.ops." + name;

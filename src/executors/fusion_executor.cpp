@@ -1,4 +1,4 @@
-// Fusing executors of the user's.
+// User-supplied fusing executors.
 #include <fulgurite/fusion_executor.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ namespace detail {
 
 namespace {
 
-/// A user's fusion, ready to run.
+/// A user-supplied fusion, ready to run.
 class UserFusion final : public FusedKernel {
  public:
   UserFusion(std::string name, std::string executor, Fusion fusion, size_t outputs) : executor_(std::move(executor)), fusion_(std::move(fusion)) {
@@ -118,7 +118,7 @@ class UserFuser {
  private:
   static bool is_view(const BoundSymbol& bound) { return bound.symbol->traits.view; }
 
-  // Views are nobody's, so they are asked about here.
+  // Views have no executor, so they are checked here.
   bool is_taken(const BoundSymbol& bound, const Implementation& candidate) const {
     return bound.implementation == &candidate || (!bound.implementation && is_view(bound) && supports(bound));
   }
@@ -142,7 +142,7 @@ class UserFuser {
     return region;
   }
 
-  // For as long as the process lives, because traces do not own what they refer to.
+  // Keeps fusions until the process ends, because traces do not own their implementations.
   const Implementation* keep(const std::string& name, Fusion fusion, size_t outputs) {
     const std::lock_guard lock(mutex_);
     return &fusions_.emplace_back(name, name_, std::move(fusion), outputs).implementation();
@@ -151,7 +151,7 @@ class UserFuser {
   const std::string name_;
   const std::function<Fusion(const Region&)> fuse_;
   std::unordered_map<const Symbol*, std::vector<OperatorFunction>> checkers_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::deque<UserFusion> fusions_;
 };
 

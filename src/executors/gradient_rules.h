@@ -3,8 +3,9 @@
 
 namespace fulgurite {
 
-/// The gradient rules of a list of executors. The first executor that can execute a call decides: its rule, or none. One that has only
-/// gradients of a symbol is asked in its place. An operator that was registered has its own executor's rule where no other decides.
+/// The gradient rules of a list of executors. The first executor that can execute a call decides: its rule, or none. An
+/// executor that only has gradients of a symbol decides likewise. A registered operator falls back to its own
+/// executor's rule if no other decides.
 class ExecutorRules final : public GradientRules {
  public:
   explicit ExecutorRules(std::vector<const Executor*> executors) : executors_(std::move(executors)) {}
@@ -17,7 +18,7 @@ class ExecutorRules final : public GradientRules {
   std::vector<const Executor*> executors_;
 };
 
-/// Whether an executor of the default list, or the operator's own, has a rule for a call in eager mode.
+/// Returns true if an executor of the default list, or the operator's own, has a rule for a call in eager mode.
 bool has_default_rule(const Symbol&, Arguments);
 
 }  // namespace fulgurite

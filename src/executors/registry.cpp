@@ -31,7 +31,7 @@ std::vector<std::string> names_at_start() {
   return names;
 }
 
-/// The registered executors and the default order. Executors are never taken out, so pointers to them stay valid.
+/// The registered executors and the default order. Executors are never removed, so pointers to them stay valid.
 struct Registry {
   std::mutex mutex;
   std::vector<const Executor*> executors{&onednn_executor(), &gemm_executor(), &fuser_executor(), &eager_executor()};

@@ -10,7 +10,7 @@
 
 namespace fulgurite {
 
-/// Gives fusions names that no other fusion of a function has, in whichever of its traces.
+/// Gives fusions names that are unique among all traces of a function.
 class FusionNames {
  public:
   std::string next() { return "fusion" + std::to_string(count_.fetch_add(1)); }
@@ -19,54 +19,57 @@ class FusionNames {
   std::atomic<int> count_{0};
 };
 
-/// How a trace is fused.
+/// Options for fusing a trace.
 struct FusingOptions {
-  bool everything = false;              // also what hardly pays
+  bool everything = false;              // also fusions that are hardly profitable
   bool allow_excess_precision = false;  // 16-bit values that are used only inside a kernel need not be rounded
 };
 
-/// What makes an executor a fusing one.
+/// The functions of a fusing executor.
 struct Fusing {
-  /// Stands at the symbols that were given to it, until they are in a fusion or given back.
+  /// Marks the ops assigned to the executor, until they are in a fusion or released.
   Implementation candidate;
   std::function<bool(const BoundSymbol&)> supports;
-  /// Puts candidates into fusions that are ready to run; the others are nobody's again.
+  /// Replaces candidates by fusions that are ready to run; the others have no implementation afterwards.
   std::function<Trace(const Trace&, FusionNames&, FusingOptions)> fuse;
-  /// Whether anything in a trace may be worth a run of the compiler: a function of the trace alone. Null: whatever is supported.
+  /// Returns true if some part of a trace may be worth a compiler run: a function of the trace alone. Null: any
+  /// supported op is.
   bool (*may_pay)(const Trace&) = nullptr;
 };
 
 /// A named list of implementations.
 struct Executor {
   std::string name;
-  /// null when this executor does not implement the symbol
+  /// null if this executor does not implement the symbol
   std::function<const Implementation*(const Symbol&)> find;
-  /// Its gradient rule for the symbol, or null; empty where it has none for any.
+  /// Its gradient rule for the symbol, or null; empty if it has none for any.
   std::function<std::shared_ptr<const JointRule>(const Symbol&)> find_rule = {};
-  /// Set for one that fuses; `find` gives nothing then.
+  /// Set for a fusing executor, whose `find` returns null.
   std::shared_ptr<const Fusing> fusing = {};
 };
 
-/// eager: the kernels of eager mode, for every primitive and for the composites that deserve one. Never refuses a primitive.
+/// eager: the kernels of eager mode, for every primitive and for composites worth a kernel. Accepts every primitive.
 const Executor& eager_executor();
-/// onednn: matrix products and convolutions.
+/// onednn: matmuls and convolutions.
 const Executor& onednn_executor();
-/// fuser: generated kernels for whatever is computed element by element or row by row.
+/// fuser: generated kernels for elementwise and row-wise ops.
 const Executor& fuser_executor();
 
 const Implementation* find_eager_implementation(const Symbol&);
 
 class PendingValues;
-/// What remembers the eager executor's pointwise calls and runs them together.
+/// Defers the eager executor's pointwise calls to run them together.
 std::unique_ptr<PendingValues> make_pointwise_chain();
 
-/// Adds an executor before eager; throws UserError when its name is taken. It is asked only where it is named. Thread-safe, as are the
-/// functions of extend.h that list executors and set the defaults.
+/// Adds an executor before eager; throws UserError if its name is taken. It is used only where it is named.
+/// Thread-safe, as are the functions of extend.h that list executors and set the defaults.
 void add_executor(std::shared_ptr<const Executor>, SourceLocation);
-/// Counts the changes of the default list and of what executors have registered: what was compiled with another count may be stale.
+/// Counts the changes of the default list and of the executors' registrations: programs compiled with another count may
+/// be stale.
 uint64_t executors_version();
 void count_executor_change();
-/// Throws UserError naming the registered ones when a name is unknown. Empty: the default list. "eager" is always last.
+/// Throws UserError naming the registered executors if a name is unknown. Empty: the default list. "eager" is always
+/// last.
 std::vector<const Executor*> resolve_executors(const std::vector<std::string>& names);
 
 }  // namespace fulgurite

@@ -7,11 +7,11 @@
 
 namespace fulgurite::detail {
 
-/// What a user's function gave as results of a call: copies where it is not contiguous memory that nobody else holds.
+/// Makes a user-supplied function's results owned: copies those that are not contiguous and uniquely owned.
 void own_results(Results&);
 
-/// An executor made of a user's functions. Lives as long as what was registered with it: for ever, where that is an operator.
-/// Thread-safe: what find() and find_rule() gave stays as it is.
+/// An executor made of user-supplied functions. Lives as long as its registrations: for ever if one is an operator.
+/// Thread-safe: results of find() and find_rule() do not change.
 class UserExecutor final : public Executor, public std::enable_shared_from_this<UserExecutor> {
  public:
   explicit UserExecutor(std::string name);
@@ -38,7 +38,7 @@ class UserExecutor final : public Executor, public std::enable_shared_from_this<
   std::shared_ptr<const JointRule> rule_of(const Symbol&) const;
   void complete(Pair&);
 
-  mutable std::shared_mutex mutex_;  // guards what follows
+  mutable std::shared_mutex mutex_;  // guards the members below
   std::unordered_map<const Symbol*, std::unique_ptr<const Entry>> entries_;
   std::unordered_map<const Symbol*, Pair> pairs_;
 };

@@ -25,7 +25,7 @@ namespace {
 
 const KernelSet& choose_kernel_set() {
 #ifdef FULGURITE_X86_KERNELS
-  // What -march=x86-64-v4 and -march=x86-64-v3 let the compiler use.
+  // The features that -march=x86-64-v4 and -march=x86-64-v3 let the compiler use.
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
                     __builtin_cpu_supports("bmi2");
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

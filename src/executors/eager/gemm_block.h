@@ -3,7 +3,7 @@
 
 namespace fulgurite {
 
-/// One block of a product, computed by one thread: as GemmCall, without a batch. Any dtype, any strides of A and B.
+/// One block of a GEMM, computed by one thread: a GemmCall without a batch. Any dtype, any strides of A and B.
 struct BlockProduct {
   Dtype dtype = Dtype::f32;
   int64_t m = 0, n = 0, k = 0;

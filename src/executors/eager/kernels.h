@@ -21,18 +21,17 @@ struct KernelEntry {
 };
 using KernelTable = std::span<const KernelEntry>;
 
-/// What one instruction set's compilation of the kernels offers. Beside the tables stand the functions that code
-/// compiled once calls.
+/// The kernels compiled for one instruction set: their tables, and the functions that code compiled once calls.
 struct KernelSet {
   std::span<const KernelTable> tables;
   void (*copy_elements)(const Tensor& source, const Tensor& destination);
   void (*multiply_block)(const BlockProduct&);
-  /// What gathers pointwise calls; tables up to this one hold kernels that are a single pointwise call.
+  /// Creates a chain of deferred pointwise calls; tables before this one hold kernels that are a single pointwise call.
   std::unique_ptr<PendingValues> (*make_chain)();
   size_t pointwise_tables;
 };
 
-/// The kernels for the best instruction set this CPU has; chosen at the first call.
+/// The kernels for the best instruction set of this CPU; chosen at the first call.
 const KernelSet& kernel_set();
 
 #ifdef FULGURITE_KERNELS
@@ -75,10 +74,10 @@ KernelTable scatter_reduce_kernels();
 KernelTable arrange_kernels();
 KernelTable optimizer_kernels();
 
-/// Writes `source` (any strides, any dtype, broadcast to the destination's sizes) into `destination` (any strides, any
+/// Copies `source` (any strides and dtype, broadcast to the destination's sizes) into `destination` (any strides and
 /// dtype).
 void copy_elements(const Tensor& source, const Tensor& destination);
-/// One block of a matrix product, on this thread.
+/// Computes one block of a GEMM on this thread.
 void multiply_block(const BlockProduct&);
 std::unique_ptr<PendingValues> make_chain();
 

@@ -15,8 +15,8 @@ namespace fulgurite::fuser {
 
 namespace {
 
-// A kernel is compiled in about 0.1 s, once for each machine. What moves less than this when it runs op by op takes a few microseconds
-// either way, and mostly belongs to a test or to a number that is printed.
+// A kernel is compiled in about 0.1 s, once for each machine. Ops that move less than this when they run one by one
+// take a few microseconds either way, and mostly belong to a test or to a number that is printed.
 constexpr int64_t min_bytes_moved = int64_t{64} << 10;  // bytes
 
 int64_t bytes_of(const Value& value) {
@@ -26,7 +26,8 @@ int64_t bytes_of(const Value& value) {
   return count;
 }
 
-// What a line moves where it runs alone. Views and what they are made of are read by others; what is returned is only named.
+// The bytes that an op moves when it runs alone, decomposed if it has no eager kernel. Views and structural ops move
+// nothing.
 int64_t moved_by(const BoundSymbol& bound) {
   if (bound.symbol->traits.view || bound.symbol->traits.structural) return 0;
   int64_t bytes = 0;
@@ -50,9 +51,9 @@ bool is_profitable(const Trace& trace, const FusionGroup& group) {
 }  // namespace
 
 bool may_pay(const Trace& trace) {
-  // What symbols stand for may grow, and whether kernels are used is decided only once.
+  // Symbolic sizes may grow, and the choice of kernels is made only once.
   const int64_t least = has_numbers(trace) ? min_bytes_moved / 4 : min_bytes_moved;
-  // No region moves more than as many lines as it may have, were they those that move most.
+  // A group cannot move more than the `max_ops` ops that move most.
   std::priority_queue<int64_t, std::vector<int64_t>, std::greater<>> most;
   int64_t bytes = 0;
   for (const BoundSymbol& bound : trace.bound_symbols) {

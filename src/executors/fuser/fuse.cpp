@@ -24,8 +24,8 @@ namespace fulgurite::fuser {
 
 namespace {
 
-/// Kernels for as long as the process lives, because traces do not own what they refer to, by all that they depend on: equal ones are
-/// one, so there are no more than there are different kernels.
+/// Kernels by everything that they depend on, so that equal ones are shared. Kept until the process ends, because
+/// traces do not own their implementations.
 class Kernels {
  public:
   const Implementation* get(const std::string& key, const std::function<std::unique_ptr<FusedKernel>()>& make) {
@@ -45,7 +45,7 @@ class Kernels {
     std::unique_ptr<FusedKernel> kernel;
     Implementation implementation;
   };
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::unordered_map<std::string, std::unique_ptr<Entry>> entries_;
 };
 
@@ -59,7 +59,7 @@ std::string_view extent_text(codegen::Extent extent) {
   return names[static_cast<int>(extent)];
 }
 
-// All that a FusionKernel is made of.
+// Everything that a FusionKernel depends on.
 std::string key_of(const codegen::Kernel& kernel, const std::string& text) {
   std::string key = text::cat(text, kernel.dimensions, " ", kernel.first_column_dimension, "\n");
   for (const auto* operands : {&kernel.inputs, &kernel.outputs})
@@ -70,13 +70,14 @@ std::string key_of(const codegen::Kernel& kernel, const std::string& text) {
   return key;
 }
 
-/// Whether each element depends on the operands' elements at its own place alone, so that it may be written over one of them.
+/// Returns true if each element depends only on the operands' elements at the same index, so that the result may
+/// overwrite one of them.
 bool is_pointwise(const codegen::Kernel& kernel) {
   const auto is_full = [](const codegen::KernelOperand& output) { return output.extent == codegen::Extent::full; };
   return !kernel.has_row_sums && !kernel.has_column_sums && std::ranges::all_of(kernel.outputs, is_full);
 }
 
-// A line alone is worth a kernel where there is none elsewhere.
+// A single composite op is worth a kernel if it has no eager kernel.
 bool is_profitable_alone(const BoundSymbol& bound) { return !bound.subsymbols.empty() && find_eager_implementation(*bound.symbol) == nullptr; }
 
 int64_t element_count(const Value& value) {
@@ -86,7 +87,7 @@ int64_t element_count(const Value& value) {
   return count;
 }
 
-// A loss is one row of all that it reads: it would take what others need, row by row, away from them.
+// A loss reduces everything it reads to a single row: it would keep row-wise ops from being fused with their rows.
 bool makes_one_of_many(const BoundSymbol& bound) {
   bool is_one = true, has_many = false;
   for_each_output(bound, [&](const Value& output) { is_one = is_one && element_count(output) == 1; });
@@ -177,7 +178,7 @@ class Fuser {
   FusionNames& names_;
   const FusingOptions options_;
   FusionGroups groups_;
-  std::vector<GroupFusion> fusions_;      // by region
+  std::vector<GroupFusion> fusions_;      // by group
   std::unordered_map<int, Value> values_;  // by proxy id
 };
 

@@ -3,8 +3,9 @@
 
 namespace fulgurite::fuser {
 
-/// Puts the lines that `candidate` stands at into fusions, each with its kernel; what is left has no implementation. Where kernels
-/// cannot be compiled nothing is fused. Unless everything is asked for, only where that pays (see what_pays.h).
+/// Puts the ops that are marked with `candidate` into fusions, each with its kernel; the others have no implementation
+/// afterwards. Fuses nothing if kernels cannot be compiled. Unless everything is to be fused, only profitable groups
+/// are (see cost_model.h).
 ///
 ///   t0 = mul(t_0, t_1)
 ///   t1 = add(t0, t_2)          ->     [t2] = fusion0(t_0, t_1, t_2)

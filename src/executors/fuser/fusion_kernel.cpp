@@ -22,11 +22,12 @@ using kernels::Operand;
 namespace {
 
 constexpr size_t max_operands = 48;
-constexpr int64_t block_columns = 8192;   // what long rows are divided into among threads
+constexpr int64_t block_columns = 8192;   // units in which threads divide long rows
 constexpr int64_t min_rows = 16;
 constexpr int64_t min_elements_per_thread = 16384; // elements
-// Rows with several sweeps ask for the next row, or for a part of this one. Layer norm of rows of 4 KB takes a quarter less than with one KB, a
-// training step of a GPT of six layers 3 % more where its pointwise kernels do so too; of those, only large ones gain by it.
+// Rows with several row loops prefetch the next row, or a part of this one. Layer norm of rows of 4 KB takes a quarter
+// less time than with one KB; a training step of a GPT of six layers takes 3 % more if its pointwise kernels do so too,
+// of which only large ones gain by it.
 constexpr long max_ahead = 4096;
 
 int64_t rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -45,7 +46,7 @@ Dtype dtype_of_lanes(Dtype dtype) {
 
 }  // namespace
 
-/// One call: where everything lies.
+/// One call: the tensors' layouts and the launch.
 class FusionKernel::Call {
  public:
   Call(const FusionKernel& kernel, Arguments arguments, std::span<const Tensor> results) : kernel_(kernel), results_(results) {
@@ -62,7 +63,7 @@ class FusionKernel::Call {
   void run() {
     if (kernel_.has_column_sums_) return run_with_column_sums();
     if (rows_ == 0) return;
-    // Rows that are reduced stay whole, and those that have a number of their own, which is to be written once.
+    // Rows that are reduced stay whole, and so do those with a value per row, which must be written once.
     const auto is_of_rows = [](const OperandLayout& layout) { return layout.extent == Extent::row; };
     const bool is_divisible = !kernel_.has_row_sums_ && std::ranges::none_of(kernel_.outputs_, is_of_rows);
     const bool divides_rows = is_divisible && rows_ < min_rows && launch_.columns >= 2 * block_columns;
@@ -105,7 +106,7 @@ class FusionKernel::Call {
     }
   }
 
-  // In the region's dimensions; 0 along those that the operand does not have.
+  // Strides along the loop dimensions; 0 along those that the operand does not have.
   void find_strides(size_t k) {
     const TensorImpl& impl = *tensors_[k]->impl();
     std::fill_n(strides_[k], most_row_dimensions, 0);
@@ -119,7 +120,7 @@ class FusionKernel::Call {
     }
   }
 
-  // The first dimension from which on an operand lies without gaps; one past the last where neighbours do not touch.
+  // The first dimension from which on an operand is contiguous; one past the last if neighbours are not adjacent.
   int first_dense(const Strides& strides) const {
     int first = kernel_.dimensions_;
     for (int64_t next = 1; first > 0 && (strides[first - 1] == next || sizes_[first - 1] == 1); --first) next *= std::max<int64_t>(sizes_[first - 1], 1);
@@ -143,7 +144,7 @@ class FusionKernel::Call {
     for (int d = first; d <= last; ++d) columns_ *= sizes_[d];
   }
 
-  // Columns that do not lie side by side are read from a copy.
+  // Columns that are not contiguous are read from a copy.
   void make_dense(size_t k) {
     const TensorImpl& impl = *tensors_[k]->impl();
     copies_[k] = make_tensor(impl.sizes, impl.dtype);
@@ -152,7 +153,7 @@ class FusionKernel::Call {
     find_strides(k);
   }
 
-  // Dimensions of rows that lie one after another in every operand are one.
+  // Merges row dimensions that are contiguous in every operand.
   void find_rows() {
     launch_ = {};
     launch_.columns = columns_;
@@ -186,7 +187,7 @@ class FusionKernel::Call {
     else if (streams_) launch_.ahead = max_ahead;
   }
 
-  // What is written over an input has been read a moment before, and is in the cache anyhow.
+  // A result that overwrites an input has just been read, and is in the cache anyway.
   bool is_streamed(size_t k) const {
     if (k < kernel_.inputs_.size() || places_[k]->extent != Extent::full || places_[k]->is_column_sum) return false;
     if (rows_ * columns_ * size_of(places_[k]->dtype) < streamed_bytes) return false;
@@ -195,7 +196,7 @@ class FusionKernel::Call {
 
   int64_t kept_bytes() const { return kernel_.cached_rows_ * launch_.kept_stride; }
 
-  /// The rows are cut into `in_row` parts each, which are numbered through.
+  /// Divides each row into `in_row` parts, which are numbered consecutively.
   void call_on_parts(int64_t begin, int64_t end, int64_t in_row, const ScratchMemory& kept) {
     while (begin < end) {
       const int64_t row = begin / in_row, first = begin % in_row, count = std::min(in_row - first, end - begin), at = first * block_columns;
@@ -220,8 +221,8 @@ class FusionKernel::Call {
     if (streams_) finish_streamed_stores();
   }
 
-  // Rows are added up in blocks that depend on their number alone, in each as ColumnSums does, and the blocks pairwise. Of n sums of a block as many
-  // wait to be joined as n has bits, beside the one that is added to.
+  // Rows are added up in blocks that depend on their number alone, each as in ColumnSums, and the blocks pairwise. For
+  // n sums of a block, as many rows wait to be joined as n has bits, in addition to the current one.
   void run_with_column_sums() {
     const int64_t per_block = std::max<int64_t>(16, (rows_ + 63) / 64), blocks = std::max<int64_t>(1, (rows_ + per_block - 1) / per_block);
     const int64_t waiting = std::bit_width(static_cast<uint64_t>(per_block / kernels::summed_rows)) + 1;
@@ -314,7 +315,7 @@ codegen::Kernel FusionKernel::loop() const {
   return kernel;
 }
 
-// A sweep reads a row's elements at one place, then writes there.
+// A row loop reads a row's elements at an index before it writes there.
 bool FusionKernel::may_overwrite(size_t result, size_t argument) const {
   const OperandLayout &to = outputs_.at(result), &from = inputs_.at(argument);
   if (to.extent != Extent::full || from.extent != Extent::full || to.is_column_sum || from.is_place) return false;

@@ -8,15 +8,15 @@
 
 namespace fulgurite::fuser {
 
-/// A compiled region: finds rows and columns in the tensors of a call, and runs the kernel over them on all threads. Results do not
-/// depend on how many these are.
+/// A compiled fusion group: finds rows and columns in the tensors of a call, and runs the kernel over them on all
+/// threads. Results do not depend on the number of threads.
 class FusionKernel final : public FusedKernel {
  public:
   FusionKernel(const codegen::Kernel&, int kept_rows, std::string text, kernels::KernelFunction);
   void run(Arguments, std::span<const Tensor> results) const override;
   std::string_view text() const override { return text_; }
   bool may_overwrite(size_t result, size_t argument) const override;
-  /// What it was made of, without the values.
+  /// The kernel it was made of, without the values.
   codegen::Kernel loop() const;
   int kept_rows() const { return cached_rows_; }
 
@@ -26,7 +26,7 @@ class FusionKernel final : public FusedKernel {
     codegen::Extent extent;
     bool is_column_sum, is_place;
     SmallVector<int, 6> dimensions;  // see codegen::KernelOperand
-    int64_t lane_bytes;              // of a column sum's lanes
+    int64_t lane_bytes;              // bytes of a column sum's lanes
     int row_loop;
   };
   class Call;

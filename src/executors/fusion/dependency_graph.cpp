@@ -16,12 +16,12 @@ void add_once(std::vector<int>& ops, int op) {
   if (std::ranges::find(ops, op) == ops.end()) ops.push_back(op);
 }
 
-// An effect of which nothing is known, such as a hook. Traces write into inputs themselves when all else has run.
+// An op with an unknown side effect, such as a hook. A trace's own writes into inputs run after everything else.
 bool may_write_inputs(const BoundSymbol& bound) {
   return bound.symbol->traits.side_effect && !bound.symbol->traits.structural && bound.symbol != &prims_copy__symbol;
 }
 
-// Lines that read what the trace is given, by themselves or through views; of a trace in which nothing may write it none.
+// Ops that read inputs of the trace, directly or through views; none if nothing may write inputs.
 std::vector<char> consumers_of_inputs(const Trace& trace) {
   const std::span<const BoundSymbol> ops = trace.bound_symbols.read();
   std::vector<char> reads(ops.size());
@@ -41,7 +41,7 @@ DependencyGraph::DependencyGraph(const Trace& trace, bool looks_through_views)
     : trace_(trace), uses_(trace), before_(trace.bound_symbols.size()), after_(trace.bound_symbols.size()), is_transparent_(trace.bound_symbols.size()) {
   for (size_t i = 0; i < before_.size(); ++i) is_transparent_[i] = looks_through_views && codegen::is_transparent_view(trace.bound_symbols[i]);
   const std::vector<char> reads_inputs = consumers_of_inputs(trace);
-  std::vector<int> reads;  // of inputs, since an effect that may write these
+  std::vector<int> reads;  // of inputs, since the last effect that may write them
   int last_effect = -1;
   const auto wait = [&](int op, int for_op) {
     if (for_op < 0 || for_op == op) return;
@@ -52,7 +52,7 @@ DependencyGraph::DependencyGraph(const Trace& trace, bool looks_through_views)
     const BoundSymbol& bound = trace.bound_symbols[i];
     const auto wait_for = [&](int id) {
       const int made = uses_.producer(id);
-      // Of a view, for what it is a view of.
+      // Readers of a transparent view depend on the producer of its base.
       const Value* from = nullptr;
       if (made >= 0 && is_transparent_[made]) from = &base(trace.bound_symbols[made].args[0]);
       wait(i, from ? uses_.producer(proxy_id(*from)) : made);

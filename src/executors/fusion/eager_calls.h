@@ -3,7 +3,7 @@
 
 namespace fulgurite::fuser {
 
-/// Returns true if eager mode computes a line by one kernel: what it is made of has no roundings of its own then.
+/// Returns true if eager mode computes an op by one kernel: its subsymbols are not rounded separately then.
 bool is_one_eager_call(const BoundSymbol&);
 
 }  // namespace fulgurite::fuser

@@ -12,7 +12,8 @@ namespace fulgurite::fuser {
 namespace {
 
 constexpr int not_plain = -1;
-constexpr int max_distance = 16;  // lines between readers of one value that are brought together: their results live as much longer
+// ops between consumers of one value that are merged: their results live that much longer
+constexpr int max_distance = 16;
 
 class Grouping {
  public:
@@ -50,7 +51,7 @@ class Grouping {
     for (int op = 0; op < graph_.size(); ++op) merge_readers(op);
     merge_readers_of_inputs();
   }
-  // Those that read what a line makes.
+  // Merges the consumers of an op's results.
   void merge_readers(int op) {
     for_each_output(trace_.bound_symbols[op], [&](const Value& value) {
       if (value.is_tensor()) merge_readers_of(value.tensor().id);
@@ -63,7 +64,7 @@ class Grouping {
   void merge_readers_of(int id) {
     std::vector<int> consumers;
     graph_.consumers(id, consumers);
-    if (consumers.size() > 32) return;  // a number that everything reads
+    if (consumers.size() > 32) return;  // a scalar that most ops read
     for (size_t i = 0; i < consumers.size(); ++i)
       for (size_t j = i + 1; j < consumers.size(); ++j)
         if (may_join(consumers[i]) && may_join(consumers[j]) && are_near(group_of_[consumers[i]], group_of_[consumers[j]]))
@@ -74,7 +75,7 @@ class Grouping {
     return std::max(members_[a].front(), members_[b].front()) - std::min(members_[a].back(), members_[b].back()) <= max_distance;
   }
 
-  // What the backward recomputes was given up before on purpose: together with lines long before it, it would be kept all the same.
+  // Do not fuse recomputed ops with much earlier ones: that would keep the value alive and undo rematerialization.
   bool would_undo_remat(int a, int b) const {
     const auto is_recomputed = [&](int op) { return trace_.bound_symbols[op].tags.has(Tag::recomputed); };
     const bool differ = std::ranges::any_of(members_[a], is_recomputed) != std::ranges::all_of(members_[b], is_recomputed) ||
@@ -115,7 +116,7 @@ class Grouping {
     return static_cast<int>(known_shapes_.size()) - 1;
   }
 
-  // Of lines that are plain each: whether they are together, so that nothing has to be lowered to know.
+  // Returns true if a group of plain ops is within the limits of a kernel, so that it need not be lowered to find out.
   bool is_plain(const FusionGroup& fusion_group) {
     if (!fusion_group.views.empty() || fusion_group.results.empty()) return false;
     read_.clear();
@@ -142,14 +143,15 @@ class Grouping {
     if (std::ranges::find(out_.missed_fusions, missed_reason) == out_.missed_fusions.end()) out_.missed_fusions.push_back(std::move(missed_reason));
   }
 
-  // The last line from which a line can be reached: groups are run as one, so a path may enter one past the line and leave it before.
+  // The last op from which `op` can be reached: a group runs as one, so a path may enter it after `op` and leave it
+  // before.
   int reach_of(int op) const {
     for (int last = last_of_groups(op); last > op; last = last_of_groups(op)) op = last;
     return op;
   }
 
-  // The last line of a group grows only, and what joined another is no later than that one's: a tree of greatest values over the groups
-  // (a Fenwick tree) need forget nothing.
+  // The last op of a group only grows, and a merged group's is not later than that of the group it joined: a Fenwick
+  // tree of maxima over the groups need not remove anything.
   void note_last(int group, int op) {
     for (size_t i = static_cast<size_t>(group) + 1; i < last_before_.size(); i += i & (~i + 1)) last_before_[i] = std::max(last_before_[i], op);
   }
@@ -159,7 +161,7 @@ class Grouping {
     return last;
   }
 
-  // From one group to another by way of others.
+  // Returns true if a path leads from one group to another through a third.
   bool has_path_between(int from, int to) {
     ++search_;
     const int end = reach_of(members_[to].back());
@@ -204,7 +206,7 @@ class Grouping {
     return fusion_group;
   }
 
-  // Tensors that the lines read and do not make.
+  // Tensors that the ops read and do not produce.
   void find_inputs(FusionGroup& fusion_group) const {
     const auto is_inside = [&](int op) {
       return std::ranges::binary_search(fusion_group.ops, op) || std::ranges::binary_search(fusion_group.views, op);
@@ -241,13 +243,14 @@ class Grouping {
   const std::vector<char>& is_candidate_;
   const GroupingRules& rules_;
   const bool explains_;
-  std::vector<int> group_of_;              // by line
-  std::vector<std::vector<int>> members_;  // by group, which is its first line's number; in order
-  std::vector<int> shapes_;                // by group: of plain lines, which of known_shapes_ their results have
+  std::vector<int> group_of_;              // by op
+  std::vector<std::vector<int>> members_;  // by group, whose number is its first op's; in order
+  // by group: for plain ops, the index of their results' shape in known_shapes_
+  std::vector<int> shapes_;
   std::vector<const Shape*> known_shapes_;
-  std::vector<char> waits_;                // by line: it joins last, and others do not yet stand
-  std::vector<int> seen_;                  // by group: the last search that met it
-  std::vector<int> last_before_;           // the last lines of groups, as a tree
+  std::vector<char> waits_;                // by op: it is fused last, after the other groups are complete
+  std::vector<int> seen_;                  // by group: the last search that visited it
+  std::vector<int> last_before_;           // the last ops of groups, as a Fenwick tree
   int search_ = 0;
   std::vector<int> pending_, read_;
   FusionGroups out_;

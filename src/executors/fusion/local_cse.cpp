@@ -29,7 +29,7 @@ class LocalCse {
   }
 
   void find(const std::vector<int>& ops) {
-    std::vector<BoundSymbol> known;  // as they are once repeats are gone
+    std::vector<BoundSymbol> known;  // the first occurrences, after substitution
     std::vector<int> known_ops;
     for (const int op : ops) {
       BoundSymbol bound = trace_.bound_symbols[op];
@@ -65,16 +65,16 @@ class LocalCse {
   }
 
  private:
-  // Two results that the user sees as two tensors, or views of two, stay two.
+  // Two results that the caller sees as two tensors, or views of two, stay two.
   bool are_both_returned(const BoundSymbol& a, const BoundSymbol& b) const {
     const auto is_returned = [&](const Value& value) { return value.is_tensor() && is_returned_[static_cast<size_t>(value.tensor().id)]; };
     return std::ranges::any_of(a.outputs.read(), is_returned) && std::ranges::any_of(b.outputs.read(), is_returned);
   }
 
   const Trace& trace_;
-  std::vector<int> first_of_;       // by line: the one that it repeats; -1: none
+  std::vector<int> first_of_;       // by op: the earlier op that it duplicates; -1: none
   Substitution instead_;
-  std::vector<char> is_returned_;   // by id: a result, or what one is a view of
+  std::vector<char> is_returned_;   // by id: a result, or the base of one
 };
 
 }  // namespace

@@ -5,8 +5,8 @@
 
 namespace fulgurite::fuser {
 
-/// Lines of a region that compute again what another one has computed there, as a backward does on purpose, become that one: both results would
-/// be stored at the same time. None where there are no such lines; else regions are to be grown anew.
+/// Replaces ops of a group that recompute an op of the same group, as a backward does on purpose: both results would be
+/// stored at the same time anyway. None if there are no such ops; otherwise the trace must be grouped again.
 ///
 ///     t1 = gelu(t0)                               t1 = gelu(t0)
 ///     t2 = gelu(t0)             # recomputed  →   t3 = mul(t_g, t1)

@@ -15,7 +15,7 @@ namespace fulgurite::fuser {
 
 namespace {
 
-/// The symbols of fusions, for as long as the process lives: traces do not own what they refer to. There are as many as there are names.
+/// The symbols of fusions, one for each name. Kept until the process ends, because traces do not own them.
 class FusionSymbols {
  public:
   const Symbol* get(const std::string& name, bool is_pointwise) {
@@ -33,7 +33,7 @@ class FusionSymbols {
     const std::string spelling;
     const Symbol symbol;
   };
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::map<std::pair<std::string, bool>, std::unique_ptr<NamedSymbol>> symbols_;
 };
 
@@ -52,14 +52,14 @@ class Writing {
   Trace run() {
     for (int op = 0; op < graph_.size(); ++op) {
       const int group = groups_.group_of[op];
-      // Views are written for who reads them: fusions may have looked through them.
+      // Transparent views are written for their readers: fusions may have looked through them.
       if (!graph_.is_transparent(op) && (group < 0 || groups_.groups[group].ops.back() == op)) write(op);
     }
     return std::move(out_);
   }
 
  private:
-  // A line, or the region it belongs to, after all that it waits for.
+  // Writes an op, or the group it belongs to, after its dependencies.
   void write(int op) {
     const int group = groups_.group_of[op];
     if (group >= 0 ? is_group_written_[group] : is_written_[op]) return;
@@ -72,7 +72,7 @@ class Writing {
   }
   void write_before(int op) {
     for (const int before : graph_.before(op)) write(before);
-    // Views too: the graph looks through them.
+    // Includes views, which the graph looks through.
     for_each_argument(trace_.bound_symbols[op], [&](const Value& value) {
       if (!value.is_tensor()) return;
       const int made_by = graph_.producer(value.tensor().id);

@@ -6,20 +6,21 @@
 
 namespace fulgurite::fuser {
 
-/// How a region is run.
+/// The fusion of a group.
 struct GroupFusion {
   std::string name;  // "fusion0"
   std::vector<Value> inputs, outputs;
-  bool is_pointwise = false;  // each element depends on the inputs' elements at its place alone: it may be written over one of them
+  // each element depends only on the inputs' elements at the same index: it may overwrite one of them
+  bool is_pointwise = false;
   const Implementation* implementation = nullptr;
 };
 
-/// Each region's lines become one line, after all that it waits for; `fusions` are the regions', in their order. Lines that `candidate`
-/// stands at and that are in no region have no implementation any more.
+/// Replaces each group by one fusion op, after its dependencies; `fusions` are in the order of the groups. Ops that are
+/// marked with `candidate` but are in no group have no implementation afterwards.
 Trace outline_fusions(const Trace&, const DependencyGraph&, const FusionGroups&, const std::vector<GroupFusion>& fusions,
                      const Implementation& candidate);
 
-/// Of a region, its lines as they stand inside a fusion: views that stand outside too have other names, which are counted on.
+/// A group's ops as they are inside its fusion: views that also exist outside are renamed, with the next names.
 SharedVector<BoundSymbol> inner_ops(const Trace&, const DependencyGraph&, const FusionGroup&, int& next_id, int& next_name);
 
 }  // namespace fulgurite::fuser

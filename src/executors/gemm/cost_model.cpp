@@ -12,23 +12,24 @@ namespace fulgurite::fused_gemm {
 
 namespace {
 
-/// Sizes for which a generated product was measured to be faster than oneDNN's.
+/// Minimum sizes for which a generated GEMM was measured to be faster than oneDNN's.
 struct Sizes {
   int64_t rows, columns, depth;  // at least
   int64_t most_depth = std::numeric_limits<int64_t>::max();
 
   bool hold(int64_t m, int64_t n, int64_t k) const { return m >= rows && n >= columns && k >= depth && k <= most_depth; }
 };
-// With benchmarks/gemm.cpp: with fewer rows the right operand's packing is too much of the work, and with a short depth or few columns what is
-// done for each tile.
+// Measured with benchmarks/gemm.cpp: with fewer rows, packing the right operand dominates; with a small K or few
+// columns, the work per tile does.
 constexpr Sizes pairs{1024, 128, 256};         // bf16 with AVX-512 BF16
-constexpr Sizes widened{64, 64, 64};           // 16 bits with AVX2, for which oneDNN has nothing
-constexpr Sizes singles{256, 128, 256, 4096};  // f32 with AVX2: level where both operands lie along the depth, else up to twice as fast
-// bf16 with a matrix unit: on a virtual Xeon mostly 1.0 to 1.5 times oneDNN 2.6, deeper ones 0.63 to 1.0, because their sums go through the second
-// cache with every slice.
+constexpr Sizes widened{64, 64, 64};           // 16 bits with AVX2, which oneDNN does not support
+// f32 with AVX2: on par if both operands are contiguous along K, else up to twice as fast
+constexpr Sizes singles{256, 128, 256, 4096};
+// bf16 with AMX: on a virtual Xeon mostly 1.0 to 1.5 times as fast as oneDNN 2.6; with a larger K 0.63 to 1.0 times,
+// because the sums go through the L2 cache for every K block.
 constexpr Sizes matrix_unit{256, 128, 128, 2800};
 
-// Null where nothing was measured to pay.
+// Null if no sizes were measured to be profitable.
 const Sizes* profitable_sizes(Dtype dtype) {
   static const codegen::Instructions has = codegen::gemm_instructions();
   if (has.has_amx) return dtype == Dtype::bf16 ? &matrix_unit : nullptr;

@@ -13,7 +13,8 @@ namespace fulgurite::fused_gemm {
 namespace {
 
 constexpr size_t max_ops = 24;
-constexpr int max_distance = 16;  // lines: what is made earlier, or read later, than without the epilogue lives longer
+// ops: values produced this much earlier, or read this much later, than without the epilogue live longer
+constexpr int max_distance = 16;
 
 int64_t bytes_of(const Value& value) {
   int64_t bytes = size_of(value.tensor().dtype);
@@ -23,7 +24,7 @@ int64_t bytes_of(const Value& value) {
 
 bool is_recomputed(const BoundSymbol& bound) { return bound.tags.has(Tag::recomputed); }
 
-/// Each tensor that a line reads, once.
+/// Calls visit once for each tensor that an op reads.
 template <class Visit>
 void for_each_operand(const BoundSymbol& bound, Visit visit) {
   SmallVector<int, 8> seen;
@@ -45,13 +46,13 @@ bool EpilogueFusion::is_fusable(int op) const {
   return bound.implementation != nullptr && bound.implementation->executor == "fuser" && groups_.group_of[op] < 0;
 }
 
-// Whether a value has the sizes of the product's result.
+// Returns true if a value has the sizes of the GEMM's result.
 bool EpilogueFusion::has_sizes(const Value& value) const {
   const Shape &shape = value.tensor().shape, &wanted = trace_.bound_symbols[gemm_].outputs.read()[0].tensor().shape;
   return std::ranges::equal(shape, wanted, [](const Int& a, const Int& b) { return a.hint() == b.hint(); });
 }
 
-// Sizes like that, or a row of it.
+// Accepts the result's sizes, or a row of it.
 bool EpilogueFusion::is_operand(const Value& value) const {
   if (has_sizes(value)) return true;
   const Shape &shape = value.tensor().shape, &wanted = trace_.bound_symbols[gemm_].outputs.read()[0].tensor().shape;
@@ -68,17 +69,18 @@ bool EpilogueFusion::may_follow(int op) const {
   const BoundSymbol& bound = trace_.bound_symbols[op];
   if (is_inside(op) || !is_fusable(op) || ops_.size() == max_ops || !is_near(op)) return false;
   if (bound.outputs.size() != 1 || !bound.outputs.read()[0].is_tensor() || !has_sizes(bound.outputs.read()[0])) return false;
-  // What the product itself reads is made before it.
+  // The GEMM's own operands are produced before it.
   const auto is_own = [&](int consumer) { return groups_.group_of[consumer] == group_; };
   if (std::ranges::any_of(uses_.consumers(bound.outputs.read()[0].tensor().id), is_own)) return false;
-  // What the backward recomputes was given up before on purpose.
+  // Fusing recomputed ops with a much earlier GEMM would undo rematerialization.
   if (is_recomputed(bound) && !is_recomputed(trace_.bound_symbols[gemm_]) && std::abs(op - gemm_) > max_distance) return false;
   bool fits = true;
   for_each_operand(bound, [&](const Value& value) { fits = fits && is_operand(value); });
   return fits;
 }
 
-// Whether something outside would have to run between lines that run as one here; the other regions run as one, too.
+// Returns true if the group would contain a dependency cycle through an outside op (non-convex); the other groups also
+// run as one.
 bool EpilogueFusion::is_non_convex() {
   seen_.assign(trace_.bound_symbols.size(), false);
   std::vector<int> pending;
@@ -125,7 +127,7 @@ bool EpilogueFusion::absorb_consumers(const Value& value) {
   return has_taken;
 }
 
-// What lines read that nobody else does.
+// Adds producers of operands without other consumers.
 bool EpilogueFusion::absorb_producers() {
   bool has_taken = false;
   const std::vector<int> before = ops_;
@@ -138,7 +140,7 @@ bool EpilogueFusion::absorb_producers() {
   return has_taken;
 }
 
-// Lines that are computed from what lines here read already.
+// Adds ops that read only what ops of the group read already.
 bool EpilogueFusion::absorb_siblings() {
   std::vector<int> read;
   for (const int op : ops_)
@@ -154,7 +156,7 @@ bool EpilogueFusion::absorb_siblings() {
   return has_taken;
 }
 
-// By way of views too.
+// Includes consumers through views.
 void EpilogueFusion::find_consumers(const Value& value, std::vector<int>& ops) const {
   for (const int consumer : uses_.consumers(value.tensor().id)) {
     const BoundSymbol& bound = trace_.bound_symbols[consumer];
@@ -163,8 +165,8 @@ void EpilogueFusion::find_consumers(const Value& value, std::vector<int>& ops) c
   }
 }
 
-// Without the epilogue one kernel reads the product's result and what its lines read, together with lines of the fuser that follow; with it the
-// lines that follow read what is stored here. What is far away is in neither.
+// Without the epilogue one kernel reads the GEMM's result and the ops' operands, together with later ops of the fuser;
+// with it the later ops read what is stored here. Ops far away are in neither.
 int64_t EpilogueFusion::bytes_spared() const {
   struct Consumers {
     bool outside = false, fusable = false, others = false;

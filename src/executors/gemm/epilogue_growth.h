@@ -10,15 +10,15 @@
 
 namespace fulgurite::fused_gemm {
 
-/// The lines that a product computes where its sums are complete.
+/// The ops that a GEMM computes on its complete sums.
 struct Epilogue {
   std::vector<int> ops;
   codegen::LoweredEpilogue lowered;
 };
 
-/// Finds, of the lines that the fuser claimed and that no region has yet, those near a product that are computed element by element of what it
-/// gives (gelu, a residual, an activation's gradient), with what such lines read and nobody else does. They are taken where that spares more
-/// bytes than it costs:
+/// Selects the epilogue of a GEMM from the ops near it that the fuser claimed and that are in no group: elementwise ops
+/// on its result (gelu, a residual, an activation's gradient), with the producers that only they read. They are fused
+/// if that saves more bytes than it costs:
 ///
 ///     t2 = linear(t0, t_w, t_b)             t2, t3 = fusion0(t0, t_w, t_b)
 ///     t3 = gelu(t2)                  →        # t2 = linear(t0, t_w, t_b)
@@ -30,9 +30,9 @@ class EpilogueFusion {
       : trace_(trace), uses_(uses), graph_(graph), groups_(groups), allow_excess_precision_(allow_excess_precision),
         expressions_({allow_excess_precision, fuser::is_one_eager_call}) {}
 
-  /// For the product at a line, whose region has a number. Null where nothing follows that pays.
+  /// The epilogue of the GEMM at op `product`, in group number `group`. Nullopt if no epilogue is profitable.
   std::optional<Epilogue> grow(int product, int group, std::optional<Dtype> bias);
-  /// Why lines that seemed to pay were not taken.
+  /// The reasons why epilogues that seemed profitable were not fused.
   const std::vector<std::string>& missed_fusions() const { return missed_fusions_; }
 
  private:

@@ -30,13 +30,13 @@ bool is_widening(const BoundSymbol& bound) {
   return is_conversion(bound) && is_half(bound.args.at(0).tensor().dtype) && bound.outputs.at(0).tensor().dtype == Dtype::f32;
 }
 
-/// Whether a value comes from outside: no line computes it.
+/// Returns true if a value comes from outside the trace: no op computes it.
 bool is_given(const Trace& trace, const Uses& uses, const Value& value) {
   const int made = uses.producer(value.tensor().id);
   return made < 0 || trace.bound_symbols[made].symbol->traits.structural;
 }
 
-/// A conversion stands in front of each product that reads it, under a name of its own, so that each can take it in.
+/// Duplicates conversions in front of each GEMM that reads them, under new names, so that each GEMM can fuse its own.
 class Conversions {
  public:
   Conversions(const Trace& trace, const Implementation& candidate)
@@ -58,7 +58,7 @@ class Conversions {
   }
 
  private:
-  // Of a value that no fusion makes, and for products alone.
+  // Returns true for a conversion of a value from outside the trace that only GEMMs read.
   bool is_for_gemms(int op) const {
     const BoundSymbol& bound = trace_.bound_symbols[op];
     if (!is_rounding(bound) || !is_given(trace_, uses_, bound.args.read()[0])) return false;
@@ -151,7 +151,7 @@ class GemmFusions {
     gemms_[index].form.epilogue = std::move(epilogue->lowered.epilogue);
   }
 
-  // Its dtype as it is read.
+  // Returns the operand's dtype as the GEMM reads it.
   Dtype take_operand(const Value& operand, fuser::FusionGroup& group) const {
     const int made = uses_.producer(operand.tensor().id);
     const bool is_converted = made >= 0 && is_rounding(trace_.bound_symbols[made]) &&
@@ -162,7 +162,8 @@ class GemmFusions {
     return group.inputs.back().tensor().dtype;
   }
 
-  // Of a result that is only returned, as f32: who computes with it converts it on the way, from fewer bytes.
+  // Only fold the cast to f32 if the result is a graph output; other consumers convert on load, which moves fewer
+  // bytes.
   int conversion_of_result(const Value& result) const {
     const auto consumers = uses_.consumers(result.tensor().id);
     if (consumers.size() != 1 || !is_widening(trace_.bound_symbols[consumers[0]])) return -1;
@@ -186,10 +187,10 @@ class GemmFusions {
   const Uses uses_;
   const fuser::DependencyGraph graph_;
   fuser::FusionGroups groups_;
-  std::vector<GemmOp> gemms_;            // by region
-  std::vector<int> ops_;                   // by region: the product's; -1: nothing more is taken in
-  std::vector<std::optional<Dtype>> biases_; // by region
-  std::vector<fuser::GroupFusion> fusions_; // by region
+  std::vector<GemmOp> gemms_;            // by group
+  std::vector<int> ops_;                   // by group: the GEMM's; -1: no epilogue is added
+  std::vector<std::optional<Dtype>> biases_; // by group
+  std::vector<fuser::GroupFusion> fusions_; // by group
 };
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 namespace fulgurite {
 
-/// products: generated kernels for large products of matrices, with what follows them element by element.
+/// gemm: generated kernels for large matmuls, with elementwise epilogues.
 const Executor& gemm_executor();
 
 }  // namespace fulgurite

@@ -18,7 +18,7 @@ Tensor copied(const Tensor& tensor) {
   return copy;
 }
 
-// Whether all dimensions but the last are steps of one size through the memory.
+// Returns true if all dimensions but the last have one common stride.
 bool has_rows(const TensorImpl& tensor) {
   const size_t last = tensor.sizes.size() - 1;
   int64_t next = 0;
@@ -30,7 +30,7 @@ bool has_rows(const TensorImpl& tensor) {
   return true;
 }
 
-// All dimensions but the last as rows.
+// Flattens all dimensions but the last into rows.
 DepthMatrix rows_of(const TensorImpl& tensor) {
   const size_t last = tensor.sizes.size() - 1;
   DepthMatrix rows{tensor.data(), 1, 0, tensor.strides[last]};
@@ -41,7 +41,7 @@ DepthMatrix rows_of(const TensorImpl& tensor) {
   return rows;
 }
 
-// Columns side by side, of a row that has them elsewhere or one number for all.
+// Makes contiguous columns of a row with strided ones, or of one number for all.
 Tensor expanded(const Tensor& given, int64_t columns) {
   Sizes sizes = given.impl()->sizes;
   sizes[sizes.size() - 1] = columns;
@@ -50,7 +50,7 @@ Tensor expanded(const Tensor& given, int64_t columns) {
   return copy;
 }
 
-/// An operand of an epilogue, and the copy that is read where its own columns do not lie side by side.
+/// An operand of an epilogue; holds the copy that is read if its own columns are not contiguous.
 class EpilogueMatrix {
  public:
   EpilogueMatrix(const Tensor& given, bool is_row, int64_t columns) {
@@ -68,7 +68,7 @@ class EpilogueMatrix {
   ColumnMatrix matrix_;
 };
 
-/// For as long as the process lives, because traces do not own what they refer to.
+/// Kept until the process ends, because traces do not own their implementations.
 class Implementations {
  public:
   std::vector<const Implementation*> get(std::span<const GemmOp> products) {
@@ -98,7 +98,7 @@ class Implementations {
     return &entries_.emplace_back(std::make_unique<Entry>(product, std::move(kernels)))->implementation;
   }
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::vector<std::unique_ptr<Entry>> entries_;
 };
 
@@ -126,7 +126,7 @@ void GemmKernel::run(Arguments arguments, std::span<const Tensor> results) const
   run_gemm(gemm_.form, kernels_, call);
 }
 
-// A place is read right before it is written; left and right operands are read all the time.
+// An element is read right before it is written; left and right operands are read throughout.
 bool GemmKernel::may_overwrite(size_t, size_t argument) const { return argument >= 2 && !gemm_.form.epilogue.operands[argument - 2].is_row; }
 
 std::vector<const Implementation*> gemm_implementations(std::span<const GemmOp> products) {

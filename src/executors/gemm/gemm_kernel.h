@@ -8,15 +8,15 @@
 
 namespace fulgurite::fused_gemm {
 
-/// A product of a trace: which operator, of what.
+/// The GEMM of a trace: its operator and its form.
 struct GemmOp {
   codegen::GemmForm form;
-  bool is_linear = false;  // the right operand is [columns, depth], else [depth, columns]
+  bool is_linear = false;  // the right operand is [columns, K], else [K, columns]
 
   friend bool operator==(const GemmOp&, const GemmOp&) = default;
 };
 
-/// A product whose kernels are compiled.
+/// A GEMM with compiled kernels.
 class GemmKernel final : public FusedKernel {
  public:
   GemmKernel(const GemmOp& product, codegen::CompiledGemm kernels) : gemm_(product), kernels_(std::move(kernels)) {}
@@ -25,7 +25,7 @@ class GemmKernel final : public FusedKernel {
   bool may_overwrite(size_t result, size_t argument) const override;
   const GemmOp& product() const { return gemm_; }
   const kernels::ProductTiles& tiles() const { return kernels_.tiles; }
-  /// The functions in the text: what packs, and what multiplies.
+  /// The names of the functions in the text: for packing, and for multiplying.
   std::string_view pack_name() const { return kernels_.pack_name; }
   std::string_view multiply_name() const { return kernels_.multiply_name; }
 
@@ -34,8 +34,8 @@ class GemmKernel final : public FusedKernel {
   const codegen::CompiledGemm kernels_;
 };
 
-/// How they are run, on left and right operands and those of the epilogue; empty where the kernels cannot be compiled. Valid for ever.
-/// Thread-safe.
+/// Implementations for left and right operands and those of the epilogue; empty if the kernels cannot be compiled.
+/// Valid for ever. Thread-safe.
 std::vector<const Implementation*> gemm_implementations(std::span<const GemmOp>);
 
 }  // namespace fulgurite::fused_gemm

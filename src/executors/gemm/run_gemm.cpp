@@ -11,23 +11,23 @@ namespace {
 
 using kernels::ProductLaunch;
 
-constexpr int64_t step_bytes = 4;        // of a row that is packed
-constexpr int64_t block_columns = 384;   // what a block's unrounded sums may take of the second cache
+constexpr int64_t step_bytes = 4;        // of a packed row
+constexpr int64_t block_columns = 384;   // limits the L2 cache that a block's unrounded sums use
 constexpr int64_t min_blocks = 6;        // are enough for several threads
-constexpr int64_t max_cached_rows = 4032; // whose sums are kept from one part of the depth to the next: whole blocks of any kind
+constexpr int64_t max_cached_rows = 4032; // rows whose sums are kept between parts of K: whole blocks of any kind
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t up_to(int64_t a, int64_t unit) { return divide_up(a, unit) * unit; }
 
-// Left rows of a block: enough for what a panel costs to bring in, few enough that several threads have blocks, an even number of them and nearly
-// equal ones; whole tiles. A function of the sizes.
+// Left rows of a block: enough to amortize loading a panel, few enough that several threads have blocks, an even number
+// of them of nearly equal size; whole tiles. A function of the sizes.
 int64_t rows_of_block(int64_t rows, int64_t column_blocks, const kernels::ProductTiles& tiles) {
   const int64_t most = divide_up(rows, tiles.block_rows / 4), unit = column_blocks % 2 == 0 ? 1 : 2;
   const int64_t below = up_to(std::max(divide_up(rows, tiles.block_rows), divide_up(min_blocks, column_blocks)), unit);
   return up_to(divide_up(rows, std::clamp<int64_t>(below, 1, most)), tiles.tile_rows);
 }
 
-// Of a depth, that is multiplied at a time.
+// The maximum of K in one K block.
 int64_t max_slice_depth(int64_t depth, const kernels::ProductTiles& tiles) {
   const int64_t whole = tiles.slice_steps * tiles.step_depth;
   return depth <= whole ? whole : tiles.several_steps * tiles.step_depth;
@@ -46,7 +46,7 @@ class GemmRun {
         slice_(std::max<int64_t>(1, divide_up(divide_up(call.depth, slices_), 16 * tiles_.step_depth)) * 16 * tiles_.step_depth),
         slices_at_once_(divide_up(slices_, divide_up(slices_, tiles_.packed_numbers / (block_columns * max_slice_depth(call.depth, tiles_))))) {}
 
-  // The right rows and the depth that are packed at a time.
+  // Divides the right rows and K into parts that are packed at a time.
   void run() {
     const bool is_cut = slices_at_once_ < slices_;
     const int64_t left_rows = is_cut ? max_cached_rows : std::max<int64_t>(call_.left.rows, 1);
@@ -114,7 +114,7 @@ class GemmRun {
   const codegen::CompiledGemm& kernels_;
   const GemmArguments& call_;
   const kernels::ProductTiles tiles_;
-  const int64_t block_panels_, panel_bytes_;       // of a slice
+  const int64_t block_panels_, panel_bytes_;       // of a K block
   const int64_t slices_, slice_, slices_at_once_;  // of nearly equal lengths
 };
 

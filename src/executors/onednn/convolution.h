@@ -3,12 +3,12 @@
 
 namespace fulgurite {
 
-// prims.convolution and prims.convolution_weight with the library: false where it does not do a call, or not fast. The
-// eager kernels begin with these, so that both executors' results have the same bits.
+// prims.convolution and prims.convolution_weight with the library; return false if it does not support a call, or is
+// slow. The eager kernels try these first, so that both executors' results have the same bits.
 bool library_convolution(Arguments, const Tensor& result);
 bool library_convolution_weight(Arguments, const Tensor& result);
 
-// For the onednn executor: the calls that the library may do, and the eager kernels.
+// For the onednn executor: the calls that the library may support, and the eager kernels.
 bool takes_convolution(Arguments);
 bool takes_convolution_weight(Arguments);
 void convolution_kernel(Arguments, std::span<const Tensor> results);

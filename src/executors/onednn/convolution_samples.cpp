@@ -4,26 +4,26 @@
 #include "executors/onednn/library_convolution.h"
 #include "runtime/threads/parallel_for.h"
 
-// Convolutions and the gradients of their inputs: pieces of some samples and some channels, each computed serially, so
+// Convolutions and the gradients of their inputs: chunks of some samples and some channels, each computed serially, so
 // that results do not depend on the threads.
 namespace fulgurite {
 
 namespace {
 
-/// How a pass is cut: a function of the sizes alone.
+/// The division of a pass: a function of the sizes alone.
 struct Cut {
-  int64_t samples, chunks, parts;  // of a piece; pieces of the batch; pieces of the channels
+  int64_t samples, chunks, parts;  // of a chunk; chunks of the batch; parts of the channels
 };
 
 Cut cut(const ConvolutionCall& call) {
-  constexpr int64_t max_weight = 1 << 18;     // elements of a part, so that it stays in the second cache
-  constexpr double enough = 4e6, least = 4e6;  // operations of a chunk; of a part where there are few chunks
+  constexpr int64_t max_weight = 1 << 18;     // elements of a part, so that it stays in the L2 cache
+  constexpr double enough = 4e6, least = 4e6;  // operations of a chunk; of a part if there are few chunks
   constexpr int64_t enough_positions = 256;    // for which the weight is read once
   const int64_t samples = call.samples(), weight = call.weight.impl()->numel(),
                 positions = std::max<int64_t>(1, call.positions());
   Cut c{1, 1, 1};
   while (weight / c.parts > max_weight && call.can_halve(c.parts)) c.parts *= 2;
-  // One sample alone where that is enough: some layers take oneDNN 2.6 a third longer for several.
+  // A single sample if that is enough work: some layers take oneDNN 2.6 a third longer for several.
   const double work = std::max(1.0, call.work() / static_cast<double>(c.parts));
   const int64_t by_work = 1 + static_cast<int64_t>(std::min(1e9, enough / work));
   const int64_t wanted = std::max(by_work, (enough_positions + positions - 1) / positions);
@@ -65,7 +65,7 @@ class SampleRun {
   }
   bool has_rest() const { return call_.samples() % cut_.samples != 0; }
 
-  /// Asks the library how it wants its operands, and brings the weight into that form.
+  /// Queries the library's preferred operand formats, and converts the weight.
   bool prepare() {
     {
       const SerialScope serial;
@@ -106,7 +106,7 @@ class SampleRun {
   const ConvolutionCall& call_;
   const bool computes_source_;
   const Cut cut_;
-  LibraryConvolution plan_, rest_;  // of as many samples as are together, and of those that are left
+  LibraryConvolution plan_, rest_;  // for the samples of a whole chunk, and for the remaining ones
   std::optional<LibraryBlock> packed_;
   std::atomic<bool> is_done_ = true;
 };

@@ -10,10 +10,10 @@ namespace fulgurite {
 
 namespace {
 
-/// How the pass is cut: a function of the sizes alone.
+/// The division of the pass: a function of the sizes alone.
 struct Cut {
-  int64_t samples, chunks;  // computed at once; pieces of the batch
-  int64_t groups, parts;    // of chunks that are added up by one task; pieces of the channels
+  int64_t samples, chunks;  // of a chunk; chunks of the batch
+  int64_t groups, parts;    // of chunks that are added up by one task; parts of the channels
 };
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -21,7 +21,7 @@ int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 Cut cut(const ConvolutionCall& call) {
   constexpr int64_t max_weight = 1 << 18, wanted_tasks = 8;
   constexpr double enough = 1e7;  // operations
-  // Adding sums to sums takes as long as some windows.
+  // Adding up partial sums costs as much as some windows.
   constexpr int64_t positions_of_chunk = 1024, positions_of_task = 2048;
   const int64_t samples = call.samples(), positions = std::max<int64_t>(1, call.positions()),
                 weight = call.weight.impl()->numel();
@@ -107,7 +107,7 @@ class WeightRun {
     return plan.run(source, result, destination, part);
   }
 
-  /// The sums of all groups, in order, into those of the first.
+  /// Adds the sums of all groups, in order, to those of the first.
   void join() {
     constexpr int64_t block = 4096;
     const int64_t count = cut_.parts * elements();

@@ -18,18 +18,19 @@ struct Blocks {
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// The size of each of `count` nearly equal pieces, in multiples of what the products' innermost loops take at once.
+// The size of each of `count` nearly equal blocks, in multiples of what the innermost GEMM loops compute at a time.
 int64_t block_size(int64_t size, int64_t count, int64_t unit) {
   if (count <= 1) return std::max<int64_t>(size, 1);
   return divide_up(divide_up(size, count), unit) * unit;
 }
 
-// How many blocks a product is worth: one for every 16 million operations (a tenth of a millisecond), none smaller than
-// what the packing of its operands is cheap beside, and two at least where that leaves each some microseconds. Where nothing is packed a block takes
-// ten microseconds: threads read the memory at different speeds, and with a block for each they waited for one another almost half of the time.
+// The number of blocks a GEMM is worth: one for every 16 million operations (a tenth of a millisecond), but none so
+// small that packing its operands dominates, and at least two if that leaves each some microseconds. If nothing is
+// packed a block takes ten microseconds: threads read memory at different speeds, and with one block each they waited
+// for one another almost half of the time.
 int64_t wanted_blocks(int64_t m, int64_t n, int64_t k, int64_t batch) {
   const double operations = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  const bool is_streamed = std::min(m, n) <= 8;  // a few rows or columns: the other operand comes from memory once
+  const bool is_streamed = std::min(m, n) <= 8;  // a few rows or columns: the other operand is read from memory once
   const double by_size = static_cast<double>(m) * static_cast<double>(n) / (512 * 384);
   double wanted = is_streamed ? operations / 3e5 : std::min(operations / 16e6, by_size);
   if (wanted < 2 && batch < 4 && operations > 4e5) wanted = 2;
@@ -37,8 +38,9 @@ int64_t wanted_blocks(int64_t m, int64_t n, int64_t k, int64_t batch) {
   return count > 1 ? count + count % 2 : 1;
 }
 
-// A function of the sizes alone, so that results do not depend on the threads. Of the ways to get that many blocks the
-// one whose operands are packed least often: A for each block of columns, B, which is dearer, for each block of rows.
+// A function of the sizes alone, so that results do not depend on the threads. Chooses the division into that many
+// blocks whose operands are packed least often: A for each block of columns, B, which is more expensive, for each block
+// of rows.
 Blocks cut(int64_t m, int64_t n, int64_t k, int64_t batch) {
   const int64_t wanted = wanted_blocks(m, n, k, batch);
   Blocks best{};
@@ -62,7 +64,7 @@ Blocks cut(int64_t m, int64_t n, int64_t k, int64_t batch) {
   return best;
 }
 
-// The place of a matrix in a batch.
+// The offset of a matrix in a batch.
 int64_t batch_offset(int64_t index, std::span<const int64_t> sizes, const int64_t* strides) {
   if (strides == nullptr) return 0;
   int64_t offset = 0;
@@ -85,8 +87,8 @@ void add_to(const BlockProduct& block, const char* others) {
     for (int64_t j = 0; j < block.n; ++j) to[i * block.c_row + j] += from[i * block.n + j];
 }
 
-// Products of slices of the depth are added to one another one by one: a longer depth is cut in two, whose sums are as large as
-// one another. 16-bit results do not show the difference.
+// K blocks are accumulated sequentially: a longer K is cut in two, whose sums are of similar size. 16-bit results do
+// not show the difference.
 constexpr int64_t longest_depth = 65536;
 
 void multiply_in_halves(const BlockProduct& block) {
@@ -112,7 +114,7 @@ void multiply_in_halves(const BlockProduct& block) {
 void multiply_serially(const BlockProduct& block) {
   const bool is_matrix = block.m > 1 && block.n > 1, is_wide = block.dtype == Dtype::f32 || block.dtype == Dtype::f64;
   if (is_matrix && is_wide && block.k > longest_depth) return multiply_in_halves(block);
-  // The library takes microseconds to begin with products of 16-bit numbers.
+  // The library takes microseconds to start a 16-bit GEMM.
   const bool is_small = block.dtype != Dtype::f32 && block.m * block.n * block.k <= 16384;
   if (is_matrix && block.k > 0 && !is_small && library_multiply(block)) return;
   kernel_set().multiply_block(block);

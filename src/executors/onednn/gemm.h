@@ -8,7 +8,7 @@ namespace fulgurite {
 
 struct BlockProduct;
 
-/// An operand of a product: element (i, j) of a matrix is data[i * row + j * column], strides counted in elements, any
+/// An operand of a GEMM: element (i, j) of a matrix is data[i * row + j * column], strides counted in elements, any
 /// values.
 struct GemmOperand {
   const void* data = nullptr;
@@ -25,15 +25,15 @@ struct GemmCall {
   void* c = nullptr;
   int64_t c_row = 0;  // elements between rows of C
   const int64_t* c_batch_strides = nullptr;
-  std::span<const int64_t> batch = {};  // sizes of the batch dimensions; none: one product
+  std::span<const int64_t> batch = {};  // sizes of the batch dimensions; none: one GEMM
   double alpha = 1, beta = 0;
   const void* bias = nullptr;  // n elements of `dtype`
   int64_t bias_stride = 1;
 };
 
-/// Takes as many threads as there are; the result's bits do not depend on how many.
+/// Uses all threads; the result's bits do not depend on their number.
 void gemm(const GemmCall&);
-/// On this thread alone: with the library where it does the call, else with the eager kernels.
+/// Runs on this thread alone: with the library if it supports the call, else with the eager kernels.
 void multiply_serially(const BlockProduct&);
 
 }  // namespace fulgurite

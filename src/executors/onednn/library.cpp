@@ -6,7 +6,7 @@
 namespace fulgurite {
 namespace {
 
-// A matrix whose rows or columns lie without gaps between their elements.
+// A matrix whose rows or columns are contiguous.
 struct Layout {
   bool is_supported, is_transposed;
   int64_t leading;
@@ -49,7 +49,7 @@ dnnl_memory_desc_t matrix(int64_t rows, int64_t columns, bool is_transposed, int
 #define FULGURITE_TRY(call) \
   if ((call) != dnnl_success) return false
 
-// The library keeps the primitives it has made, by their descriptions: making one again takes a microsecond or two.
+// Caches the library's primitives by their descriptions: creating one takes a microsecond or two.
 bool multiply_bf16(const BlockProduct& p, const Layout& a, const Layout& b) {
   if (p.bias != nullptr && (p.bias_stride != 1 || p.beta != 0)) return false;
   if (engine() == nullptr) return false;

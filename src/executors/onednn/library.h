@@ -3,8 +3,8 @@
 
 namespace fulgurite {
 
-/// Computes the block with oneDNN, on this thread alone; false where the library is not built in, or does not do this
-/// dtype or these strides.
+/// Computes the block with oneDNN, on this thread alone; returns false if the library is not built in, or does not
+/// support the dtype or the strides.
 bool library_multiply(const BlockProduct&);
 
 }  // namespace fulgurite

@@ -27,7 +27,7 @@ dnnl_memory_desc_t any_form(const dnnl_memory_desc_t& type, dnnl_data_type_t ele
   return out;
 }
 
-/// Samples and a number of channels of a tensor.
+/// The memory descriptor of samples and a number of channels of a tensor.
 dnnl_memory_desc_t tile_type(const Tensor& t, int64_t samples, int64_t channels) {
   Sizes sizes = t.impl()->sizes;
   sizes[0] = samples;
@@ -40,7 +40,7 @@ void* element_at(const Tensor& t, int64_t index0, int64_t index1) {
   return impl.data() + (index0 * impl.strides[0] + index1 * impl.strides[1]) * size_of(impl.dtype);
 }
 
-/// The elements of a sample lie without gaps, the channels first or last, and samples do not overlap.
+/// The elements of a sample are dense, with the channels first or last, and samples do not overlap.
 bool lies_plainly(const TensorImpl& t) {
   const size_t n = t.sizes.size();
   const auto is_dense = [&](size_t first, size_t last, int64_t expected) {
@@ -111,7 +111,7 @@ bool ConvolutionCall::can_halve(int64_t parts) const {
   const int64_t count = groups > 1 ? groups : pass == Pass::source ? sizes[1] : sizes[0];
   const int64_t half = count / (2 * parts);
   if (half * 2 * parts != count) return false;
-  // The library computes 16 channels at once, and up to 64 with what it has loaded.
+  // The library computes 16 channels at a time, and reuses its loads for up to 64.
   const bool is_depthwise = groups > 1 && sizes[0] == groups && sizes[1] == 1;
   return (groups > 1 && !is_depthwise) || (half % 16 == 0 && half >= 64);
 }
@@ -158,7 +158,7 @@ bool LibraryConvolution::describe(DescriptorHandle& description, const dnnl_memo
   if (dnnl_primitive_desc_create(hint.address(), &forward, attributes.get(), engine(), nullptr) != dnnl_success)
     return false;
   dnnl_convolution_desc_t backward;
-  // A weight's gradient is summed in f32, piece after piece.
+  // A weight's gradient is summed in f32, chunk after chunk.
   const dnnl_memory_desc_t sums = packed != nullptr ? *packed : any_form(weight_type_, dnnl_f32);
   const dnnl_status_t status =
       c.pass == Pass::source

@@ -9,24 +9,24 @@
 namespace fulgurite {
 
 /// A convolution, or one of its gradients, on this call's tensors. The windows of `source` times `weight` make
-/// `destination`; which of the three is computed from the other two is the pass.
+/// `destination`; the pass says which of the three is computed from the other two.
 struct ConvolutionCall {
   enum class Pass { destination, source, weight };
 
   Pass pass = Pass::destination;
-  Tensor source, weight, destination, bias;  // bias: of the pass `destination` alone, and there optional
+  Tensor source, weight, destination, bias;  // bias: only for the pass `destination`, and optional
   int64_t groups = 1;
   dnnl_dims_t stride = {}, dilation = {}, before = {}, after = {};
 
   /// Sets the numbers of the spatial dimensions from an operator's lists.
   void set_numbers(const Argument& strides, const Argument& paddings, const Argument& dilations);
   bool is_possible() const;
-  /// Operations for each sample.
+  /// Operations per sample.
   double work() const;
   int64_t samples() const { return source.impl()->sizes[0]; }
   /// Windows of a sample.
   int64_t positions() const;
-  /// Into how many parts the channels of what is computed, or the groups, may be cut: at least `least` times as many as
+  /// Returns true if the channels of what is computed, or the groups, can be divided into twice as many parts as
   /// `parts`.
   bool can_halve(int64_t parts) const;
 
@@ -34,10 +34,10 @@ struct ConvolutionCall {
   bool cuts_destination() const { return groups > 1 || pass != Pass::source; }
 };
 
-/// One pass over some samples and one of equal parts of the channels, as the library does it: serially.
+/// One pass over some samples and one of equal parts of the channels, computed serially by the library.
 class LibraryConvolution {
  public:
-  /// `packed` is the form the weight already has, or null. Returns false if the library does not do this, or not fast.
+  /// `packed` is the weight's present format, or null. Returns false if the library does not support this, or is slow.
   bool create(const ConvolutionCall&, int64_t samples, int64_t parts, const dnnl_memory_desc_t* packed);
 
   /// The memory of the tensor's elements from a sample and part on.
@@ -59,7 +59,7 @@ class LibraryConvolution {
   LibraryOperation operation_;
 };
 
-/// Computes the call; false if the library does not.
+/// Computes the call; returns false if the library does not support it.
 bool run_convolution(const ConvolutionCall&);
 bool run_convolution_weight(const ConvolutionCall&);
 

@@ -1,8 +1,8 @@
 #pragma once
 #include <dnnl.h>
 
-// The runtime that oneDNN takes its threads from. Set for the calling thread's present task only: inside, the library
-// is serial, and what it computes does not depend on the number of threads.
+// The runtime that provides oneDNN's threads. Set for the calling thread's present task only: inside, the library is
+// serial, and its results do not depend on the number of threads.
 extern "C" {
 void omp_set_num_threads(int);
 int omp_get_max_threads();

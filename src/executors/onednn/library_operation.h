@@ -8,7 +8,7 @@
 
 namespace fulgurite {
 
-/// Memory for an operand in the form that the library asks for.
+/// Memory for an operand in the library's format.
 class LibraryBlock {
  public:
   LibraryBlock() = default;
@@ -31,7 +31,8 @@ struct LibraryArgument {
   void* data;
 };
 
-/// A primitive of the library, with scratch memory of each run's own: any number of threads may run it at once.
+/// A primitive of the library, with separate scratch memory for each run: any number of threads may run it
+/// concurrently.
 class LibraryOperation {
  public:
   /// Attributes that descriptions of operations need. Returns false if the library refuses.
@@ -44,18 +45,18 @@ class LibraryOperation {
   dnnl_memory_desc_t scratch_ = {};
 };
 
-/// An operand as the caller has it and as the library wants it, and the way from the one to the other.
+/// An operand in the caller's format and the library's, and the conversion between them.
 class LibraryOperand {
  public:
   enum class Use { read, written };
 
   bool create(const dnnl_memory_desc_t& given, const dnnl_memory_desc_t& wanted, Use);
-  /// Both forms are the same: the library may work on the caller's memory.
+  /// Both formats are the same: the library may use the caller's memory directly.
   bool is_direct() const { return is_direct_; }
   const dnnl_memory_desc_t& wanted() const { return wanted_; }
-  /// Bytes of the wanted form, a multiple of a cache line.
+  /// Bytes of the wanted format, a multiple of a cache line.
   size_t bytes() const { return (dnnl_memory_desc_get_size(&wanted_) + 63) / 64 * 64; }
-  /// From the given memory into the wanted one if the operand is read, else the other way.
+  /// From the given memory into the wanted one if the operand is read, else the reverse.
   bool convert(void* given, void* wanted) const;
 
  private:

@@ -26,7 +26,7 @@ Stack right_operand(const Tensor& t) {
   return left_operand(t);
 }
 
-// The step of a stack along batch dimension `d` of `count`; 0 where it is broadcast.
+// The stride of a stack along batch dimension `d` of `count`; 0 if it is broadcast.
 int64_t batch_stride(const Stack& s, size_t d, size_t count) {
   if (d + s.batch_dimensions < count) return 0;
   const size_t own = d - (count - s.batch_dimensions);
@@ -60,7 +60,7 @@ void multiply(const Stack& a, const Stack& b, const Tensor& result, const Option
     call.bias_stride = bias->sizes.empty() || bias->sizes.back() == 1 ? 0 : bias->strides.back();
   }
 
-  // Batch dimensions along which only A moves, in steps that continue its rows, are more rows of one product.
+  // Batch dimensions along which only A moves, with strides that continue its rows, become more rows of one GEMM.
   size_t kept = count;
   for (; kept > 0; --kept) {
     const int64_t size_of_a = batch_size(a, kept - 1, count), size_of_b = batch_size(b, kept - 1, count);

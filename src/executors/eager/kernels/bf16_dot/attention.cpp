@@ -3,11 +3,12 @@
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
-// Keys whose scores are kept at once. A row's probabilities are rescaled where one such block ends, so this is part of
-// the result. A multiple of a panel.
-constexpr int64_t key_block = 512, score_stride = key_block + panel;  // no power of two: rows would share few places of the cache
+// Keys whose scores are buffered at a time. A row's probabilities are rescaled where one such block ends, so this
+// affects the result. A multiple of a panel.
+// not a power of two: rows would map to few cache sets
+constexpr int64_t key_block = 512, score_stride = key_block + panel;
 
-// Attention of a few queries after the other; probabilities, at most one, become bf16 before they are multiplied by values.
+// Attention of a few queries at a time; probabilities, at most one, become bf16 before they are multiplied by values.
 class ForwardWorker {
  public:
   ForwardWorker(const AttentionCall& call, std::span<const Tensor> results)
@@ -57,7 +58,7 @@ class ForwardWorker {
     }
     const ResultRows<BFloat16> out(out_, matrix);
     for (int64_t r = 0; r < rows; ++r) {
-      const Floats factor(sum[r] == 0 ? 0.f : 1.f / sum[r]);  // a query that sees nothing gets zeros
+      const Floats factor(sum[r] == 0 ? 0.f : 1.f / sum[r]);  // a query that sees no key gets zeros
       const float* const row = sums_.data() + r * width_;
       BFloat16* const to = out.first + (first + r) * out.stride;
       int64_t j = 0;
@@ -71,12 +72,12 @@ class ForwardWorker {
     }
   }
 
-  // Products of one query with some keys become its probabilities, up to their sum.
+  // Converts products of one query and some keys to its probabilities, up to their sum.
   void row_of_scores(int64_t r, int64_t seen, int64_t count, bool goes_on, float& most, float& sum) {
     float* const scores = scores_.data() + r * score_stride;
     BFloat16* const probabilities = reinterpret_cast<BFloat16*>(probabilities_.data()) + r * score_stride;
     form_.finish(scores, call_.mask ? added_.data() : nullptr, seen);
-    // What is not a number is passed over here; it comes out of the exponentials.
+    // NaN is skipped here; the exponentials produce it.
     Floats largest(-infinite<float>);
     int64_t j = 0;
     for (; j + lanes <= seen; j += lanes) largest = greater_or_second(load(scores + j), largest);
@@ -96,7 +97,7 @@ class ForwardWorker {
       sum = sum_of_lanes(total);
       return;
     }
-    // Nothing seen yet: there is nothing to rescale.
+    // No key seen yet: there is nothing to rescale.
     const Floats rescaling = exp2_of_small(Floats(most == -infinite<float> ? 0.f : (before - most) * factor));
     for (int64_t i = 0; i < width_; i += lanes) {
       float* const at = sums_.data() + r * width_ + i;

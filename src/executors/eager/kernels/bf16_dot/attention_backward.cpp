@@ -3,18 +3,19 @@
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
-// Whole rows of probabilities are kept, for as many queries as fit a core's cache: a multiple of product_rows.
+// Whole rows of probabilities are buffered, for as many queries as fit a core's cache: a multiple of product_rows.
 constexpr int64_t most_queries = is_matrix_unit ? 128 : 64, key_block = is_matrix_unit ? 64 : 256, kept_bytes = 1 << 18;
 int64_t queries_at_once(int64_t keys) {
   const int64_t fitting = kept_bytes / static_cast<int64_t>(keys * sizeof(float)) / product_rows * product_rows;
   return std::clamp(fitting, product_rows, most_queries);
 }
-// What keys and values get is added up a few keys at a time. A matrix unit's left factors are rows along the summed dimension, here the
-// queries: there the cotangents' and the queries' rows are turned over, and so are the sums.
+// Cotangents of keys and values are added up a few keys at a time. The left factors of AMX are rows along the summed
+// dimension, here the queries: there the cotangents' and the queries' rows are transposed, and so are the sums.
 constexpr int64_t gathered_keys = is_matrix_unit ? panel : product_rows;
 
-// One matrix of keys after the other with all queries that it serves, on one thread. Probabilities come from the scores and
-// the sums' logarithms; they and the scores' cotangents become bf16 before they are multiplied.
+// Processes one matrix of keys after the other with all queries that it serves, on one thread. Probabilities are
+// recomputed from the scores and the sums' logarithms; they and the scores' cotangents become bf16 before they are
+// multiplied.
 class BackwardWorker {
  public:
   explicit BackwardWorker(const AttentionBackwardCall& call, std::span<const Tensor> results)
@@ -25,7 +26,7 @@ class BackwardWorker {
         width_(up_to(s_.features, panel)),
         value_width_(up_to(s_.value_features, panel)),
         query_block_(queries_at_once(s_.keys)),
-        stride_(up_to(s_.keys, panel) + panel),  // no power of two: rows would share few places of the cache
+        stride_(up_to(s_.keys, panel) + panel),  // not a power of two: rows would map to few cache sets
         turned_stride_(depth_of(query_block_) + lanes),
         keys_turned_(up_to(s_.keys, panel) * depth_of(s_.features)),
         values_turned_(up_to(s_.keys, panel) * depth_of(s_.value_features)),
@@ -77,7 +78,7 @@ class BackwardWorker {
       if (j < columns) store_some(at + j, load(row + j), columns - j);
     }
   }
-  // Bring rows into the cache that are written, or read, soon: they lie too far apart for the processor to guess the next.
+  // Prefetch rows that are written, or read, soon: their distance is too large for the hardware prefetcher.
   static constexpr int64_t line = 64 / sizeof(BFloat16);
   static void ask_for(const ResultRows<BFloat16>& to, int64_t first, int64_t rows, int64_t columns) {
     for (int64_t r = 0; r < rows; ++r)
@@ -87,7 +88,7 @@ class BackwardWorker {
     for (int64_t r = first; r < first + rows; ++r)
       for (int64_t j = 0; j < columns; j += line) __builtin_prefetch(matrix + r * operand.row + j * operand.column);
   }
-  // The rows that come after a block: of its queries' matrix, or of the next one, with the keys that this one has.
+  // The rows after a block: of its queries' matrix, or of the next one, with that one's keys if they differ.
   struct NextRows {
     const BFloat16 *query, *grad, *key = nullptr, *value = nullptr;
     int64_t queries, keys_for_two = 0;
@@ -154,12 +155,12 @@ class BackwardWorker {
     write(query_slopes, dquery_.data(), width_, first, rows, s_.features);
   }
 
-  /// How many keys the last query of the tile sees that row r of the block is in.
+  /// The number of keys that the last query of row r's tile sees.
   int64_t tile_end(int64_t first, int64_t r, int64_t rows) const {
     return call_.seen_by(first + std::min(r / product_rows * product_rows + product_rows, rows) - 1);
   }
 
-  // Products of some queries' rows with all keys that one of a tile of them sees.
+  // Multiplies some queries' rows by all keys that any query of their tile sees.
   void multiply_by_keys(int64_t first, int64_t rows, int64_t depth, const PairRows& left, const Scratch<Pair>& turned,
                         const Scratch<float>& to) {
     for (int64_t k = 0; k < s_.keys; k += key_block)
@@ -171,7 +172,7 @@ class BackwardWorker {
       }
   }
 
-  // One query's scores and what their exponents are relative to.
+  // One query's scores and the reference of its exponents.
   struct Row {
     float* scores;
     const float* cotangents;
@@ -180,7 +181,7 @@ class BackwardWorker {
   };
   [[gnu::always_inline]] Row row_at(int64_t query, int64_t r, bool is_there) {
     Row row{probabilities_.data() + r * stride_, slopes_.data() + r * stride_, 0, Floats(0.f)};
-    if (!is_there) return row;  // nothing of it is seen
+    if (!is_there) return row;  // no key is seen
     row.seen = call_.seen_by(query);
     if (call_.mask) mask_row(*call_.mask, matrix_, s_.batch, query, 0, row.seen, added_.data());
     form_.finish(row.scores, call_.mask ? added_.data() : nullptr, row.seen);
@@ -188,7 +189,7 @@ class BackwardWorker {
     if (logarithm != -infinite<float>) row.offset = Floats(logarithm * -1.44269504088896341f);
     return row;
   }
-  /// What is seen of sixteen keys. `is_whole`: all of them.
+  /// The visible ones of sixteen keys. `is_whole`: all of them.
   template <bool is_whole>
   FULGURITE_INLINE Floats seen_of(const Row& row, int64_t j, const Floats& x) {
     if constexpr (is_whole) return x;
@@ -203,8 +204,8 @@ class BackwardWorker {
     store(row.scores + j, value);
     return value;
   }
-  // Everything is relative to the key of the largest weight, where one has most of it: that one's difference is zero and not
-  // merely small.
+  // Scores are relative to the key with the largest weight if it has most of the weight: its difference is exactly zero
+  // instead of merely small.
   static void find_mean(Row& row) {
     if (any(row.largest > Floats(0.5f))) {
       Floats references(-infinite<float>);
@@ -231,7 +232,7 @@ class BackwardWorker {
     return seen_of<is_whole>(row, j, load(row.scores + j) * centered * scale);
   }
 
-  // Makes two rows of scores into probabilities, and the probabilities' cotangents into those of the products.
+  // Converts two rows of scores to probabilities, and the probabilities' cotangents to those of the products.
   void slopes_of_rows(int64_t first, int64_t r, int64_t count, int64_t width) {
     Row upper = row_at(first + r, r, count > 0), lower = row_at(first + r + 1, r + 1, count > 1);
     const Floats factor(form_.factor * 1.44269504088896341f), scale(form_.scale);
@@ -256,7 +257,7 @@ class BackwardWorker {
     for (int64_t j = whole; j < width; j += lanes) slope(std::false_type(), j);
   }
 
-  // What some keys and values get from a block of queries.
+  // Adds the contribution of a block of queries to the cotangents of some keys and values.
   void gather_keys(int64_t first, int64_t rows, int64_t key, int64_t count) {
     // Queries before these keys do not see them.
     const int64_t skipped = call_.is_causal ? std::max<int64_t>(0, key - first) / product_rows * product_rows : 0;

@@ -6,12 +6,12 @@
 #include "codegen/device_lib/amx.h"
 #include "executors/eager/kernels/linalg/tile.h"
 
-// Small products of bf16 whose factors are pairs along the summed dimension: by the instruction that multiplies two neighbours and adds
-// both to a sum in f32 (vdpbf16ps), with tile.h's tiles in registers, or by a matrix unit (AMX). Denormal numbers count as zeros. For CPUs that
-// have neither this is slow, and there for tests.
+// Small bf16 GEMMs on pairs along K: by the instruction that multiplies two neighbours and adds both to a sum in f32
+// (vdpbf16ps), with tile.h's tiles in registers, or by AMX. Denormal numbers count as zeros. On CPUs with neither this
+// is slow and exists for tests.
 namespace fulgurite::FULGURITE_KERNELS {
 
-/// Two bf16, the first one in the lower half. Any two neighbours in memory are one, of any alignment.
+/// Two bf16, the first one in the lower half. Any two neighbours in memory form one, at any alignment.
 struct [[gnu::packed, gnu::may_alias]] Pair {
   uint32_t bits;
 };
@@ -30,18 +30,20 @@ constexpr int64_t up_to(int64_t count, int64_t unit) { return (count + unit - 1)
 #if defined(FULGURITE_MATRIX_UNIT)
 
 inline constexpr bool is_matrix_unit = true;
-/// The unit is the thread's while this lives.
+/// Reserves the AMX tiles of this thread for its lifetime.
 using ProductRegisters = MatrixUnit;
-// Columns of a panel of the right factors; rows of sums that are computed at a time; rows, and pairs of the depth, that are read at a time.
+// Columns of a panel of the right factors; rows of sums that are computed at a time; rows, and pairs along K, that are
+// read at a time.
 inline constexpr int64_t panel = 32, product_rows = 32, row_unit = 16, depth_unit = 16;
 
-// For the unit alone: of any alignment.
+// For AMX only: any alignment.
 FULGURITE_INLINE const int* integers_at(const Pair* pairs) {
   const void* const memory = pairs;
   return static_cast<const int*>(memory);
 }
-/// `rows` rows of to = left · right, or of to + left · right: the depth is read in whole units, of which one factor's numbers past the end
-/// are zeros and the other's are finite. `left` is read, and `to` written, in whole units of rows, of 16 and 32, and in whole panels.
+/// Computes `rows` rows of to = left · right, or of to + left · right: reads K in whole units, padded with zeros in one
+/// factor and with finite numbers in the other. Reads `left`, and writes `to`, in whole units of rows, of 16 and 32,
+/// and in whole panels.
 inline void multiply_pairs(int64_t rows, int64_t columns, int64_t depth, const Pair* left, int64_t left_stride, PanelOperand<Pair> right, float* to,
                            int64_t to_stride, bool accumulate) {
   for (int64_t c = 0; c < columns; c += panel, right.data += right.panel_stride) {
@@ -78,7 +80,7 @@ template <class T>
 #endif
 }
 
-/// `rows` rows of to = left · right, or of to + left · right.
+/// Computes `rows` rows of to = left · right, or of to + left · right.
 inline void multiply_pairs(int64_t rows, int64_t columns, int64_t depth, const Pair* left, int64_t left_stride, const PanelOperand<Pair>& right,
                            float* to, int64_t to_stride, bool accumulate) {
   multiply_rows<float, false>(rows, columns, depth, left, left_stride, right, to, to_stride, accumulate);
@@ -86,7 +88,7 @@ inline void multiply_pairs(int64_t rows, int64_t columns, int64_t depth, const P
 
 #endif
 
-/// How many pairs `count` numbers are, the last one's second perhaps missing, in whole units.
+/// The number of pairs for `count` numbers, the last one perhaps incomplete, in whole units.
 constexpr int64_t depth_of(int64_t count) { return up_to((count + 1) / 2, depth_unit); }
 
 }  // namespace fulgurite::FULGURITE_KERNELS

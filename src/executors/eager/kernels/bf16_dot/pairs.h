@@ -7,11 +7,11 @@
 #include "executors/eager/kernels/bf16_dot/pair_products.h"
 #include "executors/eager/kernels/nn/attention.h"
 
-// Bringing matrices of bf16 into pairs along the summed dimension, as the products of pairs take them, and what comes out of the products
-// back into bf16.
+// Packs bf16 matrices into pairs along the summed dimension, for the pair GEMMs, and converts their results back to
+// bf16.
 namespace fulgurite::FULGURITE_KERNELS {
 
-// Where the CPU has instructions for what follows, they are called by name; elsewhere it is plain lanes.
+// Intrinsics if the CPU has the instructions; else plain lanes.
 #if defined(__AVX512BF16__)
 
 FULGURITE_INLINE Floats floats_of(__m512 x) {
@@ -33,18 +33,18 @@ FULGURITE_INLINE void store_narrow(BFloat16* to, const Floats& x) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), (__m256i)_mm512_cvtneps_pbh((__m512)x.part[0]));
 }
 
-/// Sixteen numbers of each of two rows, as bf16: the first row in the lower half.
+/// Sixteen numbers of each of two rows as bf16, the first row in the lower half.
 using NarrowRows = __m512i;
 FULGURITE_INLINE NarrowRows narrow_rows(const Floats& first, const Floats& second) {
   return (__m512i)_mm512_cvtne2ps_pbh((__m512)second.part[0], (__m512)first.part[0]);
 }
-/// As sixteen pairs down the rows.
+/// Stores them as sixteen pairs down the rows.
 FULGURITE_INLINE void store_pairs(Pair* to, const NarrowRows& rows) {
   const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20,
                                          4, 19, 3, 18, 2, 17, 1, 16, 0);
   _mm512_storeu_si512(to, _mm512_permutexvar_epi16(order, rows));
 }
-/// Thirty-two neighbours of each of two rows, as pairs down the rows.
+/// Stores thirty-two neighbours of each of two rows as pairs down the rows.
 FULGURITE_INLINE void store_interleaved(Pair* to, const BFloat16* first, const BFloat16* second) {
   const __m512i order = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1,
                                          32, 0);
@@ -78,7 +78,7 @@ FULGURITE_INLINE void store_rows(BFloat16* first, BFloat16* second, const Narrow
 
 #endif
 
-/// 2^x for x <= 128, within 1.5e-7 of it; not a number for what is none.
+/// 2^x for x <= 128, within a relative error of 1.5e-7; NaN for NaN.
 FULGURITE_INLINE Floats exp2_of_small(const Floats& argument) {
   const Floats x = greater_or_second(Floats(-150.f), argument), whole = nearest_integer(x), r = x - whole;
   Floats p = multiply_add(Floats(0.00132647271f), r, Floats(0.00967151265f));
@@ -89,8 +89,8 @@ FULGURITE_INLINE Floats exp2_of_small(const Floats& argument) {
   return scale_by_power(p, whole);
 }
 
-/// Rows of pairs that a product can take its left factors from: in place where neighbours lie side by side and no more are read than there
-/// are. `scratch` has up_to(rows, row_unit) * depth_of(columns) elements.
+/// Rows of pairs for a GEMM's left factors: in place if neighbours are adjacent and no more are read than there are.
+/// `scratch` has up_to(rows, row_unit) * depth_of(columns) elements.
 struct PairRows {
   const Pair* data;
   int64_t stride;
@@ -113,8 +113,8 @@ struct PairRows {
   }
 };
 
-/// Pairs down the rows of a matrix, in panels; rows and columns past the last are zeros. `to` has up_to(columns, panel) *
-/// depth_of(rows) elements.
+/// Packs pairs down the rows of a matrix into panels, padded with zero rows and columns. `to` has up_to(columns, panel)
+/// * depth_of(rows) elements.
 inline void pack_pairs(const BFloat16* from, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t columns, Pair* to) {
   for (int64_t first_column = 0; first_column < columns; first_column += panel) {
     const int64_t count = std::min(panel, columns - first_column);
@@ -144,7 +144,7 @@ inline void pack_pairs(const BFloat16* from, int64_t row_stride, int64_t column_
   }
 }
 
-/// Pairs along the rows of a matrix, the matrix turned over, in panels of its rows. `to` has up_to(rows, panel) *
+/// Packs pairs along the rows of a matrix, transposed, into panels of its rows. `to` has up_to(rows, panel) *
 /// depth_of(columns) elements.
 inline void pack_turned_pairs(const BFloat16* from, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t columns, Pair* to) {
   const int64_t depth = depth_of(columns);
@@ -170,7 +170,7 @@ inline void pack_turned_pairs(const BFloat16* from, int64_t row_stride, int64_t 
   }
 }
 
-/// Pairs down the rows of a matrix, the matrix turned over: a row of them for each of its columns, `stride` apart, zeros up to
+/// Transposes pairs down the rows of a matrix: a row of them for each of its columns, `stride` apart, zeros up to
 /// depth_of(rows). `to` has up_to(columns, lanes) such rows.
 inline void turn_pairs(const BFloat16* from, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t columns, Pair* to, int64_t stride) {
   for (int64_t pair = 0; pair < depth_of(rows); pair += lanes)
@@ -198,7 +198,8 @@ inline void turn_pairs(const BFloat16* from, int64_t row_stride, int64_t column_
     }
 }
 
-/// Columns of sums become rows of bf16: to[r][c] = from[c * stride + r]. `from` is whole sixteens of rows and columns.
+/// Writes columns of sums as rows of bf16: to[r][c] = from[c * stride + r]. `from` has multiples of sixteen rows and
+/// columns.
 inline void write_turned(const ResultRows<BFloat16>& to, const float* from, int64_t stride, int64_t rows, int64_t columns) {
   for (int64_t r = 0; r < rows; r += lanes)
     for (int64_t c = 0; c < columns; c += lanes) {

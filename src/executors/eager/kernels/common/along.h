@@ -7,7 +7,7 @@ namespace fulgurite::FULGURITE_KERNELS {
 struct Along {
   int64_t outer = 1, size = 1, inner = 1;
 
-  /// `dim` may count from the end; a tensor without dimensions has one of size 1.
+  /// `dim` may count from the end; a 0-d tensor has one dimension of size 1.
   Along(const Sizes& sizes, int64_t dim) {
     const int64_t ndim = static_cast<int64_t>(sizes.size());
     if (ndim == 0) return;
@@ -17,8 +17,8 @@ struct Along {
   int64_t numel() const { return outer * size * inner; }
 };
 
-/// The grain for parallel_for over `count` pieces of `work` elements each: pieces so small that a second thread does
-/// not pay are kept together. `threshold` is the number of elements that are worth a thread.
+/// The grain for parallel_for over `count` chunks of `work` elements each: chunks too small for a second thread stay
+/// together. `threshold` is the number of elements that are worth a thread.
 constexpr int64_t grain_of(int64_t work, int64_t threshold = 8192) { return threshold / (work > 0 ? work : 1) + 1; }
 
 }  // namespace fulgurite::FULGURITE_KERNELS

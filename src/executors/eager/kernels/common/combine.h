@@ -5,7 +5,7 @@
 
 namespace fulgurite::FULGURITE_KERNELS {
 
-// The operations that reductions combine elements with, one element at a time and sixteen at a time.
+// The combining operations of reductions, one element at a time and sixteen at a time.
 
 template <class T>
 inline constexpr Dtype dtype_of = std::is_same_v<T, double>    ? Dtype::f64
@@ -67,7 +67,7 @@ struct Smallest {
   }
   static inline __attribute__((always_inline)) float combine_lanes(const Floats& x) { return minimum_of_lanes(x); }
 };
-/// Of booleans, read as bytes of 0 or 1.
+/// For booleans, read as bytes of 0 or 1.
 struct Either {
   using Element = uint8_t;
   static constexpr Dtype element_dtype = Dtype::boolean;
@@ -81,7 +81,7 @@ struct Both {
   static uint8_t combine(uint8_t a, uint8_t b) { return a & b; }
 };
 
-/// A block of a row: four times sixteen lanes take turns, which hides the additions' latency; then a fixed tree.
+/// Reduces a block of a row: four times sixteen lanes in turn, which hides the additions' latency; then a fixed tree.
 template <class Combine>
 struct RowReducer {
   using Element = typename Combine::Element;

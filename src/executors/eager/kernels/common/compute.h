@@ -11,7 +11,7 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 
-// What kernels over whole rows and matrices share: the types that elements are computed in, and memory for intermediate
+// Shared by kernels over whole rows and matrices: the types that elements are computed in, and memory for intermediate
 // values.
 namespace fulgurite::FULGURITE_KERNELS {
 
@@ -51,7 +51,7 @@ void visit_size(Dtype dtype, F&& f) {
     default: return f.template operator()<uint8_t>();
   }
 }
-/// Calls f.operator()<Index>() with the integer type of a tensor of indices.
+/// Calls f.operator()<Index>() with the integer type of an index tensor.
 template <class F>
 void visit_index(Dtype dtype, F&& f) {
   switch (dtype) {
@@ -71,7 +71,8 @@ Element* data_of(const Tensor& t) {
 inline const Sizes& sizes_of(const Tensor& t) { return t.impl()->sizes; }
 inline const Sizes& strides_of(const Tensor& t) { return t.impl()->strides; }
 
-/// Uninitialised memory for a kernel's intermediate values; from the allocator's kept blocks after the first time.
+/// Uninitialised memory for a kernel's intermediate values; reused from the allocator's cached blocks after the first
+/// time.
 template <class T>
 class Scratch {
  public:
@@ -88,7 +89,7 @@ class Scratch {
   T* data_;
 };
 
-/// `t`, or a copy of it where its elements do not lie in row-major order.
+/// Returns `t` if it is contiguous, otherwise a contiguous copy.
 inline Tensor contiguous_elements(const Tensor& t) {
   if (t.impl()->is_contiguous) return t;
   const Tensor copy = make_tensor(t.impl()->sizes, t.impl()->dtype);

@@ -29,7 +29,7 @@ FULGURITE_INLINE double log_of_positive(double x) {
   return multiply_add(exponent, 0.693147180559945309, multiply_add(2 * s, z * p, 2 * s));
 }
 
-/// e^x for x in [-700, 700] or NaN, to about 1e-11 of its value: enough for a result that is rounded to f32.
+/// e^x for x in [-700, 700] or NaN, with a relative error of about 1e-11: enough for a result that is rounded to f32.
 FULGURITE_INLINE double exp_for_float(double x) {
   const double shifted = multiply_add(x, 1.44269504088896341, 0x1.8p52);
   const double n = shifted - 0x1.8p52;
@@ -92,7 +92,7 @@ FULGURITE_INLINE float power_of_floats(float base, float exponent) {
   power = power > 100 ? 100 : power;
   power = power < -120 ? -120 : power;
   const double value = exp_for_float(power);
-  // Integers: below 2^52 adding 2^52 rounds to one, above every float is one, and even.
+  // Tests for integers: below 2^52 adding 2^52 rounds to one; every float above is an even integer.
   const double size = __builtin_fabs(y);
   const double whole = (size + 0x1p52) - 0x1p52, half = size * 0.5, whole_half = (half + 0x1p52) - 0x1p52;
   const bool is_integer = whole == size, is_odd = is_integer & (whole_half != half);

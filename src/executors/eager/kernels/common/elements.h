@@ -39,14 +39,14 @@ inline Float16 to_float16(float x) {
   return {static_cast<uint16_t>(half | sign)};
 }
 
-/// What arithmetic sees of an element: bf16 and f16 as float, booleans as 0 or 1.
+/// The value of an element in arithmetic: bf16 and f16 as float, booleans as 0 or 1.
 template <class T>
 inline auto number_of(T x) {
   if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>) return to_float(x);
   else if constexpr (std::is_same_v<T, Boolean>) return static_cast<uint8_t>(x.byte != 0);
   else return x;
 }
-/// Conversion as in C: truncation toward zero, integers wrap, anything but 0 is true.
+/// Conversion as in C: truncation toward zero, integers wrap, any value but 0 is true.
 template <class To, class Number>
 inline To element_of(Number x) {
   if constexpr (std::is_same_v<To, Boolean>) return {static_cast<uint8_t>(x != 0)};
@@ -79,13 +79,14 @@ inline decltype(auto) visit_element_type(Dtype dtype, Visit&& visit) {
   __builtin_unreachable();
 }
 
-/// What an operation on elements of this dtype computes in: f64, f32, i64, or i32 for the small integers and booleans.
+/// The dtype that operations on elements of this dtype are computed in: f64, f32, i64, or i32 for the small integers
+/// and booleans.
 inline constexpr Dtype compute_dtype(Dtype d) {
   if (d == Dtype::f64 || d == Dtype::i64) return d;
   return is_floating(d) ? Dtype::f32 : Dtype::i32;
 }
 
-/// Writes `count` elements, `stride` elements apart, one after another, in another dtype.
+/// Converts `count` elements, `stride` elements apart, to contiguous elements of another dtype.
 using Convert = void (*)(const void* from, int64_t stride, void* to, int64_t count);
 Convert find_conversion(Dtype from, Dtype to);
 

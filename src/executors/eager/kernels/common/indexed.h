@@ -7,12 +7,12 @@
 #include "executors/eager/kernels/common/strided.h"
 #include "runtime/threads/parallel_for.h"
 
-// Where index tensors point: for gather and scatter, which index along one dimension, and for prims.index and
+// The offsets of indexed elements: for gather and scatter, which index along one dimension, and for prims.index and
 // prims.index_put.
 namespace fulgurite::FULGURITE_KERNELS {
 
-/// The places that an index tensor lists along dimension `dim` of `input`, beside those of another tensor at the
-/// index's own positions.
+/// The offsets of the elements that an index tensor selects along dimension `dim` of `input`, together with another
+/// tensor's at the index's own positions.
 class PlacesAlong {
  public:
   PlacesAlong(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& other) : index_(index) {
@@ -61,11 +61,11 @@ class PlacesAlong {
   bool is_empty_ = false;
 };
 
-/// The places of prims.index: the result has the input's dimensions before the indexed ones, the places, and the
-/// dimensions after them; the places come first where the indexed dimensions are not adjacent.
+/// The indexed elements of prims.index: the result has the input's dimensions before the indexed ones, the indices'
+/// dimensions, and the dimensions after them; the indices' come first if the indexed dimensions are not adjacent.
 class IndexedPlaces {
  public:
-  /// Indexes below 0 count from the end where the operator lets them.
+  /// Negative indices count from the end if the operator allows it.
   IndexedPlaces(const Tensor& input, std::span<const Tensor> indices, bool counts_from_end = true)
       : offsets_(count_places(indices)), counts_from_end_(counts_from_end) {
     const Sizes &sizes = sizes_of(input), &strides = strides_of(input);
@@ -94,7 +94,7 @@ class IndexedPlaces {
     after_.merge_dimensions();
   }
 
-  /// The shape of what prims.index reads.
+  /// The shape of prims.index's result.
   Sizes shape() const {
     Sizes shape = before_sizes_;
     shape.append(places_shape_.begin(), places_shape_.end());
@@ -103,7 +103,7 @@ class IndexedPlaces {
   }
   bool is_empty() const { return places_ * before_count_ * after_count_ == 0; }
 
-  /// result = input at the places.
+  /// result = input at the indices.
   void read(const Tensor& input, const Tensor& result) const {
     if (is_empty()) return;
     visit_size(result.impl()->dtype, [&]<class Element>() {
@@ -135,7 +135,7 @@ class IndexedPlaces {
   }
 
  private:
-  // The number of places; remembers their shape.
+  // Returns the number of indices; records their shape.
   int64_t count_places(std::span<const Tensor> indices) {
     for (const Tensor& index : indices) {
       if (!index.defined()) continue;

@@ -5,8 +5,8 @@
 
 namespace fulgurite::FULGURITE_KERNELS {
 
-/// The lines along one dimension of tensors that have the same other dimensions; those of the last of these are
-/// neighbours. A tensor without dimensions is one line of one element.
+/// The lines along one dimension of tensors whose other dimensions are equal; lines next to one another in the last of
+/// these are neighbours. A 0-d tensor is one line of one element.
 template <int count>
 struct Lines {
   template <class... Tensors>
@@ -29,12 +29,12 @@ struct Lines {
     loop.merge_dimensions();
   }
   int64_t number() const { return loop.row_count() * loop.row_length(); }
-  /// From a line to its neighbour.
+  /// The distance from a line to its neighbour.
   int64_t to_neighbour(int k) const { return loop.strides[k].back(); }
 
-  /// Neighbours in groups of up to `size`.
+  /// The number of groups of up to `size` neighbours.
   int64_t groups(int64_t size) const { return loop.row_count() * ((loop.row_length() + size - 1) / size); }
-  /// Calls f(where the first line begins in each tensor, how many lines, the first line's number) for these groups.
+  /// Calls f(start of the first line in each tensor, number of lines, the first line's number) for these groups.
   template <class F>
   void visit_groups(int64_t size, int64_t begin, int64_t end, const F& f) const {
     const int64_t row = loop.row_length(), in_row = (row + size - 1) / size;

@@ -5,7 +5,7 @@ namespace fulgurite::FULGURITE_KERNELS {
 
 // Row functions made from element functions: an operation is a struct with static `apply` overloads, on Floats (sixteen
 // lanes) for f32 and on one element for the other types. Lanes past the end of a row are computed from zeros and
-// dropped, so an element's value does not depend on where a row is cut.
+// dropped, so that an element's value does not depend on where a row is cut.
 
 template <class Operation, class... Operands>
 concept HasLanes = requires(const Operands&... operands, const RowParameters& p) {
@@ -82,7 +82,7 @@ void comparison_row(const void* const* operands, void* result, int64_t count, co
   for (int64_t i = 0; i < count; ++i) to[i] = Operation::apply(a[i], b[i]);
 }
 
-/// Elements worth a thread: of operations that only move memory, and of those that compute a series.
+/// Elements worth a thread: for operations that only move memory, and for those that compute a series.
 inline constexpr int64_t cheap = 32768, costly = 4096, very_costly = 1024;
 
 /// Calls visit(ElementType<T>{}) with the type that elements of this dtype are computed in.
@@ -95,7 +95,7 @@ inline decltype(auto) visit_compute_type(Dtype dtype, Visit&& visit) {
     default: return visit(ElementType<int32_t>{});
   }
 }
-/// `count` operands and a result, all computed in the type that suits `dtype`.
+/// `count` operands and a result, all computed in the type for `dtype`.
 inline Pointwise uniform(Row row, Dtype dtype, int64_t grain = cheap) {
   const Dtype d = compute_dtype(dtype);
   return {row, {d, d, d, d}, d, grain};
@@ -119,7 +119,7 @@ struct Minimum {
   }
 };
 
-/// The row function of an operation for elements of this dtype, or, where only floating ones can come, for those.
+/// The row function of an operation for elements of this dtype; find_floating_… for floating dtypes only.
 template <class Operation>
 Row find_unary_row(Dtype dtype) {
   return visit_compute_type(dtype,

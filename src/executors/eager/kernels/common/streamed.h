@@ -4,10 +4,11 @@
 #include "runtime/threads/store_fence.h"
 #include "tensor/tensor_impl.h"
 
-// Rows of results that may be stored past the caches.
+// Rows of results with optional non-temporal stores.
 namespace fulgurite::FULGURITE_KERNELS {
 
-/// Whether a result that is written over none of the arguments is. Who writes it calls finish_streamed_stores() on each thread.
+/// Returns true if a result that overwrites none of the arguments should use non-temporal stores. Its kernel calls
+/// finish_streamed_stores() on each thread.
 inline bool is_streamed(const Tensor& result) {
   return result.impl()->numel() * size_of(result.impl()->dtype) >= streamed_bytes;
 }
@@ -20,15 +21,15 @@ FULGURITE_INLINE void stream(double* to, const Doubles& value) {
     stream_part(to + i, part);
   }
 }
-/// As store_up_to, from element `at` on, a multiple of sixteen.
+/// Like store_up_to, from element `at` on, a multiple of sixteen.
 template <class Element>
 FULGURITE_INLINE void store_up_to(const ResultRow<Element>& row, int64_t at, const Wides<Element>& value, int64_t count) {
   if (row.is_streamed && count >= lanes) stream(row.first + at, value);
   else store_up_to(row.first + at, value, count);
 }
 
-/// Asks for what lies some bytes behind an element. By default that is the next row, mostly: while a row's later passes run, the memory has
-/// nothing else to do.
+/// Prefetches the memory some bytes after an element. By default that is usually the next row: memory is idle during a
+/// row's later passes.
 template <class Element>
 FULGURITE_INLINE void ask_ahead(const Element* at, int64_t bytes = 4096) {
   __builtin_prefetch(reinterpret_cast<const char*>(at) + bytes);

@@ -3,8 +3,8 @@
 
 namespace fulgurite::FULGURITE_KERNELS {
 
-/// The places of the elements of `count` tensors of the same sizes, row by row in row-major order, with dimensions
-/// merged that lie one after another in all of them. The last dimension is the row.
+/// The offsets of the elements of `count` tensors of the same sizes, row by row in row-major order; merges dimensions
+/// that are contiguous in all of them. The last dimension is the row.
 template <int count>
 struct StridedLoop {
   Sizes sizes;           // outermost first; always at least one dimension
@@ -44,7 +44,7 @@ struct StridedLoop {
   }
 };
 
-/// Goes through the rows of a loop: offsets[k] is where tensor k's row begins, in elements.
+/// Iterates over the rows of a loop: offsets[k] is the start of tensor k's row, in elements.
 template <int count>
 class RowPosition {
  public:
@@ -70,7 +70,7 @@ class RowPosition {
   Sizes index_;
 };
 
-/// The strides of `tensor` broadcast to `sizes`: 0 where it is repeated.
+/// The strides of `tensor` broadcast to `sizes`: 0 along broadcast dimensions.
 inline __attribute__((always_inline)) Sizes broadcast_strides(const TensorImpl& tensor, const Sizes& sizes) {
   Sizes strides(sizes.size());
   const size_t lead = sizes.size() - tensor.sizes.size();

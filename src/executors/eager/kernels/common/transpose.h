@@ -6,8 +6,8 @@
 
 namespace fulgurite::FULGURITE_KERNELS {
 
-/// Tiles are a cache line of elements each way: every line is read and written once, which large powers of two as steps
-/// need.
+/// Tiles are a cache line of elements each way, so that every line is read and written once: strides of large powers of
+/// two require it.
 template <class T>
 inline constexpr int64_t transpose_tile = 64 / sizeof(T);
 
@@ -15,8 +15,8 @@ typedef uint32_t Words __attribute__((vector_size(part_bytes)));
 typedef uint32_t UnalignedWords __attribute__((vector_size(part_bytes), aligned(1), may_alias));
 typedef uint16_t Shorts __attribute__((vector_size(part_bytes)));
 
-// Of each 16 bytes of two registers the lower (higher) halves, their 16-bit, 32-bit or 64-bit pieces in turn; and of the
-// 16-byte pieces of two registers the even (odd) ones, or the first (second) half.
+// Interleaves the lower (higher) halves of each 16 bytes of two registers, as 16-bit, 32-bit or 64-bit units; and
+// selects the even (odd) 16-byte units of two registers, or the first (second) half.
 #if defined(__AVX512F__)
 #define FULGURITE_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 FULGURITE_INLINE Words low_words(Words a, Words b) {
@@ -88,7 +88,7 @@ FULGURITE_INLINE void transpose_words(Words (&row)[part_lanes]) {
       row[i + 2 * k] = low_pairs(next[i + k], next[i + k + 2]);
       row[i + 2 * k + 1] = high_pairs(next[i + k], next[i + k + 2]);
     }
-  // Now each 16 bytes are of four rows and one column: pieces that lie apart by four columns.
+  // Now each 16 bytes are of four rows and one column, four columns apart.
 #if defined(__AVX512F__)
   for (int k = 0; k < 4; ++k) {
     const Words a = first_halves(row[k], row[4 + k]), b = second_halves(row[k], row[4 + k]);
@@ -115,7 +115,7 @@ FULGURITE_INLINE void transpose_square(const uint32_t* from, int64_t from_step, 
     }
 }
 FULGURITE_INLINE void transpose_square(const uint16_t* from, int64_t from_step, uint16_t* to, int64_t to_step) {
-  constexpr int columns = 2 * part_lanes;  // of 16 bits in a register; two rows side by side are words
+  constexpr int columns = 2 * part_lanes;  // of 16 bits in a register; two adjacent rows are words
   for (int r = 0; r < 32; r += columns)
     for (int c = 0; c < 32; c += columns)
       for (int half = 0; half < 2; ++half) {

@@ -7,7 +7,7 @@
 // Sixteen computed numbers, f32 or f64, under one set of names: kernels over rows are written once for both.
 namespace fulgurite::FULGURITE_KERNELS {
 
-/// Sixteen doubles; the functions that have no instruction go lane by lane.
+/// Sixteen doubles; functions without an instruction are computed lane by lane.
 struct Doubles {
   double lane[lanes];
   __attribute__((always_inline)) Doubles() {}
@@ -54,8 +54,7 @@ template <class T>
 using Wides = std::conditional_t<std::is_same_v<Compute<T>, double>, Doubles, Floats>;
 
 #if defined(__AVX512F__)
-// Rows rarely end at a whole number of lanes, so the instructions that load and store some of them are worth their
-// names.
+// Rows rarely end at a multiple of the lanes, so masked loads and stores are worth functions of their own.
 FULGURITE_INLINE Floats load_masked(const float* from, int64_t count, float fill) {
   Floats result(fill);
   result.part[0] = __builtin_ia32_loadups512_mask(from, result.part[0], static_cast<uint16_t>((1u << count) - 1));
@@ -71,7 +70,7 @@ void store_masked(float* to, const Floats& value, int64_t count);
 inline constexpr bool has_masks = false;
 #endif
 
-/// The first `count` elements, or all lanes where there are as many; lanes after them are `fill`.
+/// Loads the first `count` elements, or all lanes if there are as many; lanes after them are `fill`.
 template <class Element>
 FULGURITE_INLINE Wides<Element> load_up_to(const Element* from, int64_t count, Compute<Element> fill = 0) {
   if (count >= lanes) return load(from);

@@ -1,4 +1,4 @@
-// The activation functions of networks and the backward of gelu.
+// Activation functions and the backward of gelu.
 #include <cmath>
 
 #include "codegen/device_lib/activations.h"

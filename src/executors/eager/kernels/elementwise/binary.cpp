@@ -80,7 +80,7 @@ struct DivideFloor {
   template <Number T>
   requires std::is_same_v<T, double>
   static T apply(T a, T b, const RowParameters&) {
-    // As Python: exact where the rounded quotient would be one too many.
+    // As in Python: exact where the rounded quotient would be one too large.
     if (b == 0) return a / b;
     const T modulus = std::fmod(a, b);
     T value = (a - modulus) / b;
@@ -133,7 +133,7 @@ struct Power {
     return static_cast<T>(value);
   }
 };
-// The exponents that programs really use.
+// The exponents that are common in programs.
 FULGURITE_INLINE Floats root_of(const Floats& x) { return sqrt(x); }
 FULGURITE_INLINE double root_of(double x) { return std::sqrt(x); }
 template <int twice_exponent>
@@ -157,7 +157,7 @@ void run_binary(Row row, Arguments arguments, const Tensor& result, int64_t grai
                 RowParameters parameters = {}) {
   run_pointwise(uniform(row, result.impl()->dtype, grain), {&arguments[0], &arguments[1]}, result, parameters);
 }
-/// A number as an element of the dtype is.
+/// Rounds a number as an element of the dtype is rounded.
 Argument as_element(const Argument& operand, Dtype dtype) {
   if (!operand.is_number() || size_of(dtype) != 2 || !is_floating(dtype)) return operand;
   const float number = static_cast<float>(operand.floating().hint());
@@ -179,7 +179,7 @@ void arithmetic(Arguments arguments, std::span<const Tensor> results) {
 template <class Operation>
 void modulus(Arguments arguments, std::span<const Tensor> results) {
   const Dtype dtype = results[0].impl()->dtype;
-  // As PyTorch: a divisor a little off moves the steps of the result, so that of a number counts, as that of a tensor does, once rounded.
+  // As in PyTorch: a slightly different divisor moves the steps of the result, so a scalar is rounded as a tensor is.
   const Argument operands[] = {as_element(arguments[0], dtype), as_element(arguments[1], dtype)};
   run_division(find_binary_row<Operation>(dtype), operands, results[0], very_costly);
 }

@@ -21,13 +21,13 @@ struct Source {
   const char* data = nullptr;
   Dtype read = Dtype::f32;
   Convert convert = nullptr;
-  bool is_linear = false, is_constant = false, is_direct = false;  // direct: read where it lies
+  bool is_linear = false, is_constant = false, is_direct = false;  // direct: read in place
   int64_t item = 0, read_item = 0;
   StridedLoop<1> places;
   int slot = -1;
   alignas(8) char number[8];
 
-  /// Elements [at, at + count) one after another.
+  /// Elements [at, at + count) as contiguous memory.
   const void* load(int64_t at, int64_t count, char* slots) const {
     char* const to = slots + slot * slot_bytes;
     if (is_constant) return to;
@@ -51,7 +51,7 @@ struct Source {
   }
 };
 
-/// One thing done to each block: a source is read, a row computed, or a value converted.
+/// One operation on each block: a source is read, a row computed, or a value converted.
 struct Instruction {
   enum class Kind : uint8_t { load, compute, convert } kind;
   int source = -1;
@@ -60,13 +60,13 @@ struct Instruction {
   int operands[max_operands] = {};
   int count = 0;
   Convert conversion = nullptr;
-  int value = -1;          // what it makes
-  int slot = -1;           // where that lies; -1: in the result
+  int value = -1;          // the value it produces
+  int slot = -1;           // that value's slot; -1: the result
 };
 
 }  // namespace
 
-/// What computes one step, and those it is made of, from memory to memory.
+/// Computes one step, with the steps it depends on, from memory to memory.
 class ChainProgram {
  public:
   ChainProgram(const Chain& chain, int target) : chain_(chain), values_of_step_(chain.steps_.size()) {
@@ -78,7 +78,7 @@ class ChainProgram {
     place_in_slots();
   }
 
-  /// The strides that all tensors read have, where they are transposed all in the same way.
+  /// The common strides of all tensors read, if all are transposed in the same way.
   const Sizes* common_strides() const { return is_turned_ ? &sources_[static_cast<size_t>(first_tensor_)].tensor.impl()->strides : nullptr; }
 
   void run(char* to, int64_t count, int64_t grain) const {
@@ -199,7 +199,7 @@ class ChainProgram {
     for (Source& source : sources_)
       if (source.tensor.defined()) read_tensor(source);
   }
-  /// Whether its elements lie side by side in some order of the dimensions.
+  /// Returns true if its elements are contiguous in some order of the dimensions.
   static bool is_dense(const TensorImpl& t) {
     int64_t reach = 1;
     for (size_t d = 0; d < t.sizes.size(); ++d) {
@@ -226,7 +226,7 @@ class ChainProgram {
     source.places.merge_dimensions();
   }
 
-  /// Slots are given out in order and taken back after their values' last use; numbers keep theirs.
+  /// Slots are allocated in order and freed after their values' last use; numbers keep theirs.
   void place_in_slots() {
     std::vector<int> last(static_cast<size_t>(value_count_), -1), slot_of(static_cast<size_t>(value_count_), -1), free;
     for (size_t i = 0; i < instructions_.size(); ++i)
@@ -282,8 +282,8 @@ Chain::Operand Chain::operand_of(const Argument& argument, Dtype read, const Ten
   }
   const TensorImpl& impl = *argument.tensor().impl();
   if (is_pending(impl)) {
-    // Element i of the result is made of element i of the operand, if they have the same sizes; a view of other sizes than the
-    // step's would not be, for what the step reads is broadcast to its own.
+    // Element i of the result depends only on element i of the operand if they have the same sizes; not so for a view
+    // of other sizes than the step's, because its operands are broadcast to its own.
     if (impl.is_contiguous && impl.offset == 0 && impl.sizes == result.impl()->sizes) {
       const int step = find(*impl.storage);
       if (step >= 0 && steps_[static_cast<size_t>(step)].result.impl()->dtype == impl.dtype &&
@@ -309,7 +309,7 @@ void Chain::add(const Pointwise& operation, std::initializer_list<const Argument
   }
   step.result = result;
   steps_.push_back(std::move(step));
-  // A division of integers may fail, which is to be said of its own call.
+  // An integer division may fail, and the error must name its own call.
   if (!is_floating(operation.result_dtype) && operation.result_dtype != Dtype::boolean && operation.can_divide_by_zero)
     finish(*result.impl()->storage);
 }
@@ -332,7 +332,7 @@ void Chain::compute(int index) {
   const TensorImpl& result = *step.result.impl();
   give_memory(*result.storage);
   if (const Sizes* order = program.common_strides()) {
-    // Everything is computed in the order in which it lies, and only the result is transposed.
+    // Everything is computed in memory order, and only the result is transposed.
     const Tensor turned = make_tensor(result.sizes, result.dtype);
     program.run(turned.impl()->data(), result.numel(), step.operation.grain);
     copy_elements(make_view(turned.impl()->storage, result.sizes, *order, 0, result.dtype), step.result);

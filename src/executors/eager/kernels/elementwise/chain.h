@@ -7,9 +7,9 @@
 
 namespace fulgurite::FULGURITE_KERNELS {
 
-/// Pointwise calls that are remembered instead of run. When somebody needs a value, what it is made of is computed together, block
-/// by block: intermediate values stay in the cache and most of them never get memory. The row functions and the dtypes of
-/// intermediate values are those of the single calls, so the bits are too.
+/// Deferred pointwise calls. When a value is needed, the calls that it depends on are computed together, block by
+/// block: intermediate values stay in the cache, and most of them never get memory. The row functions and the dtypes of
+/// intermediate values are those of the single calls, so the bits are equal too.
 class Chain final : public PendingValues {
  public:
   void add(const Pointwise&, std::initializer_list<const Argument*> operands, const Tensor& result,
@@ -32,7 +32,7 @@ class Chain final : public PendingValues {
     int count = 0;
     Tensor result;
     bool is_done() const { return result.impl()->storage->data != nullptr; }
-    /// Whether anybody but the chain holds it.
+    /// Returns true if anything but the chain references it.
     bool is_held() const {
       const TensorImpl& impl = *result.impl();
       return impl.owners.load(std::memory_order_relaxed) > 1 || impl.storage->owners.load(std::memory_order_relaxed) > 1;

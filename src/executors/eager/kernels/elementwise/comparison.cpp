@@ -37,8 +37,8 @@ FULGURITE_BITWISE(BitwiseOr, a | b)
 FULGURITE_BITWISE(BitwiseXor, a ^ b)
 #undef FULGURITE_BITWISE
 
-/// A small integer against a number outside its type compares as it would with no bounds, because small integers are
-/// computed as i32; a floating number against an integer tensor promotes, as in PyTorch.
+/// A small integer is compared with a number outside its type's range as if it were unbounded, because small integers
+/// are computed as i32; a floating number against an integer tensor promotes, as in PyTorch.
 template <class Operation>
 void comparison(Arguments arguments, std::span<const Tensor> results) {
   const Dtype dtype = compute_dtype(result_dtype(arguments.first(2)));

@@ -9,7 +9,7 @@ constexpr bool is_vectorized_by_hand = (std::is_same_v<From, float> &&
                                        (std::is_same_v<To, float> &&
                                         (std::is_same_v<From, BFloat16> || std::is_same_v<From, Float16>));
 
-/// As words, which compilers store many at a time.
+/// As words, which compilers vectorise.
 template <class To>
 void repeat(To value, To* to, int64_t count) {
   uint64_t word = 0;

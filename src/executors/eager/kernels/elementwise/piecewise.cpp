@@ -1,4 +1,4 @@
-// Pointwise operators that have a decomposition, computed in one go: activations made of pieces, and a few functions of two operands.
+// Decomposable pointwise operators computed in one pass: piecewise activations and a few functions of two operands.
 #include <cmath>
 
 #include "codegen/device_lib/math.h"
@@ -97,7 +97,7 @@ struct LogAddExp {
   }
 };
 
-// Counts out of [0, bits) shift everything out; `integer` is the number of bits.
+// Shift counts outside [0, bits) shift everything out; `integer` is the number of bits.
 struct ShiftLeft {
   template <Integer T>
   static T apply(T x, T count, const RowParameters& p) {

@@ -19,7 +19,7 @@ struct Source {
   Kind kind = Kind::linear;
   const char* data = nullptr;
   int64_t item = 0;       // bytes of an element
-  int64_t read_item = 0;  // bytes of what the row reads
+  int64_t read_item = 0;  // bytes of an element as the row reads it
   Convert convert = nullptr;
   bool direct = true;  // already has the type the row reads
   alignas(8) char number[8];
@@ -135,7 +135,7 @@ void Loop::run_rows(int64_t begin, int64_t end, Buffers& buffers) const {
   RowPosition<max_operands> position(places, begin / row_length);
   int64_t column = begin % row_length;
   fill_constants(buffers);
-  const void* repeated[max_operands] = {};  // the element a buffer is full of
+  const void* repeated[max_operands] = {};  // the element a buffer is filled with
   for (int64_t at = begin; at < end;) {
     int64_t length = row_length - column < end - at ? row_length - column : end - at;
     if (length > block) length = block;
@@ -238,7 +238,7 @@ void run_pointwise(const Pointwise& operation, std::initializer_list<const Argum
   if (target.dtype != operation.result_dtype)
     loop.convert_result = find_conversion(operation.result_dtype, target.dtype);
   if (loop.any_strided) {
-    // Operands in the result's own order are found by the element's number, and do not hinder merging.
+    // Operands in the result's own order are addressed by the element's number, and do not prevent merging.
     loop.places.sizes = target.sizes;
     int k = 0;
     for (const Argument* operand : operands) {

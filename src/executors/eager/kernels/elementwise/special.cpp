@@ -1,5 +1,5 @@
-// Pointwise functions of one operand that take a series: inverse hyperbolic functions, the error and gamma functions and their kin.
-// Computed in f64 whatever the dtype.
+// Pointwise functions of one operand that need a series: inverse hyperbolic functions, the error and gamma functions
+// and related ones. Computed in f64 whatever the dtype.
 #include <cmath>
 
 #include "executors/eager/kernels.h"
@@ -11,7 +11,7 @@ namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
 constexpr double pi = 3.14159265358979323846;
-// Bernoulli numbers B2, B4, …: of the series of digamma and its derivatives.
+// Bernoulli numbers B2, B4, …, for the series of digamma and its derivatives.
 constexpr double bernoulli[] = {1.0 / 6,      -1.0 / 30, 1.0 / 42,      -1.0 / 30,       5.0 / 66,
                                 -691.0 / 2730, 7.0 / 6,   -3617.0 / 510, 43867.0 / 798, -174611.0 / 330};
 constexpr double series_from = 12;  // where the series is exact to the last bit or two
@@ -51,7 +51,7 @@ double polygamma_of(int64_t n, double x) {
   double sum = 0;
   for (; x < series_from + order; ++x) {
     const double next = factorial / std::pow(x, order + 1);
-    // Far below zero, or of a high order, the series has no end that would change anything.
+    // Far below zero, or for a high order, the remaining terms do not change the sum.
     if (!(std::fabs(next) > 1e-17 * std::fabs(sum))) break;
     sum += next;
   }
@@ -69,7 +69,7 @@ double polygamma_of(int64_t n, double x) {
 
 double trigamma_of(double x) { return polygamma_of(1, x); }
 
-// A guess good to three digits (Winitzki 2008), then Halley's steps, which triple them.
+// An approximation with three digits (Winitzki 2008), then Halley's steps, which triple them.
 double inverse_error_function(double y) {
   const double size = std::fabs(y);
   if (!(size < 1)) return size == 1 ? std::copysign(INFINITY, y) : NAN;

@@ -3,8 +3,8 @@
 
 namespace fulgurite::FULGURITE_KERNELS {
 
-// Special functions of one float, computed in double without branches and calls, so that loops over them are vectorised; right to the
-// last bit or two of a float.
+// Special functions of one float, computed in double without branches and calls, so that loops over them are
+// vectorised; accurate to the last bit or two of a float.
 
 FULGURITE_INLINE double chosen(bool condition, double a, double b) { return condition ? a : b; }
 
@@ -43,7 +43,7 @@ FULGURITE_INLINE double atanh_for_float(double x) {
   return chosen(size < 1e-3, small, __builtin_copysign(chosen(is_inside, large, edge), x));
 }
 
-/// (1 + 2 a) exp(a^2) erfc(a) is smooth in q = (a - 2) / (a + 2), and this is its polynomial for a in [0, 11].
+/// (1 + 2 a) exp(a^2) erfc(a) is smooth in q = (a - 2) / (a + 2); this is its polynomial for a in [0, 11].
 FULGURITE_INLINE double erfc_for_float(double x) {
   const double size = __builtin_fabs(x), a = chosen(size > 11, 11, size), q = (a - 2) / (a + 2);
   double p = -7.8249674833215722e-06;
@@ -65,7 +65,7 @@ FULGURITE_INLINE double erfc_for_float(double x) {
   return chosen(x < 0, 2 - value, value);
 }
 
-/// erfinv(x) / x as polynomials of w = -ln(1 - x^2) up to 5, of sqrt(w) - 3 beyond.
+/// erfinv(x) / x as polynomials of w = -ln(1 - x^2) up to 5, and of sqrt(w) - 3 beyond.
 FULGURITE_INLINE double erfinv_for_float(double x) {
   const double size = __builtin_fabs(x);
   const bool is_inside = size < 1;
@@ -100,7 +100,7 @@ FULGURITE_INLINE double erfinv_for_float(double x) {
   return __builtin_copysign(chosen(is_inside, size * chosen(w < 5, low, high), edge), x);
 }
 
-/// To the nearest integer, ties to even, of numbers up to 2^51; larger ones are integers.
+/// Rounds numbers up to 2^51 to the nearest integer, ties to even; larger ones are integers.
 FULGURITE_INLINE double nearest_integer(double x) {
   const double size = __builtin_fabs(x), rounded = (size + 0x1p52) - 0x1p52;
   return __builtin_copysign(chosen(size < 0x1p51, rounded, size), x);

@@ -88,7 +88,7 @@ struct Lerp {
     return std::fabs(weight) < 0.5 ? weight * difference + start : end - difference * (1 - weight);
   }
 };
-/// By a number, of which the rest to 1 is rounded once, as in the decomposition.
+/// Interpolation by a number, whose difference to 1 is rounded once, as in the decomposition.
 struct LerpByNumber {
   FULGURITE_LANES apply(const Floats& start, const Floats& end, const RowParameters& p) {
     const Floats difference = end - start;
@@ -144,7 +144,7 @@ void addcdiv(Arguments arguments, std::span<const Tensor> results) {
       results[0].impl()->dtype == Dtype::f64 ? ternary_row<AddQuotient, double> : ternary_row<AddQuotient, float>,
       arguments, results[0]);
 }
-/// The factor is a number in these kernels; with a 0-d tensor the decomposition serves.
+/// These kernels require a scalar factor; a 0-d tensor uses the decomposition.
 bool has_number_factor(Arguments arguments) { return arguments[3].is_number(); }
 
 constexpr KernelEntry table[] = {

@@ -50,7 +50,7 @@ class Tiles {
       fill_constants(buffers.data());
       RowPosition<max_operands + 1> position(outer_, begin / tiles);
       for (int64_t task = begin; task < end; ++task) {
-        // Along the dimension in which turned operands lie first.
+        // Tiles are numbered along the dimension that transposed operands are contiguous in first.
         const int64_t tile = task % tiles;
         const int64_t x = is_turned_ ? tile % across_tiles : tile / down_tiles;
         const int64_t y = is_turned_ ? tile / across_tiles : tile % down_tiles;
@@ -66,7 +66,7 @@ class Tiles {
     int64_t item = 0, read_item = 0;
     Convert convert = nullptr;
     bool is_direct = false, is_constant = false;
-    bool is_transposed = false;  // lies along the columns of a tile
+    bool is_transposed = false;  // contiguous along the columns of a tile
     alignas(8) char number[8];
   };
 
@@ -105,7 +105,7 @@ class Tiles {
       if (places_.strides[k][other] == 1 && places_.strides[k][last] != 0) ++turned;
       else if (places_.strides[k][last] == 1 && places_.strides[k][other] != 0) ++straight;
     }
-    // The result is one more that lies straight.
+    // The result counts as another straight tensor.
     is_turned_ = turned > straight + 1 || (turned == straight + 1 && result_item_ > 1);
     across_ = is_turned_ ? other : last;
     down_ = is_turned_ ? last : other;
@@ -129,7 +129,7 @@ class Tiles {
       if (sources_[k].is_constant) sources_[k].convert(sources_[k].data, 0, buffer(buffers, k), tile_width);
   }
 
-  /// The tile from element x of dimension `across`, y of `down`.
+  /// Computes the tile from element x of dimension `across`, y of `down`.
   void compute(const int64_t* offsets, int64_t x, int64_t y, char* buffers) const {
     const int64_t width = std::min(tile_width, places_.sizes[across_] - x), height = std::min(tile_height, places_.sizes[down_] - y);
     const char* first[max_operands];
@@ -170,7 +170,7 @@ class Tiles {
     }
     const char* const from = first[k] + row * places_.strides[k][down_] * source.item;
     const int64_t stride = places_.strides[k][across_];
-    // Of the next tile: rows this short leave no pattern that the processor would see by itself.
+    // Software prefetch of the next tile: rows are too short for the hardware prefetcher.
     if (stride == 1)
       for (int64_t i = 0; i < width * source.item; i += 64) __builtin_prefetch(from + width * source.item + i);
     if (stride == 1 && source.is_direct) return from;
@@ -184,7 +184,7 @@ class Tiles {
   int count_ = 0;
   StridedLoop<max_operands + 1> places_, outer_;
   size_t across_ = 0, down_ = 0;  // the dimensions of a tile's rows and columns
-  bool is_turned_ = false;        // the result lies along the columns
+  bool is_turned_ = false;        // the result is contiguous along the columns
   char* result_ = nullptr;
   int64_t result_item_ = 0;
   Convert convert_result_ = nullptr;

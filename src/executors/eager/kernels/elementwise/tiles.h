@@ -3,8 +3,9 @@
 
 namespace fulgurite::FULGURITE_KERNELS {
 
-/// Computes a pointwise result where operands are transposed, tile by tile: each is brought into the order in which the most
-/// tensors lie, operands before the row functions and the result after them. False where no two dimensions suit.
+/// Computes a pointwise result with transposed operands tile by tile: each tile is brought into the order of most
+/// tensors, operands before the row functions and the result after them. Returns false if no two dimensions are
+/// suitable.
 bool run_in_tiles(const Pointwise&, std::initializer_list<const Argument*> operands, const Tensor& result,
                   const RowParameters&);
 

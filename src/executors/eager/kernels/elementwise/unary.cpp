@@ -9,7 +9,7 @@
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
-// Functions of floating numbers: sixteen lanes for f32, the C library for f64.
+// Functions of floating dtypes: sixteen lanes for f32, the C library for f64.
 #define FULGURITE_FUNCTION(Name, lanes_function, f64_function)                              \
   struct Name {                                                                             \
     FULGURITE_LANES apply(const Floats& x, const RowParameters&) { return lanes_function; } \
@@ -36,7 +36,7 @@ FULGURITE_FUNCTION(Atan, atan(x), std::atan(x))
 FULGURITE_FUNCTION(Sigmoid, sigmoid(x), 1 / (1 + std::exp(-x)))
 #undef FULGURITE_FUNCTION
 
-// Functions that integers have too.
+// Functions that integers support too.
 #define FULGURITE_STEP(Name, lanes_function, f64_function, integer_function)                \
   struct Name {                                                                             \
     FULGURITE_LANES apply(const Floats& x, const RowParameters&) { return lanes_function; } \
@@ -65,7 +65,7 @@ struct BitwiseNot {
   }
 };
 
-// Tests look at the bits: comparisons with infinity and NaN would do, but need more instructions.
+// Tests inspect the bits: comparisons with infinity and NaN would work, but need more instructions.
 struct IsNan {
   template <class T>
   static bool apply(T x) {

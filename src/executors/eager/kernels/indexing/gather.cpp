@@ -18,7 +18,7 @@ void gather_kernel(Arguments arguments, std::span<const Tensor> results) {
   });
 }
 
-// Elements of `input` at listed places, in any strides.
+// Gathers elements of `input` at indices, with any strides.
 void index_kernel(Arguments arguments, std::span<const Tensor> results) {
   const IndexedPlaces places(arguments[0].tensor(), arguments[1].tensors());
   places.read(arguments[0].tensor(), results[0]);
@@ -47,8 +47,8 @@ void embedding_kernel(Arguments arguments, std::span<const Tensor> results) {
   places.read(arguments[1].tensor(), results[0]);
 }
 
-// Every row of the table adds up its own rows of the cotangent, in order: results do not depend on how the table is
-// cut.
+// Each row of the table adds up its own rows of the cotangent, in order: results do not depend on how the table is
+// divided.
 template <class Element>
 void add_up_rows(const Element* grad, const int64_t* first, const int64_t* next, int64_t begin, int64_t end,
                  int64_t width, Element* to) {
@@ -73,7 +73,7 @@ void embedding_backward_kernel(Arguments arguments, std::span<const Tensor> resu
   const int64_t rows = sizes_of(results[0])[0], width = sizes_of(results[0])[1], padding = arguments[3].integer();
   const int64_t count = indices.impl()->numel();
   if (rows * width == 0) return;
-  // For each row the numbers of the cotangent's rows that belong to it, as a list in order.
+  // For each row of the table, a linked list of its rows of the cotangent, in order.
   const Scratch<int64_t> first(rows), next(count);
   for (int64_t row = 0; row < rows; ++row) first[row] = -1;
   visit_index(indices.impl()->dtype, [&]<class Index>() {

@@ -1,8 +1,8 @@
 #include "executors/eager/kernels/common/indexed.h"
 #include "ops/generated/symbols.h"
 
-// Writes to listed places. In the order of the list, on one thread: of two writes to a place the later one stays, and
-// sums do not depend on the number of threads.
+// Scatters. In the order of the indices, on one thread: of two writes to one element the later one stays, and sums do
+// not depend on the number of threads.
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
@@ -20,7 +20,7 @@ Element element_of_number(const Argument& number) {
   return element_of<Element>(static_cast<int64_t>(number.integer()));
 }
 
-// A program may give the input's own memory for the result.
+// A program may pass the input's own memory as the result.
 void copy_unless_there(const Tensor& input, const Tensor& result) {
   if (input.impl()->data() != result.impl()->data()) copy_elements(input, result);
 }
@@ -75,7 +75,7 @@ void index_put_kernel(Arguments arguments, std::span<const Tensor> results) {
   copy_unless_there(input, result);
   const IndexedPlaces places(result, indices);
   if (places.is_empty()) return;
-  // The values in the order of the places, one for each, or one for all.
+  // The values in the order of the indices, one for each, or one for all.
   const Tensor& given = arguments[2].tensor();
   const bool is_single = given.impl()->numel() == 1;
   Tensor values = given;

@@ -1,5 +1,5 @@
-// scatter_reduce: elements of a source brought together at listed places. In the order of the list, on one thread, so
-// that results do not depend on the number of threads; 16-bit floats are brought together in f32.
+// scatter_reduce. In the order of the indices, on one thread, so that results do not depend on the number of threads;
+// 16-bit floats are accumulated in f32.
 #include <limits>
 
 #include "executors/eager/kernels/common/indexed.h"
@@ -35,7 +35,7 @@ struct Smaller {
   }
 };
 
-/// Where each source element lies and goes to.
+/// The offsets of each source element and its destination.
 struct Moves {
   Moves(const Tensor& result, int64_t dim, const Tensor& index, const Tensor& source)
       : count(index.impl()->numel()), from(count), to(count) {
@@ -63,7 +63,7 @@ void join_all(const Moves& moves, const Element* source, T* result) {
   }
 }
 
-/// What an empty place is before the first element comes: nothing of the result's own.
+/// The initial value of an element before the first source comes: the result's own is not included.
 template <class T>
 T neutral(std::string_view reduce) {
   if (reduce == "prod") return 1;

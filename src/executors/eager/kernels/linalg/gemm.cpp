@@ -4,7 +4,7 @@
 #include "executors/eager/kernels/linalg/long_dot.h"
 #include "executors/eager/kernels/linalg/pack.h"
 
-// One block of a matrix product for every dtype, and products with vectors. What the library does not do runs here.
+// One block of a GEMM for every dtype, and matrix-vector products: the cases that the library does not support.
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
@@ -21,7 +21,7 @@ Typed<Element> typed(const BlockProduct& p) {
           static_cast<const Element*>(p.bias)};
 }
 
-// What becomes of a finished sum.
+// Applies alpha, beta and the bias to a finished sum.
 template <class Element>
 FULGURITE_INLINE void finish(const BlockProduct& p, const Typed<Element>& t, int64_t row, int64_t column,
                              Compute<Element> sum) {
@@ -41,7 +41,7 @@ void multiply_floating(const BlockProduct& p) {
   const int64_t rows = std::min(p.m, most_rows), depth = std::min(p.k, most_depth);
   const int64_t columns = panel_padded<T>(std::min(p.n, most_columns));
   const Scratch<T> a(rows * depth), b(depth * columns), c(rows * columns);
-  // A's own rows serve where they lie consecutively in the type computed in.
+  // A's own rows are used if they are contiguous in the type computed in.
   const bool is_direct = std::is_same_v<T, Element> && (p.a_column == 1 || p.a_row == 1);
   const bool is_transposed = is_direct && p.a_column != 1;
   for (int64_t i = 0; i < p.m; i += rows) {
@@ -95,7 +95,7 @@ void multiply_row(const BlockProduct& p, bool is_column) {
   for (int64_t i = 0; i < count; ++i) put(i, long_dot(x, x_stride, matrix + i * stride, depth_stride, p.k));
 }
 
-// Integers wrap around, as PyTorch's do; booleans are "any of both".
+// Integers wrap around, as in PyTorch; booleans combine by `and` and `or`.
 template <class Element>
 void multiply_integers(const BlockProduct& p) {
   const Typed<Element> t = typed<Element>(p);

@@ -5,8 +5,8 @@
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
-// The checks of the operators that take only some dimensions are their decompositions': a call they would refuse is not
-// claimed.
+// Operators that accept only some dimensions leave the checks to their decompositions: a call that those would reject
+// is not claimed.
 template <int left, int right>
 bool takes_dimensions(Arguments arguments) {
   return arguments[0].tensor().ndim() == left && arguments[1].tensor().ndim() == right;

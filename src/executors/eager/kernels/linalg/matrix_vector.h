@@ -6,8 +6,8 @@
 // Products of a matrix, read once, with a vector.
 namespace fulgurite::FULGURITE_KERNELS {
 
-/// The sum of products of two rows: 64 partial sums, added in a fixed tree. `b` is a row of a matrix that is read once, row after row: asking for
-/// what comes two pages later brings bf16 from 29 to 35 GB/s, all that one core of a Zen 5 reads from small pages.
+/// Dot product of two rows: 64 partial sums, added in a fixed tree. `b` is a row of a matrix that is read once, row
+/// after row: prefetching two pages ahead brings bf16 from 29 to 35 GB/s, the limit of one Zen 5 core with small pages.
 template <class Element>
 inline float dot_of_rows(const Element* a, const Element* b, int64_t count) {
   constexpr int64_t ahead = 8192 / sizeof(Element), line = 64 / sizeof(Element);
@@ -23,7 +23,7 @@ inline float dot_of_rows(const Element* a, const Element* b, int64_t count) {
   }
   return sum_of_lanes((sums[0] + sums[2]) + (sums[1] + sums[3]));
 }
-/// The same of what lies with any strides.
+/// The same with any strides.
 template <class Element>
 inline Compute<Element> dot(const Element* a, int64_t a_stride, const Element* b, int64_t b_stride, int64_t count) {
   using T = Compute<Element>;
@@ -39,7 +39,7 @@ inline Compute<Element> dot(const Element* a, int64_t a_stride, const Element* b
   return sums[0];
 }
 
-/// sums[j] = Σ_k x[k] · rows[k][j], j < count; added to what is there where it `goes_on`.
+/// sums[j] = Σ_k x[k] · rows[k][j], j < count; added to the previous sums if it `goes_on`.
 template <class X, class Element>
 inline void add_rows(const X* x, int64_t x_stride, const Element* rows, int64_t row_stride, int64_t depth, int64_t count,
                      Compute<Element>* sums, bool goes_on = false) {

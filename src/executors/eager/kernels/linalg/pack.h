@@ -4,10 +4,10 @@
 #include "executors/eager/kernels/common/compute.h"
 #include "executors/eager/kernels/linalg/tile.h"
 
-// Bringing operands of products into the form that tile.h reads: widened to the type they are computed in, in panels.
+// Packs GEMM operands into the form that tile.h reads: widened to the type they are computed in, in panels.
 namespace fulgurite::FULGURITE_KERNELS {
 
-/// Sixteen widened elements from consecutive memory.
+/// Widens sixteen contiguous elements.
 template <class Element>
 FULGURITE_INLINE void widen_lanes(const Element* from, Compute<Element>* to) {
   if constexpr (std::is_same_v<Compute<Element>, float>) store(to, load(from));
@@ -39,7 +39,7 @@ inline void pack_panels(const Element* from, int64_t row_stride, int64_t column_
       for (int64_t k = 0; k < rows; ++k) widen_row(start + k * row_stride, column_stride, count, to + k * width, width);
       continue;
     }
-    // Columns lie consecutively: squares are widened and turned over.
+    // Columns are contiguous: squares are widened and transposed.
     T square[step * step];
     for (int64_t k = 0; k < rows; k += step) {
       const int64_t depth = std::min(step, rows - k);

@@ -8,19 +8,19 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 
-// The small matrix product that attention and the products without a library are made of: a tile of C stays in
-// registers while one row of B after the other is multiplied by scalars of A. Every element of C adds its products in
-// order of k, so results do not depend on tile sizes.
+// The small GEMM of attention and of products without a library: a tile of C stays in registers while one row of B
+// after the other is multiplied by scalars of A. Every element of C adds its products in order of k, so results do not
+// depend on tile sizes.
 namespace fulgurite::FULGURITE_KERNELS {
 
-// Rows of C in registers at once.
+// Rows of C in registers at a time.
 #if defined(__AVX512F__)
 inline constexpr int tile_rows = 8;
 #else
 inline constexpr int tile_rows = 4;
 #endif
 
-// As wide as the instruction set's registers: wider vectors would be taken apart through memory.
+// As wide as the instruction set's registers: the compiler would split wider vectors through memory.
 template <class T>
 struct Wide;
 template <>
@@ -33,7 +33,7 @@ struct Wide<double> {
   typedef double type __attribute__((vector_size(part_bytes)));
   typedef double unaligned __attribute__((vector_size(part_bytes), aligned(8), may_alias));
 };
-/// What a tile's sums grow by; other factors than the sums' own type (pairs of bf16) say theirs beside themselves.
+/// Adds products to a tile's sums; other factors than the sums' own type (pairs of bf16) define overloads of their own.
 template <class T>
 [[gnu::always_inline]] inline typename Wide<T>::type add_products(const typename Wide<T>::type& sum, T x,
                                                                   const typename Wide<T>::type& values) {
@@ -62,7 +62,7 @@ template <class T>
   *reinterpret_cast<typename Wide<T>::unaligned*>(p) = v;
 }
 
-/// Where A's element (row, k) is: a[row * stride + k], or with `transposed` a[k * stride + row].
+/// The index of A's element (row, k) is row * stride + k, or with `transposed` k * stride + row.
 template <class T, bool transposed, class Factor, int... row, int... column>
 [[gnu::always_inline]] inline void tile(const Factor* a, int64_t a_stride, const Factor* b, int64_t b_stride, T* c,
                                         int64_t c_stride, int64_t depth, bool accumulate,
@@ -71,7 +71,7 @@ template <class T, bool transposed, class Factor, int... row, int... column>
   constexpr int columns = sizeof...(column);
   constexpr int64_t lanes = wide_lanes<T>;
   Vector sum[sizeof...(row)][columns];
-  // Rows are gone along: to hold all of their places at once the compiler has too few registers.
+  // Advances row by row: the compiler has too few registers to hold all rows' addresses at once.
   const T* from = c;
   const auto start = [&](int r) __attribute__((always_inline)) {
     ((sum[r][column] = accumulate ? load_wide(from + column * lanes) : Vector{}), ...);
@@ -95,7 +95,8 @@ template <class T, bool transposed, class Factor, int... row, int... column>
   (finish(row), ...);
 }
 
-/// `rows` (at most tile_rows) rows of C = A · B (+ C). C has `columns` rounded up to whole vectors; B lies in panels.
+/// `rows` (at most tile_rows) rows of C = A · B (+ C). C has `columns` rounded up to whole vectors; B is packed in
+/// panels.
 template <class T, bool transposed, int rows, class Factor>
 inline void row_tile(int64_t columns, int64_t depth, const Factor* a, int64_t a_stride, const Factor* b, int64_t b_stride,
                      int64_t panel_stride, T* c, int64_t c_stride, bool accumulate) {
@@ -144,7 +145,7 @@ inline void multiply_rows(int64_t rows, int64_t columns, int64_t depth, const Fa
   }
 }
 
-// One step of a transposition: swaps the parts of two rows that lie `distance` lanes off the diagonal.
+// One step of a transposition: swaps the parts of two rows that are `distance` lanes off the diagonal.
 template <int distance, class Vector, int... lane>
 [[gnu::always_inline]] inline void exchange(Vector& a, Vector& b, std::integer_sequence<int, lane...>) {
   constexpr int lanes = sizeof...(lane);

@@ -5,8 +5,8 @@
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
-// Keys whose scores are kept at once. A row's probabilities are rescaled where one such block ends, so this is part of
-// the result.
+// Keys whose scores are buffered at a time. A row's probabilities are rescaled where one such block ends, so this
+// affects the result.
 constexpr int64_t key_block = 512;
 
 template <class Element>
@@ -77,7 +77,7 @@ class ForwardWorker {
         exponentials(scores, now, form_.factor, seen, whole_lanes(count),
                      [&](int64_t, const Wides<T>& value) __attribute__((always_inline)) { block_sum = block_sum + value; });
         if (k > 0) {
-          // Nothing seen yet: there is nothing to rescale.
+          // No key seen yet: there is nothing to rescale.
           T factors[lanes];
           store(factors, exp(Wides<T>(now == -infinite<T> ? T(0) : (most[r] - now) * form_.factor)));
           const T factor = factors[0];
@@ -99,7 +99,7 @@ class ForwardWorker {
     if (key_count <= 0) std::fill_n(sums_.data(), rows * width_, T(0));
     const ResultRows<Element> out(out_, matrix);
     for (int64_t r = 0; r < rows; ++r) {
-      const T factor = sum[r] == 0 ? T(0) : T(1) / sum[r];  // a query that sees nothing gets zeros
+      const T factor = sum[r] == 0 ? T(0) : T(1) / sum[r];  // a query that sees no key gets zeros
       T* const row = sums_.data() + r * width_;
       for (int64_t j = 0; j < width_; ++j) row[j] *= factor;
       narrow_row(row, out.first + (first + r) * out.stride, s_.value_features);
@@ -116,7 +116,7 @@ class ForwardWorker {
   T* log_sums_;
   Scores<T> form_;
   int64_t width_;
-  bool is_packed_;  // a single query reads keys and values once: they stay where they are
+  bool is_packed_;  // a single query reads keys and values once: they are not packed
   Scratch<T> keys_, values_, scores_, sums_, rows_, added_;
   int64_t packed_ = -1;
 };

@@ -8,8 +8,8 @@
 #include "executors/eager/kernels/linalg/pack.h"
 #include "runtime/threads/parallel_for.h"
 
-// What the two directions of attention share. Scores never become a whole matrix: a tile of them is computed, made into
-// probabilities and used at once.
+// Shared by both directions of attention. Scores never become a whole matrix: a tile of them is computed, converted to
+// probabilities and used immediately.
 #if defined(__AVX512F__)
 namespace fulgurite::kernels_avx512_bf16 {
 void attention_kernel(Arguments, std::span<const Tensor> results);
@@ -26,7 +26,7 @@ namespace fulgurite::FULGURITE_KERNELS {
 void attention_kernel(Arguments, std::span<const Tensor> results);
 void attention_backward_kernel(Arguments, std::span<const Tensor> results);
 
-/// Whether the CPU has the instructions of the variant avx512_bf16.
+/// Returns true if the CPU has the instructions of the variant avx512_bf16.
 inline bool has_products_of_pairs() {
 #if defined(__x86_64__)
   static const bool has_them = __builtin_cpu_supports("avx512bf16");
@@ -36,8 +36,8 @@ inline bool has_products_of_pairs() {
 #endif
 }
 
-/// An operand of attention: a stack of matrices with any strides. One whose rows are numbers (`row_dimensions` 1) has no
-/// columns.
+/// An operand of attention: a stack of matrices with any strides. One whose rows are numbers (`row_dimensions` 1) has
+/// no columns.
 struct AttentionOperand {
   const char* data = nullptr;
   Dtype dtype = Dtype::f32;
@@ -71,7 +71,7 @@ struct AttentionOperand {
 struct AttentionSizes {
   Sizes batch, key_batch;            // of query, and of key and value, whose last one may be smaller
   int64_t matrices = 1;              // of query
-  int64_t group = 1;                 // those of them, one after another, that one matrix of key serves
+  int64_t group = 1;                 // consecutive matrices of query that share one matrix of key
   int64_t queries = 0, keys = 0, features = 0, value_features = 0;
 
   AttentionSizes(const Tensor& query, const Tensor& key, const Tensor& value) {
@@ -90,7 +90,8 @@ struct AttentionSizes {
   }
 };
 
-/// Where the rows of one matrix of a result are. Results of four dimensions and more have rows and then heads. Any strides but of the columns.
+/// The rows of one matrix of a result. Results of four dimensions and more have rows and then heads. Any strides but of
+/// the columns.
 template <class Element>
 struct ResultRows {
   Element* first;
@@ -111,7 +112,7 @@ struct ResultRows {
   }
 };
 
-/// The arguments from `first` on: query, key, value, what is only the backward's, mask, is_causal, scale.
+/// The arguments from `first` on: query, key, value, the backward's own, mask, is_causal, scale.
 struct AttentionCall {
   AttentionSizes sizes;
   AttentionOperand query, key, value;
@@ -129,9 +130,9 @@ struct AttentionCall {
     const Tensor& added = a[a.size() - 3].tensor_or_none();
     if (added.defined()) mask.emplace(added, sizes.batch.size());
   }
-  /// How many keys a query sees.
+  /// The number of keys that a query sees.
   int64_t seen_by(int64_t position) const { return is_causal ? std::min(sizes.keys, position + 1) : sizes.keys; }
-  /// Multiplications, roughly.
+  /// Multiplications, approximately.
   int64_t work() const {
     return sizes.matrices * sizes.queries * sizes.keys * (sizes.features + sizes.value_features);
   }
@@ -142,7 +143,8 @@ struct AttentionBackwardCall : AttentionCall {
       : AttentionCall(a, 1), grad(a[0].tensor(), sizes.batch.size()), logsumexp(a[4].tensor(), sizes.batch.size(), 1) {}
 };
 
-/// Calls run(worker, matrix, first query, past the last query) for pieces of all matrices. Few matrices: their queries are cut too.
+/// Calls run(worker, matrix, first query, past the last query) for chunks of all matrices. If there are few matrices,
+/// their queries are divided too.
 template <class Make>
 void for_each_piece(const AttentionCall& call, Make&& make_worker) {
   const AttentionSizes& s = call.sizes;
@@ -167,20 +169,21 @@ void for_each_key_matrix(const AttentionCall& call, Make&& make_worker) {
   });
 }
 
-/// Whether the instructions on pairs of bf16 serve, where the CPU has them. They round probabilities and their cotangents to
-/// bf16, which small matrices need not suffer. Asked of one matrix: its result must not depend on how many there are.
+/// Returns true if the bf16 dot product instructions should be used where the CPU has them. They round probabilities
+/// and their cotangents to bf16, which small matrices need not suffer. Decided by one matrix: its result must not
+/// depend on their number.
 inline bool is_worth_pairs(const AttentionSizes& sizes, Dtype dtype) {
   return dtype == Dtype::bf16 && std::min(sizes.queries, sizes.keys) >= 16 &&
          sizes.queries * sizes.keys * (sizes.features + sizes.value_features) >= 32768;
 }
 
-/// Whether f32 matrices are so small that speed says nothing against f64. Scores of f32 are rounded at their own size,
-/// which shows in the results where scores are large and weights even. Asked of one matrix: its result must not depend on
-/// how many there are.
+/// Returns true if f32 matrices are so small that f64 costs little. Scores of f32 are rounded relative to their own
+/// size, which shows in the results if scores are large and weights even. Decided by one matrix: its result must not
+/// depend on their number.
 inline bool is_better_in_f64(const AttentionSizes& sizes, Dtype dtype) {
   return dtype == Dtype::f32 && sizes.queries * sizes.keys * (sizes.features + sizes.value_features) <= 2048;
 }
-/// The kernel on f64 copies of its f32 operands, its results rounded.
+/// Runs the kernel on f64 copies of its f32 operands, and rounds its results.
 inline void run_in_f64(Kernel kernel, Arguments arguments, std::span<const Tensor> results) {
   const auto widened = [](const Tensor& t) { return t.impl()->dtype == Dtype::f32 ? Dtype::f64 : t.impl()->dtype; };
   std::vector<Tensor> operands(arguments.size()), wide_results;
@@ -197,7 +200,7 @@ inline void run_in_f64(Kernel kernel, Arguments arguments, std::span<const Tenso
   for (size_t i = 0; i < results.size(); ++i) copy_elements(wide_results[i], results[i]);
 }
 
-/// The mask's values for `count` keys of one query, as what is added to their scores.
+/// The mask's values for `count` keys of one query, as terms to be added to their scores.
 template <class T>
 void mask_row(const AttentionOperand& mask, int64_t matrix, const Sizes& batch, int64_t query, int64_t key,
               int64_t count, T* to) {
@@ -232,9 +235,9 @@ FULGURITE_INLINE Doubles where_most(const Doubles& weight, const Doubles& value)
   return result;
 }
 
-/// How scores become exponents. Products of queries and keys are multiplied by the scale only after the row's maximum has
-/// been subtracted, which loses nothing where exponents are near zero; with a mask, or a scale that would turn the order
-/// of the products over, they are brought to their final values before.
+/// The conversion of scores to exponents. Products of queries and keys are multiplied by the scale only after the row's
+/// maximum has been subtracted, which loses nothing where exponents are near zero; with a mask, or a scale that would
+/// reverse the order of the products, they are scaled before.
 template <class T>
 struct Scores {
   T scale, factor;  // of the products; of their differences to the maximum
@@ -245,7 +248,7 @@ struct Scores {
         factor(!has_mask && scale > 0 ? static_cast<T>(scale) : T(1)),
         is_direct(!has_mask && scale > 0) {}
 
-  /// Makes products of one query with `count` keys into scores, which only their factor parts from the true ones.
+  /// Converts products of one query and `count` keys to scores, up to their factor.
   void finish(T* row, const T* added, int64_t count) const {
     if (is_direct) return;
     for (int64_t j = 0; j < count; j += lanes) {
@@ -254,7 +257,7 @@ struct Scores {
                                       : multiply_add(value, Wides<T>(scale), load_up_to(added + j, count - j)));
     }
   }
-  /// The same, and their maximum.
+  /// The same; returns their maximum.
   T maximum_of(T* row, const T* added, int64_t count) const {
     finish(row, added, count);
     Wides<T> most(-infinite<T>);
@@ -266,11 +269,11 @@ struct Scores {
   }
 };
 
-/// `count` scores become the exponentials of factor * (score - most), those after them up to `width` zeros. Calls
-/// each(j, value) with sixteen of them at a time.
+/// Replaces `count` scores by the exponentials of factor * (score - most), and those after them up to `width` by zeros.
+/// Calls each(j, value) with sixteen of them at a time.
 template <class T, class Each>
 void exponentials(T* row, T most, T factor, int64_t count, int64_t width, Each&& each) {
-  const Wides<T> offset(most == -infinite<T> ? T(0) : most), factors(factor);  // nothing seen: all of them are zeros
+  const Wides<T> offset(most == -infinite<T> ? T(0) : most), factors(factor);  // no key seen: all of them are zeros
   int64_t j = 0;
   for (; j < count; j += lanes) {
     const Wides<T> value = first_lanes(exp((load(row + j) - offset) * factors), count - j, T(0));
@@ -280,7 +283,7 @@ void exponentials(T* row, T most, T factor, int64_t count, int64_t width, Each&&
   for (; j < width; j += lanes) store(row + j, Wides<T>(T(0)));
 }
 
-/// Rows that a product can take its scalars from: in place where they are of the computed type and lie consecutively.
+/// Rows for a GEMM's left factor: in place if they have the computed type and are contiguous.
 template <class Element>
 struct LeftRows {
   const Compute<Element>* data;

@@ -3,7 +3,7 @@
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
-// Whole rows of probabilities are kept, for as many queries as fit a core's cache.
+// Whole rows of probabilities are buffered, for as many queries as fit a core's cache.
 constexpr int64_t most_queries = 64, key_block = 64, kept_bytes = 1 << 18;
 
 /// A multiple of tile_rows.
@@ -17,9 +17,10 @@ constexpr int64_t panels_size(int64_t rows, int64_t columns) {
   return panel_padded<T>(columns) * rows;
 }
 
-// One matrix of keys after the other with all queries that it serves, on one thread. Probabilities are computed again from
-// the scores and the sums' logarithms, and made to add up to one as closely as they can: what a score gets is a difference
-// of nearly equal numbers where one key has nearly all the weight, and has to become zero there.
+// Processes one matrix of keys after the other with all queries that it serves, on one thread. Probabilities are
+// recomputed from the scores and the sums' logarithms, and normalized to add up to one as closely as possible: a
+// score's cotangent is a difference of nearly equal numbers where one key has nearly all the weight, and has to become
+// zero there.
 template <class Element>
 class BackwardWorker {
   using T = Compute<Element>;
@@ -34,7 +35,7 @@ class BackwardWorker {
         width_(padded<T>(s_.features)),
         value_width_(padded<T>(s_.value_features)),
         query_block_(queries_at_once(s_.keys, sizeof(T))),
-        stride_(whole_lanes(s_.keys) + lanes),  // no power of two: rows would share few places of the cache
+        stride_(whole_lanes(s_.keys) + lanes),  // not a power of two: rows would map to few cache sets
         keys_turned_(panels_size<T>(s_.features, s_.keys)),
         values_turned_(panels_size<T>(s_.value_features, s_.keys)),
         keys_(panels_size<T>(s_.keys, s_.features)),
@@ -100,12 +101,12 @@ class BackwardWorker {
     write({results_[0], matrix_}, dquery_.data(), width_, first, rows, s_.features);
   }
 
-  /// How many keys the last query of the tile sees that row r of the block is in.
+  /// The number of keys that the last query of row r's tile sees.
   int64_t tile_end(int64_t first, int64_t r, int64_t rows) const {
     return call_.seen_by(first + std::min(r / tile_rows * tile_rows + tile_rows, rows) - 1);
   }
 
-  // Products of some queries' rows with all keys that one of a tile of them sees.
+  // Multiplies some queries' rows by all keys that any query of their tile sees.
   void multiply_by_keys(int64_t first, int64_t rows, int64_t depth, const LeftRows<Element>& left,
                         const Scratch<T>& turned, const Scratch<T>& to) {
     for (int64_t k = 0; k < s_.keys; k += key_block)
@@ -118,7 +119,7 @@ class BackwardWorker {
       }
   }
 
-  // Makes a row of scores into probabilities, and the probabilities' cotangents into those of the products.
+  // Converts a row of scores to probabilities, and the probabilities' cotangents to those of the products.
   void slopes_of_row(int64_t query, int64_t row, int64_t width) {
     T* const probabilities = probabilities_.data() + row * stride_;
     T* const slopes = slopes_.data() + row * stride_;
@@ -133,8 +134,8 @@ class BackwardWorker {
                    references = maximum(references, where_most(value, load(slopes + j)));
                  });
     const T total = sum_of_lanes(sum);
-    const T share = total == 0 ? T(0) : T(1) / total;  // a query that sees nothing: its probabilities are 0
-    // Everything is relative to the key of the largest weight: that one's difference is zero and not merely small.
+    const T share = total == 0 ? T(0) : T(1) / total;  // a query that sees no key: its probabilities are 0
+    // Scores are relative to the key with the largest weight: its difference is exactly zero instead of merely small.
     const T found = maximum_of_lanes(references);
     const Wides<T> shares(share), reference(found == -infinite<T> ? T(0) : found), scale(form_.scale);
     Wides<T> along(T(0));
@@ -152,7 +153,7 @@ class BackwardWorker {
     for (; j < width; j += lanes) store(slopes + j, Wides<T>(T(0)));
   }
 
-  // What a block of keys and values gets from a block of queries.
+  // Adds the contribution of a block of queries to the cotangents of a block of keys and values.
   void gather_keys(int64_t first, int64_t rows, int64_t key, int64_t count) {
     for (int64_t j = 0; j < count; j += tile_rows) {
       const int64_t some = std::min<int64_t>(tile_rows, count - j);

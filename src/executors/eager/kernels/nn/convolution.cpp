@@ -7,12 +7,11 @@
 #include "ops/generated/symbols.h"
 #include "runtime/threads/parallel_for.h"
 
-// Convolutions as matrix products of the weight with blocks of the input's windows, which are brought together block by
-// block.
+// Convolutions as GEMMs of the weight and blocks of the input's windows, which are gathered block by block.
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
-/// A tensor of samples, channels and three spatial dimensions: how far apart its elements are.
+/// The strides of a tensor of samples, channels and three spatial dimensions.
 struct Layout {
   int64_t outer, inner, spatial[3] = {0, 0, 0};
   Layout(const Tensor& t, size_t count) : outer(strides_of(t)[0]), inner(strides_of(t)[1]) {
@@ -20,7 +19,7 @@ struct Layout {
   }
 };
 
-/// What products are computed of: integers as they are, floating numbers widened.
+/// The type that GEMMs multiply: integers unchanged, floating numbers widened.
 template <class Element>
 using Packed = std::conditional_t<std::is_integral_v<Compute<Element>>, Element, Compute<Element>>;
 
@@ -95,7 +94,7 @@ class Convolution {
     depth_ = channels_ * taps_;
     columns_ = part_[0].count * part_[1].count * part_[2].count;
     const Blocks blocks = cut_convolution(groups_, rows_, depth_, samples_, columns_);
-    // The weight serves as it is where the numbers of each row lie in order.
+    // The weight is used in place if each row is contiguous.
     bool is_direct = std::is_same_v<T, Element> && !transposed_;
     int64_t expected = 1;
     for (int d = 2; d >= 0; --d) {
@@ -122,7 +121,7 @@ class Convolution {
     });
   }
 
-  // Whether the columns of a sample are its elements in order.
+  // Returns true if the columns of a sample are its elements in order.
   bool covers_input() const {
     int64_t expected = 1;
     for (int d = 2; d >= 0; --d) {
@@ -353,8 +352,8 @@ Tensor turned_groups(const Tensor& t, int64_t groups) {
   return make_view(copy.impl()->storage, joined, contiguous_strides(joined), 0, t.impl()->dtype);
 }
 
-// A weight's cotangent is a convolution in which batch and channels change places, and stride and dilation; the
-// result's cotangent is the weight. Of its results the first are wanted: as many as the kernel is large.
+// A weight's cotangent is a convolution with batch and channels exchanged, and stride and dilation exchanged; the
+// result's cotangent is the weight. Only the first results are needed, as many as the kernel has elements.
 void convolve_for_weight(Arguments arguments, std::span<const Tensor> results) {
   if (results[0].impl()->numel() == 0 || library_convolution_weight(arguments, results[0])) return;
   const Tensor samples = turned_groups(arguments[1].tensor(), arguments[6].integer().hint());

@@ -4,13 +4,12 @@
 
 #include "executors/eager/kernels/common/compute.h"
 
-// How a convolution is cut into matrix products: functions of the sizes alone, so that results do not depend on the
-// threads.
+// The division of a convolution into GEMMs: functions of the sizes alone, so that results do not depend on the threads.
 namespace fulgurite::FULGURITE_KERNELS {
 
-/// Results along one dimension that take the same numbers of the kernel. Result first + j * result_step, j < count, is
-/// the sum over t < taps of kernel[kernel_first + t * kernel_step] * input[j * step + offset + t * offset_step],
-/// without what is outside the input.
+/// Results along one dimension that read the same kernel elements. Result first + j * result_step, j < count, is the
+/// sum over t < taps of kernel[kernel_first + t * kernel_step] * input[j * step + offset + t * offset_step], without
+/// the terms outside the input.
 struct AxisPart {
   int64_t first, result_step, count;
   int64_t taps, kernel_first, kernel_step;
@@ -24,8 +23,8 @@ struct Axis {
   int64_t part_count(bool transposed) const { return transposed ? std::min(stride, result) : 1; }
   AxisPart part(bool transposed, int64_t number) const {
     if (!transposed) return {0, 1, result, kernel, 0, 1, stride, -padding, dilation};
-    // Of a transposed one, results at equal places between the strides take the same numbers of the kernel: those k for
-    // which number + padding - k * dilation is a multiple of the stride.
+    // In a transposed convolution, results at the same position between strides read the same kernel elements: those k
+    // for which number + padding - k * dilation is a multiple of the stride.
     const int64_t common = std::gcd(stride, dilation), kernel_step = stride / common;
     AxisPart p{number, stride, (result - number + stride - 1) / stride, 0, 0, kernel_step, 1, 0, -(dilation / common)};
     while (p.kernel_first < std::min(kernel, kernel_step) &&
@@ -38,7 +37,7 @@ struct Axis {
   }
 };
 
-/// Of count places first + i * step those within [0, size): from low to below high.
+/// The range low <= i < high of the positions first + i * step, i < count, that are within [0, size).
 struct Within {
   int64_t low, high;
 };
@@ -48,7 +47,7 @@ inline Within places_within(int64_t first, int64_t step, int64_t count, int64_t 
   return {std::min(low, count), std::max(std::min(low, count), std::min(high, count))};
 }
 
-/// One product for each group: rows × depth of the weight by depth × columns of the input, in blocks.
+/// One GEMM for each group: rows × depth of the weight by depth × columns of the input, in blocks.
 struct Blocks {
   int64_t rows, depth, columns;     // of a block
   int64_t row_count, column_count;  // blocks of a group
@@ -83,7 +82,7 @@ inline Blocks cut_convolution(int64_t groups, int64_t rows, int64_t depth, int64
   return b;
 }
 
-/// Columns first … first + count of a product that lie in one row of results.
+/// Columns [first, first + count) of a GEMM that are in one row of results.
 struct ColumnRun {
   int64_t column, count, sample, place[3];
 };

@@ -1,4 +1,4 @@
-// What images have at the places of a grid: the taps of some points are found once, and read in every channel.
+// Samples images at the points of a grid: the taps of some points are computed once, and read in every channel.
 #include <cmath>
 
 #include "executors/eager/kernels/common/along.h"
@@ -10,7 +10,7 @@ namespace {
 
 enum class Outside { zeros, border, reflection };
 
-constexpr int64_t together = 256;  // points whose taps are found at a time
+constexpr int64_t together = 256;  // points whose taps are computed at a time
 
 template <class Element>
 class Sampling {
@@ -51,7 +51,7 @@ class Sampling {
 
  private:
   struct Taps {
-    int32_t index[4][together];  // below zero: outside, where there is nothing
+    int32_t index[4][together];  // negative: outside, where the image is zero
     T weight[4][together];
   };
 
@@ -87,7 +87,7 @@ class Sampling {
     return is_inside ? static_cast<int32_t>(static_cast<int64_t>(y) * width_ + static_cast<int64_t>(x)) : -1;
   }
 
-  // The grid lists the last dimension's place first.
+  // The grid lists the coordinate of the last dimension first.
   void find(T across, T down, int64_t i, Taps& taps) const {
     const T x = place_of(across, width_), y = place_of(down, height_);
     if (is_nearest_) {
@@ -124,13 +124,14 @@ void grid_sample_kernel(Arguments arguments, std::span<const Tensor> results) {
   });
 }
 
-/// Images; volumes and cubic interpolation are left to the decomposition, as are images of more elements than 32 bits count.
+/// Returns true for images; volumes, cubic interpolation and images with more elements than 32 bits can index use the
+/// decomposition.
 bool are_images(Arguments arguments) {
   const Tensor& input = arguments[0].tensor();
   return input.ndim() == 4 && arguments[2].string() != "bicubic" && input.size(2).hint() * input.size(3).hint() < int64_t{1} << 31;
 }
 
-// Sums of columns that are windows of images, in the order of the kernel's elements.
+// Sums columns that are windows of images, in the order of the kernel's elements.
 void fold_kernel(Arguments arguments, std::span<const Tensor> results) {
   const Tensor& result = results[0];
   if (result.impl()->numel() == 0) return;
@@ -157,7 +158,7 @@ void fold_kernel(Arguments arguments, std::span<const Tensor> results) {
           std::fill_n(sums.data(), height * width, T(0));
           for (int64_t k = 0; k < kernel[0] * kernel[1]; ++k) {
             const int64_t down = k / kernel[1] * dilation[0] - padding[0], across = k % kernel[1] * dilation[1] - padding[1];
-            // The windows whose element k lies within the image.
+            // The windows whose element k is within the image.
             const int64_t first = across < 0 ? (-across + stride[1] - 1) / stride[1] : 0;
             const int64_t last = std::min(counts[1], (width - across + stride[1] - 1) / stride[1]);
             for (int64_t i = 0; i < counts[0]; ++i) {

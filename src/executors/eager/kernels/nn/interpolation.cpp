@@ -1,4 +1,5 @@
-// Resizing in one go: the taps of each spatial dimension are listed once; rows of the result are made of rows of the input.
+// Resizing in one pass: the taps of each spatial dimension are listed once; rows of the result are computed from rows
+// of the input.
 #include <cmath>
 
 #include "executors/eager/kernels/common/along.h"
@@ -8,7 +9,7 @@
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
-/// For each place of the result in one dimension which elements of the input count, and by how much.
+/// For each index of the result in one dimension, the elements of the input that contribute, and their weights.
 template <class T>
 class Taps {
  public:
@@ -54,7 +55,7 @@ class Taps {
     const T factor = static_cast<T>(scale), place = static_cast<T>(i);
     return align_corners ? place * factor : (place + T(0.5)) * factor - T(0.5);
   }
-  // The cubic convolution with slope -0.75 within one element's distance, and from there to two.
+  // The cubic convolution with slope -0.75 up to a distance of one element, and from there to two.
   static T near(T x) { return (x * T(1.25) - T(2.25)) * (x * x) + 1; }
   static T far(T x) { return ((x * T(-0.75) + T(3.75)) * x - 6) * x + 3; }
   void set(int tap, int64_t i, T place, int64_t from, T weight) {
@@ -102,7 +103,7 @@ struct Request {
   }
 };
 
-/// Elements of one row by their places.
+/// Gathers elements of one row.
 template <class Element>
 void choose(const Element* from, const int32_t* index, int64_t count, Element* to) {
   for (int64_t i = 0; i < count; ++i) to[i] = from[index[i]];
@@ -125,7 +126,7 @@ void nearest(const Request& r, const Tensor& input, const Tensor& result) {
   });
 }
 
-/// Adds up rows by their weights, one after the other.
+/// Adds up weighted rows, one after the other.
 template <class T>
 void add_weighted(const T* row, T weight, bool is_first, int64_t count, T* sum) {
   if (is_first)
@@ -170,7 +171,7 @@ class Resizing {
  private:
   static constexpr Dtype dtype_of_computed() { return std::is_same_v<T, double> ? Dtype::f64 : Dtype::f32; }
 
-  /// A row as wide as the input's: the rows that count, dimension after dimension.
+  /// A row as wide as the input's: the weighted rows, dimension after dimension.
   const T* rows_of(int64_t plane, int64_t z, int64_t y, T* buffers) const {
     T *const read = buffers, *const in_depth = buffers + width_.from, *const sum = buffers + 2 * width_.from;
     const T* row = nullptr;
@@ -225,7 +226,7 @@ void interpolate_kernel(Arguments arguments, std::span<const Tensor> results) {
   });
 }
 
-/// Areas are pooling, and antialiasing has as many taps as it takes: the decomposition's.
+/// Area mode is pooling, and antialiasing needs an unbounded number of taps: both use the decomposition.
 bool has_few_taps(Arguments arguments) {
   return !arguments[6].boolean().hint() && arguments[3].string() != "area" &&
          (is_floating(arguments[0].tensor().dtype()) || arguments[3].string().starts_with("nearest"));

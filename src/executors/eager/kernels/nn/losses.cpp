@@ -10,7 +10,7 @@
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
-/// The targets of a loss over classes: for target number i its class, or -1 where it is ignored, and its weight.
+/// The targets of a loss over classes: for target number i its class, or -1 if it is ignored, and its weight.
 template <class T>
 struct Targets {
   Scratch<int64_t> classes;

@@ -5,12 +5,12 @@
 #include "ops/generated/symbols.h"
 #include "runtime/threads/parallel_for.h"
 
-// Largest elements and means of windows. Results side by side, whose windows begin equally far apart, are computed
-// together, the elements of their windows in turn; those at the edges one by one.
+// Maxima and means of windows. Adjacent results with equally spaced windows are computed together, the elements of
+// their windows in turn; those at the edges one by one.
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
-// Largest elements
+// Maxima
 
 template <class T>
 constexpr T lowest() {
@@ -20,7 +20,7 @@ constexpr T lowest() {
 
 constexpr int64_t together = 256;  // results of a row
 
-/// Calls f(ElementType-like constant of the stride), which compilers then know where it is 1 or 2.
+/// Calls f(integral constant of the stride), which is a compile-time constant if it is 1 or 2.
 template <class F>
 void with_stride(int64_t stride, const F& f) {
   if (stride == 1) f(std::integral_constant<int64_t, 1>());
@@ -28,7 +28,7 @@ void with_stride(int64_t stride, const F& f) {
   else f(stride);
 }
 
-/// Sixteen of the numbers from `from` on, `stride` (1 or 2) apart.
+/// Loads sixteen numbers from `from` on, `stride` (1 or 2) apart.
 template <int64_t stride>
 FULGURITE_INLINE Floats load_apart(const float* from) {
   if constexpr (stride == 1) return load(from);
@@ -60,7 +60,7 @@ class LargestOfWindows {
         height_(planes.input(1)),
         width_(planes.input(2)),
         run_(planes.longest_run()) {
-    // Places are counted in 32 bits there.
+    // Indices are 32 bits wide there.
     if (run_.end - run_.begin < 4 || plane_size_ >= int64_t{1} << 31) run_ = {};
   }
 
@@ -106,7 +106,7 @@ class LargestOfWindows {
     else in_arrays(elements, z, y, x, number, stride);
   }
 
-  /// Up to as many results as there are lanes; what is loaded behind the last one is not stored.
+  /// Computes up to as many results as there are lanes; lanes past the last one are not stored.
   template <int64_t stride>
   void in_lanes(const float* elements, const Window& z, const Window& y, int64_t x, int64_t number) const {
     static constexpr int numbers[lanes] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -130,7 +130,7 @@ class LargestOfWindows {
     store_up_to(values_ + number + x, largest, count);
     for (int64_t o = 0; o < count; ++o) places_[number + x + o] = places[o];
   }
-  /// Sixteen numbers `stride` apart of which `count` are in the input.
+  /// Loads sixteen numbers `stride` apart, of which `count` are in the input.
   template <int64_t stride>
   Floats load_within(const float* from, int64_t count) const {
     if (end_ - from >= stride * lanes) return load_apart<stride>(from);
@@ -202,7 +202,7 @@ void adaptive_max_pool_kernel(Arguments arguments, std::span<const Tensor> resul
 
 // Means
 
-/// By what a window's sum is divided.
+/// The divisor of a window's sum.
 struct Divisor {
   bool counts_padding = true;
   std::optional<int64_t> given;

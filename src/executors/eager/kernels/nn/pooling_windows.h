@@ -14,10 +14,10 @@ struct Window {
   int64_t length() const { return end - begin; }
 };
 
-/// The windows of three spatial dimensions; those that there are not have one window over one element.
+/// The windows of three spatial dimensions; missing ones have one window over one element.
 class Planes {
  public:
-  /// Of an input and a result with `count` spatial dimensions.
+  /// For an input and a result with `count` spatial dimensions.
   Planes(const Sizes& input, const Sizes& result, size_t count) : count_(count), list_(take_sizes(input, result)) {
     for (int axis = 0; axis < static_cast<int>(3 - count); ++axis) first(axis)[0] = {0, 1, 1, 1};
   }
@@ -49,7 +49,8 @@ class Planes {
     }
   }
 
-  /// Results of the last dimension whose windows have as many elements each and begin `stride` apart: those from `begin` to `end`.
+  /// Results `begin` to `end` of the last dimension, whose windows have the same number of elements and begin `stride`
+  /// apart.
   struct Run {
     int64_t begin = 0, end = 0, stride = 1, elements = 0;
   };
@@ -92,7 +93,7 @@ class Planes {
     });
   }
   int64_t row_count() const { return planes_ * results_[0] * results_[1]; }
-  /// Rows worth a thread of their own.
+  /// The number of rows that are worth a thread.
   int64_t row_grain() const {
     const int64_t results = std::max<int64_t>(1, result_plane());
     const int64_t overlap = std::max<int64_t>(1, input_plane() / results);
@@ -100,7 +101,7 @@ class Planes {
   }
 
  private:
-  // How many windows there are to list.
+  // The number of windows to list.
   int64_t take_sizes(const Sizes& input, const Sizes& result) {
     for (size_t d = 0; d < count_; ++d) {
       inputs_[3 - count_ + d] = input[input.size() - count_ + d];

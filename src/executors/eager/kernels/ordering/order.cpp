@@ -1,4 +1,4 @@
-// Sorting of items: insertion for a few, merges for some, a radix sort for many.
+// Sorts items: insertion sort for a few, merges for some, a radix sort for many.
 #include "executors/eager/kernels/ordering/order.h"
 
 #include <cstring>
@@ -18,7 +18,7 @@ void sort_by_insertion(Item* items, int64_t count) {
   }
 }
 
-/// Two neighbouring ordered runs as one; which item comes next is computed, not branched on.
+/// Merges two adjacent ordered runs; the next item is computed without branches.
 template <class Item>
 void merge(const Item* left, int64_t left_count, int64_t right_count, Item* to) {
   const Item *right = left + left_count, *const left_end = right, *const right_end = right + right_count;
@@ -47,7 +47,7 @@ Item* sort_by_merges(Item* items, Item* spare, int64_t count) {
   return items;
 }
 
-/// By one byte of the keys after another, the lowest first; bytes that are the same in all keys are left out.
+/// Radix sort by the bytes of the keys, the lowest first; skips bytes that are the same in all keys.
 template <class Item>
 Item* sort_by_bytes(Item* items, Item* spare, int64_t count, int key_bytes) {
   const Scratch<int64_t> counts(256 * key_bytes);

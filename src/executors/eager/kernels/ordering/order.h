@@ -3,8 +3,8 @@
 
 #include "executors/eager/kernels/common/compute.h"
 
-// Elements as unsigned numbers in the elements' own order: zeros are equal, and what is not a number is the largest.
-// With an element's place in its row behind its number no two items are equal, so whatever sorts them, sorts stably.
+// Elements as unsigned numbers in the elements' own order: zeros are equal, and NaN is the largest. With an element's
+// index in its row below its number no two items are equal, so that any sort is stable.
 namespace fulgurite::FULGURITE_KERNELS {
 
 template <class Element>
@@ -15,7 +15,7 @@ using OrderKey = std::conditional_t<
 template <class Element>
 inline constexpr bool is_floating_element =
     std::is_floating_point_v<Element> || std::is_same_v<Element, BFloat16> || std::is_same_v<Element, Float16>;
-/// The bits of infinity: what is above them, is not a number.
+/// The bits of infinity: larger ones are NaN.
 template <class Element>
 inline constexpr OrderKey<Element> infinity_bits = 0;
 template <>
@@ -44,7 +44,7 @@ FULGURITE_INLINE OrderKey<Element> order_key(Element e) {
     return e;
   }
 }
-/// The element of a key, but for what shares a key with others: zeros and what is not a number.
+/// The element of a key, except for elements that share a key: zeros and NaN.
 template <class Element>
 FULGURITE_INLINE Element element_of_key(OrderKey<Element> key) {
   using Key = OrderKey<Element>;
@@ -62,7 +62,7 @@ FULGURITE_INLINE bool shares_key(OrderKey<Element> key) {
   return is_floating_element<Element> && (key == zero || key == static_cast<Key>(~Key{0}));
 }
 
-/// An element of up to 32 bits in a row: its key in the upper half, its place in the lower one.
+/// An element of up to 32 bits in a row: its key in the upper half, its index in the lower one.
 using ShortItem = uint64_t;
 /// Any element, in a row of any length.
 struct LongItem {
@@ -102,8 +102,7 @@ struct ElementRow {
     return shares_key<Element>(key) ? elements_[place_of(item) * step_] : element_of_key<Element>(key);
   }
 
-  /// Whether keys lie so close together that short items hold them, counted from the smallest; they are counted so from
-  /// now on.
+  /// Returns true if short items can hold the keys relative to the smallest; from then on they are relative to it.
   bool shorten(int64_t count) {
     if (sizeof(Element) < 8 || count > int64_t{0xffffffff}) return false;
     Key least = static_cast<Key>(~Key{0}), most = 0;
@@ -142,8 +141,7 @@ struct Before {
   }
 };
 
-/// Lets items with one key be equal: what the standard library's algorithms make of these is PyTorch's order of equal
-/// elements.
+/// Treats items with one key as equal: the standard library's algorithms then give PyTorch's order of equal elements.
 struct ByKey {
   template <class Item>
   bool operator()(const Item& a, const Item& b) const {
@@ -151,7 +149,7 @@ struct ByKey {
   }
 };
 
-/// Puts items into order: returns where they are, `items` or `spare`. `key_bytes` of the keys count.
+/// Sorts items; returns the buffer that holds them, `items` or `spare`. `key_bytes` of the keys count.
 ShortItem* sort_items(ShortItem* items, ShortItem* spare, int64_t count, int key_bytes);
 LongItem* sort_items(LongItem* items, LongItem* spare, int64_t count, int key_bytes);
 

@@ -27,7 +27,7 @@ Tensor scalar(const Argument& number, Dtype dtype) {
   return result;
 }
 
-/// How many of the ordered elements come before `value`; with `right`, or equal it. What is not a number comes last.
+/// lower_bound / upper_bound (`right`); NaN sorts last.
 template <class Number, class At>
 int64_t places_before(int64_t count, Number value, bool right, const At& at) {
   int64_t first = 0;

@@ -10,7 +10,7 @@
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
-/// Writes the element that `choose` picks from the items of each line of the first argument, and its place.
+/// Writes the element that `choose` picks from the items of each line of the first argument, and its index.
 template <class Choose>
 void select_from_lines(const Tensor& input, int64_t dim, std::span<const Tensor> results, const Choose& choose) {
   if (results[0].impl()->numel() == 0) return;

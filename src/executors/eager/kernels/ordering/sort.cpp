@@ -10,7 +10,7 @@
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
-/// Where one row's results go.
+/// The destination of one row's results.
 template <class Element>
 struct OrderedRow {
   Element* values;
@@ -27,7 +27,7 @@ struct OrderedRow {
   }
 };
 
-/// Calls f(row, where its results go) for the lines with these numbers, one after another.
+/// Calls f(row, destination of its results) for the lines with these numbers, one after another.
 template <class Element, class F>
 void visit_rows(const Lines<3>& lines, Arguments arguments, std::span<const Tensor> results, bool descending,
                 int64_t begin, int64_t end, const F& f) {
@@ -47,8 +47,8 @@ bool has_equal_neighbours(const Item* items, int64_t count) {
   return false;
 }
 
-/// Sorts a row; `items` and `spare` have room for all of it. Where equal elements need not stay as they stand, they
-/// come as in PyTorch, which sorts by the standard library's introsort: up to 16 elements it is stable.
+/// Sorts a row; `items` and `spare` have room for all of it. If the sort need not be stable, equal elements are ordered
+/// as in PyTorch, which uses the standard library's introsort: it is stable for up to 16 elements.
 template <class Element, class Item>
 void sort_row(const ElementRow<Element>& row, int64_t count, bool stable, Item* items, Item* spare,
               const OrderedRow<Element>& out) {
@@ -69,7 +69,7 @@ void sort_kernel(Arguments arguments, std::span<const Tensor> results) {
   const Lines<3> lines(arguments[1].integer(), input, results[0], results[1]);
   const int64_t count = lines.length[0];
   const bool descending = arguments[2].boolean();
-  // PyTorch sorts long single rows of integers by their digits.
+  // PyTorch uses a radix sort for long single rows of integers.
   const bool sorts_digits =
       sizes_of(input).size() == 1 && !descending && is_integer(input.impl()->dtype) && count >= 32768;
   const bool stable = arguments[3].boolean() || sorts_digits;
@@ -90,7 +90,7 @@ void sort_kernel(Arguments arguments, std::span<const Tensor> results) {
   });
 }
 
-/// The first `wanted` items of a row, in order: what does not come before the last of them is passed over.
+/// The first `wanted` items of a row, in order: items after the last of them are skipped.
 template <class Element, class Item>
 class FirstItems {
  public:
@@ -122,7 +122,7 @@ class FirstItems {
  private:
   static constexpr int64_t at_once = 256;
   int64_t capacity() const { return 2 * wanted_ + 64; }
-  /// Items of later places with the bound's key come after it.
+  /// Items of higher indices with the bound's key come after it.
   bool any_below(int64_t length, OrderKey<Element> bound) const {
     int64_t below = 0;
     for (int64_t i = 0; i < length; ++i) below += static_cast<OrderKey<Element>>(key_of(some_[i])) < bound;
@@ -133,7 +133,7 @@ class FirstItems {
   Scratch<Item> items_, some_;
 };
 
-/// What PyTorch's topk makes of a row, equal elements included.
+/// The result of PyTorch's topk for a row, including its order of equal elements.
 template <class Item>
 void select_as_pytorch(Item* items, int64_t count, int64_t wanted, bool sorted) {
   if (wanted * 64 <= count) {
@@ -149,8 +149,8 @@ void topk_lines(const Lines<3>& lines, Arguments arguments, std::span<const Tens
                 int64_t end) {
   const bool descending = arguments[3].boolean(), sorted = arguments[4].boolean();
   const int64_t count = lines.length[0], wanted = lines.length[1];
-  // Where the elements wanted differ from one another and from the next one, there is one answer, and a short way to
-  // it.
+  // If the wanted elements differ from one another and from the next one, the answer is unique, and there is a short
+  // way to it.
   const bool has_short_way = sorted && wanted <= count / 8;
   FirstItems<Element, Item> first(has_short_way ? wanted + 1 : 1);
   const Scratch<Item> items(count);

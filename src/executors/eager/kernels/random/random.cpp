@@ -77,13 +77,13 @@ void draw(const Tensor& state, const Tensor& result, Make make) {
   });
 }
 
-/// The upper bits of a word's 32 as a number from 0 to below 1: as many as a number of the dtype has.
+/// The upper bits of a 32-bit word as a number in [0, 1): as many as a number of the dtype has.
 template <int bits = 24>
 inline double unit(uint64_t word) {
   return static_cast<double>(static_cast<int32_t>(static_cast<uint32_t>(word) >> (32 - bits))) * (1.0 / (1 << bits));
 }
 
-/// The upper 53 of two words' 64 bits as a number from 0 to below 1.
+/// The upper 53 of two words' 64 bits as a number in [0, 1).
 inline double wide_unit(uint64_t first, uint64_t second) {
   const uint64_t bits = static_cast<uint64_t>(static_cast<uint32_t>(first)) << 21 | static_cast<uint32_t>(second) >> 11;
   return static_cast<double>(static_cast<int64_t>(bits)) * 0x1p-53;
@@ -95,7 +95,7 @@ void random_state(Arguments arguments, std::span<const Tensor> results) {
   std::memcpy(results[0].impl()->data() + 8, &state.offset, 8);
 }
 
-/// low + scale * numbers, each step rounded on its own: a fused multiplication and addition would round once.
+/// low + scale * numbers, each step rounded separately: a fused multiply-add would round once.
 void scale_and_shift(double* numbers, double scale, double low, int64_t count) {
   if (scale != 1)
     for (int64_t i = 0; i < count; ++i) numbers[i] *= scale;
@@ -104,14 +104,14 @@ void scale_and_shift(double* numbers, double scale, double low, int64_t count) {
     for (int64_t i = 0; i < count; ++i) numbers[i] += low;
 }
 
-/// Numbers brought to the least and largest of an interval: what is rounded to the dtype next stays in it.
+/// Clamps numbers to an interval: rounding to the dtype then stays in it.
 template <class Number>
 void keep_between(Number* numbers, Number least, Number most, int64_t count) {
   for (int64_t i = 0; i < count; ++i)
     numbers[i] = numbers[i] < least ? least : numbers[i] > most ? most : numbers[i];
 }
 
-/// Numbers from low to below high, from units that have the bits of the result's dtype.
+/// Numbers in [low, high), from units that have the bits of the result's dtype.
 template <class Unit>
 void draw_between(Arguments arguments, const Tensor& result, Unit make_unit) {
   const double low = arguments[2].floating().hint(), high = arguments[3].floating().hint();
@@ -187,7 +187,7 @@ void random_integers(Arguments arguments, std::span<const Tensor> results) {
   if (is_floating(dtype)) interval = numbers_between(static_cast<double>(low), static_cast<double>(high), dtype);
   draw<int64_t>(
       arguments[0].tensor(), results[0], [=](const uint64_t* first, const uint64_t* second, int64_t* numbers, int64_t count) {
-        // 63 bits where they are enough: PyTorch's integers, which the Python form has, are signed.
+        // 63 bits if they are enough: PyTorch's integers, which the Python form uses, are signed.
         const uint64_t mask = range >> 63 ? ~uint64_t{0} : ~uint64_t{0} >> 1;
         if (range > 0xffffffff)
           for (int64_t i = 0; i < count; ++i) {

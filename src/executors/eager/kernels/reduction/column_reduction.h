@@ -4,7 +4,7 @@
 
 namespace fulgurite::FULGURITE_KERNELS {
 
-// Reductions over outer dimensions: of [N, C] to [C], whole pieces of rows are added to one another, so that memory is
+// Reductions over outer dimensions: of [N, C] to [C], whole chunks of rows are added to one another, so that memory is
 // read in its own order. Each column is reduced in groups of 4 rows, 32 rows to a batch, 32 batches to a batch of
 // batches, and so on.
 
@@ -23,7 +23,7 @@ void join_rows(Element* __restrict to, const Element* __restrict row, int64_t co
 template <class Combine, class Element = typename Combine::Element>
 void join_four_rows(Element* __restrict to, const Element* const* rows, int64_t count) {
   const Element *a = rows[0], *b = rows[1], *c = rows[2], *d = rows[3];
-  const int64_t ahead = 4 * (b - a);  // where the next four rows are, mostly
+  const int64_t ahead = 4 * (b - a);  // usually the offset of the next four rows
   int64_t i = 0;
   if constexpr (std::is_same_v<Element, float>)
     for (; i + lanes <= count; i += lanes) {
@@ -68,7 +68,7 @@ class StripReducer {
   int depth_ = 0;
 };
 
-/// Rows [begin, end) of what is reduced, columns from `offset` on.
+/// Reduces rows [begin, end) of the reduced elements, columns from `offset` on.
 template <class Combine>
 void reduce_strip(const ReductionPlaces& places, int64_t offset, int64_t count, int64_t begin, int64_t end,
                   Convert convert, StripReducer<Combine>& reducer) {
@@ -100,14 +100,14 @@ void reduce_strip(const ReductionPlaces& places, int64_t offset, int64_t count, 
   if (grouped > 0) reducer.add(group, grouped);
 }
 
-/// Calls finish(first result, states, count) for pieces of the results.
+/// Calls finish(first result, states, count) for chunks of the results.
 template <class Combine, class Finish>
 void reduce_columns(const ReductionPlaces& places, Finish finish) {
   using Element = typename Combine::Element;
   const Convert convert = find_conversion(places.dtype, Combine::element_dtype);
   const int64_t columns = places.kept.row_length(), outer = places.kept.row_count();
   const int64_t strips = (columns + strip - 1) / strip, tasks = outer * strips;
-  // Where there are few strips the rows are cut too, in as many segments as the sizes say.
+  // If there are few strips the rows are divided too, into as many segments as the sizes determine.
   const int64_t segments = tasks >= 16 ? 1 : std::clamp<int64_t>(places.count / 256, 1, 16 / tasks);
   const int64_t segment = (places.count + segments - 1) / segments;
   const Scratch<Element> partial(segments > 1 ? segments * places.results : 0);

@@ -1,5 +1,5 @@
-// What goes along a dimension and takes each element's result from that of the one before it: products, logarithms of
-// sums of exponentials, extrema so far, linear recurrences.
+// Scans along a dimension, each result of which depends on the one before it: cumprod, logcumsumexp, cummax and cummin,
+// linear recurrences.
 #include <cmath>
 
 #include "executors/eager/kernels/common/compute.h"
@@ -10,9 +10,9 @@
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
-constexpr int64_t side_by_side = 64;  // lines that are gone through together where they are neighbours
+constexpr int64_t side_by_side = 64;  // lines that are scanned together if they are neighbours
 
-/// What is kept between two elements: floating numbers in f64.
+/// The type of the state between two elements: f64 for floating numbers.
 template <class T>
 using Kept = std::conditional_t<std::is_integral_v<T> || std::is_same_v<T, Boolean>, uint64_t, double>;
 
@@ -21,8 +21,8 @@ FULGURITE_INLINE Kept<T> kept(T element) {
   return static_cast<Kept<T>>(number_of(element));
 }
 
-/// Calls step(state of the line, the element's place in each tensor, whether it is the line's first) for the elements
-/// of `lines` neighbouring lines; the state begins as State().
+/// Calls step(state of the line, the element's offset in each tensor, true for the line's first) for the elements of
+/// `lines` neighbouring lines; the state begins as State().
 template <class State, int fixed_lines, int count, class Step>
 FULGURITE_INLINE void scan_group(const Lines<count>& all, const int64_t* first, int64_t given_lines, bool reverse,
                                  const Step& step) {
@@ -42,8 +42,8 @@ FULGURITE_INLINE void scan_group(const Lines<count>& all, const int64_t* first, 
 template <class State, int count, class Step>
 void scan(const Lines<count>& lines, bool reverse, int64_t work, const Step& step) {
   const int64_t length = lines.length[0];
-  // Of lines that are not neighbours four in turn: each element waits for the one before it, those of four lines do
-  // not.
+  // Other lines are scanned four at a time: each element waits for the one before it, but the four lines are
+  // independent.
   const int64_t group = lines.to_neighbour(0) == 1 && lines.step[0] != 1 ? side_by_side : 4;
   parallel_for(lines.groups(group), std::max<int64_t>(1, 16384 / (length * group * work)),
                [&](int64_t begin, int64_t end) {
@@ -77,7 +77,7 @@ void cumprod_kernel(Arguments arguments, std::span<const Tensor> results) {
 
 FULGURITE_INLINE double log_of_sum(double a, double b) {
   const double low = b < a || b != b ? b : a, high = b > a || b != b ? b : a;
-  // Of two equal infinities the difference is not a number.
+  // inf - inf is NaN.
   if (low == high && std::isinf(low)) return low;
   return high + std::log1p(std::exp(low - high));
 }
@@ -110,7 +110,7 @@ void linear_recurrence_kernel(Arguments arguments, std::span<const Tensor> resul
   });
 }
 
-/// Of equal elements the later one counts, as does the later one of those that are not numbers.
+/// The later one of equal elements counts, as does the later one of NaNs.
 template <bool largest>
 void extremum_kernel(Arguments arguments, std::span<const Tensor> results) {
   if (results[0].impl()->numel() == 0) return;

@@ -15,7 +15,7 @@ void extremum(Arguments arguments, std::span<const Tensor> results) {
   });
 }
 
-/// The extremum and the number of the first element that is it; the first NaN is the extremum.
+/// The extremum and the index of its first occurrence; the first NaN is the extremum.
 template <class Combine>
 struct PlaceReducer {
   using Element = typename Combine::Element;

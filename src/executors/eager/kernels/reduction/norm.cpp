@@ -19,7 +19,7 @@ Rows rows_of(const Tensor& t, size_t normalized) {
   return rows;
 }
 
-/// `count` elements of a tensor, widened; nothing for an undefined tensor.
+/// Reads `count` elements of a tensor, widened; does nothing for an undefined tensor.
 template <class T>
 void read_widened(const Tensor& t, T* to, int64_t count) {
   const Tensor whole = contiguous_elements(t);
@@ -108,8 +108,8 @@ struct LayerNormBackward {
   bool streams;  // dx
   int64_t size;
 
-  /// One row's cotangent; adds its part of the weight's and the bias's. `weighted` holds a row's products with the weight:
-  /// computed anew, they could be rounded otherwise than in their sum, which they have to cancel.
+  /// Computes one row's cotangent; adds its part of the weight's and the bias's. `weighted` holds a row's products with
+  /// the weight: recomputed, they could be rounded differently than in their sum, which they have to cancel.
   void row(int64_t i, T* weighted, T* dweight, T* dbias) const {
     const Element *const gradient = g + i * size, *const from = x + i * size;
     const ResultRow<Element> to(dx + i * size, streams);

@@ -9,14 +9,14 @@
 namespace fulgurite::FULGURITE_KERNELS {
 
 // Every reduction has one order, which depends on the number of elements alone: blocks of `reduction_block` elements,
-// each reduced by lanes and a fixed tree; blocks joined pairwise within chunks, and chunks pairwise. Threads take whole
-// chunks or whole results. Where dimensions are reduced that are not innermost, columns go side by side: see
+// each reduced by lanes and a fixed tree; blocks joined pairwise within chunks, and chunks pairwise. Threads reduce
+// whole chunks or whole results. If outer dimensions are reduced, adjacent columns are reduced together: see
 // column_reduction.h.
 
 inline constexpr int64_t reduction_block = 4096;
-inline constexpr int64_t reduction_chunks = 256;  // at most, of one result
+inline constexpr int64_t reduction_chunks = 256;  // the maximum for one result
 
-/// The places of what is reduced into one result, and of the results' first elements.
+/// The offsets of the elements that are reduced into one result, and of the results' first elements.
 struct ReductionPlaces {
   Tensor tensor;  // the input, or a copy of it
   const char* data;
@@ -25,16 +25,17 @@ struct ReductionPlaces {
   int64_t results, count;  // elements of each result
 
   ReductionPlaces(const Tensor& input, const Argument& dims);
-  /// What one result is made of lies in a row without gaps.
+  /// Each result's elements are a contiguous row.
   bool is_row() const { return reduced.sizes.size() == 1 && (reduced.strides[0][0] == 1 || count == 1); }
-  /// The same elements in the same order, copied so that each result's lie in a row; itself where that gains nothing.
+  /// The same elements in the same order, copied so that each result's are a contiguous row; itself if that gains
+  /// nothing.
   ReductionPlaces in_rows() const;
-  /// Results next to one another are made of elements next to one another.
+  /// Adjacent results are reduced from adjacent elements.
   bool is_columns() const { return (!is_row() || count == 1) && kept.strides[0].back() == 1 && kept.row_length() >= 8; }
 };
 
-/// Joins states pairwise, as a binary counter counts: state k with its neighbour, pairs with pairs, in an order fixed
-/// by their number.
+/// Joins states pairwise, like a binary counter: state k with its neighbour, pairs with pairs, in an order fixed by
+/// their number.
 template <class Reducer>
 class PairwiseJoin {
  public:

@@ -7,12 +7,12 @@
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
-constexpr int64_t side_by_side = 64;  // lines that are added up together where they are neighbours
+constexpr int64_t side_by_side = 64;  // lines that are added up together if they are neighbours
 
 template <class T>
 using Total = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
 
-/// Adds up `lines` lines whose elements lie side by side; floating sums are kept in f64, as PyTorch's are.
+/// Adds up `lines` interleaved lines; floating sums are accumulated in f64, as in PyTorch.
 template <class T>
 void add_up(const T* from, int64_t from_step, int64_t from_line, T* to, int64_t to_step, int64_t length,
             int64_t lines) {
@@ -23,7 +23,8 @@ void add_up(const T* from, int64_t from_step, int64_t from_line, T* to, int64_t 
       to[line] = element_of<T>(totals[line]);
     }
 }
-/// Four lines in turn, any distance apart: each addition waits for the one before it, those of four lines do not.
+/// Four lines in turn, any distance apart: each addition waits for the one before it, but the four lines are
+/// independent.
 template <class T>
 void add_up_four(const T* from, int64_t from_step, int64_t from_line, T* to, int64_t to_step, int64_t to_line,
                  int64_t length) {
@@ -64,7 +65,7 @@ void cumsum(Arguments arguments, std::span<const Tensor> results) {
   const TensorImpl& result = *results[0].impl();
   if (result.numel() == 0) return;
   if (input.impl()->dtype != result.dtype) {
-    // Elements pass through the result's own type first, so that a dtype asked for counts.
+    // Elements are converted to the result's type first, so that the dtype argument has its effect.
     const Tensor converted = make_tensor(result.sizes, result.dtype);
     copy_elements(input, converted);
     input = converted;

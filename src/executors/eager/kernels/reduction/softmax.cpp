@@ -5,7 +5,7 @@
 #include "ops/generated/symbols.h"
 #include "runtime/threads/parallel_for.h"
 
-// Softmax along any dimension. Along the last one a row at a time; along another, sixteen neighbouring columns at a
+// Softmax along any dimension: along the last one a row at a time, along another sixteen neighbouring columns at a
 // time.
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
@@ -22,8 +22,8 @@ FULGURITE_INLINE Wides<T> all_sum(const Wides<T>& x) {
   else return Wides<T>(sum_of_lanes(x));
 }
 
-/// What a softmax goes over: `steps` groups of up to sixteen elements, `stride` elements apart. Of a row the last group
-/// may be shorter; of columns all groups have `width` elements.
+/// The elements of a softmax: `steps` groups of up to sixteen elements, `stride` elements apart. The last group of a
+/// row may be shorter; all groups of columns have `width` elements.
 template <bool columns>
 struct Groups {
   int64_t size, stride, width;
@@ -32,7 +32,7 @@ struct Groups {
   int64_t count(int64_t step) const { return columns ? width : std::min<int64_t>(lanes, size - step * lanes); }
 };
 
-/// `memory` has a row's exponentials where y is not to be read: without it they lie in y.
+/// `memory` buffers a row's exponentials if y must not be read; otherwise y does.
 template <class Element, bool logarithm, bool columns>
 void softmax(const Element* x, const ResultRow<Element>& y, Element* memory, const Groups<columns>& groups) {
   using T = Compute<Element>;
@@ -40,11 +40,11 @@ void softmax(const Element* x, const ResultRow<Element>& y, Element* memory, con
   Wides<T> most(-infinite<T>);
   for (int64_t i = 0; i < steps; ++i) {
     if constexpr (!columns) ask_ahead(x + groups.offset(i));
-    // What is asked of the first operand is known early.
+    // The check of the first operand need not wait for the state.
     most = maximum(load_up_to(x + groups.offset(i), groups.count(i), -infinite<T>), most);
   }
   most = all_maximum<columns, T>(most);
-  // 16-bit numbers would lose what the last pass needs.
+  // 16-bit numbers would lose digits that the last pass needs.
   constexpr bool keeps = !logarithm && std::is_same_v<T, Element>;
   Element* const kept = memory != nullptr ? memory : y.first;
   Wides<T> sum(T(0));
@@ -91,7 +91,8 @@ void softmax_backward(const Element* g, const Element* y, const ResultRow<Elemen
   }
 }
 
-/// Calls f(offset, groups, memory) for every row, or every sixteen columns, on all threads. Only rows are streamed; they have memory for one then.
+/// Calls f(offset, groups, memory) for every row, or every sixteen columns, on all threads. Only rows use non-temporal
+/// stores; they have memory for one then.
 template <class Element, class F>
 void for_each_group(const Along& along, bool streams, const F& f) {
   if (along.numel() == 0) return;

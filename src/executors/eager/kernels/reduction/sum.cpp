@@ -6,7 +6,8 @@
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
-// With a result of bool elements are converted first: a sum is whether any is not zero, a product whether none is.
+// Elements are converted to bool first if the result is bool: the sum is true if any is nonzero, the product if all
+// are.
 template <template <class> class Combine, class OfBool>
 void reduce_numbers(const ReductionPlaces& places, const Tensor& result) {
   const Dtype dtype = result.impl()->dtype;

@@ -14,7 +14,7 @@ struct Moments {
   using Element = T;
   static constexpr Dtype element_dtype = dtype_of<T>;
   struct State {
-    double count, mean, squares;  // squares of the deviations, added up
+    double count, mean, squares;  // sum of the squared deviations
   };
   struct Deviations {
     double total, squares;
@@ -61,9 +61,9 @@ struct Moments {
   static State block(const T* x, int64_t count, int64_t) {
     const double n = static_cast<double>(count);
     const T mean = RowReducer<Sum<T>>::block(x, count, 0) / static_cast<T>(count);
-    // What rounding left in the mean is taken out again.
+    // Corrects for the rounding error of the mean.
     const Deviations d = deviations(x, count, mean);
-    // Rounding must not leave less than nothing, nor infinity less infinity.
+    // Rounding must not make it negative, nor give infinity less infinity.
     const double rest = d.squares - d.total * d.total / n;
     return {n, static_cast<double>(mean) + d.total / n, rest > 0 ? rest : rest <= 0 ? 0 : d.squares};
   }
@@ -73,7 +73,7 @@ struct Moments {
   }
 };
 
-/// Writes the variance or, if `root`, the standard deviation, and the mean where there is a tensor for it.
+/// Writes the variance or, if `root`, the standard deviation, and the mean if there is a tensor for it.
 void moments(Arguments arguments, const Tensor& spread, const Tensor* mean, bool root) {
   const ReductionPlaces places(arguments[0].tensor(), arguments[1]);
   const double correction = arguments[2].is_none() ? 1 : arguments[2].floating().hint();
@@ -104,7 +104,7 @@ void spread_and_mean(Arguments arguments, std::span<const Tensor> results) {
   moments(arguments, results[0], &results[1], root);
 }
 
-/// The sum of the elements' squares; of f32 in f32, like any other sum.
+/// The sum of the elements' squares; f32 is summed in f32, like any other sum.
 template <class T>
 struct SumOfSquares {
   using Element = T;
@@ -133,7 +133,7 @@ struct SumOfSquares {
     }
   }
 };
-/// The size of the one element there is, whose square may not be a number any more.
+/// The size of the only element, whose square may overflow.
 template <class T>
 struct SizeOfOne : SumOfSquares<T> {
   static T block(const T* x, int64_t count, int64_t) { return count == 0 ? T(0) : std::abs(x[0]); }

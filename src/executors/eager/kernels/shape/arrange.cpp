@@ -6,7 +6,7 @@
 #include "ops/generated/symbols.h"
 #include "runtime/threads/parallel_for.h"
 
-// Operators that put elements elsewhere: cat, flip, pad and the triangles of matrices.
+// Operators that move elements: cat, flip, pad and the triangles of matrices.
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
@@ -17,7 +17,7 @@ void cat_kernel(Arguments arguments, std::span<const Tensor> results) {
   int64_t offset = result.offset;
   for (const Tensor& part : arguments[0].tensors()) {
     const Sizes& sizes = sizes_of(part);
-    if (sizes.size() != result.sizes.size() || part.impl()->numel() == 0) continue;  // empty ones add nothing
+    if (sizes.size() != result.sizes.size() || part.impl()->numel() == 0) continue;  // empty operands add nothing
     copy_elements(part, make_view(result.storage, sizes, result.strides, offset, result.dtype));
     offset += sizes[dim] * result.strides[dim];
   }
@@ -99,7 +99,7 @@ void triangle_kernel(Arguments arguments, std::span<const Tensor> results) {
   });
 }
 
-/// Zeros, and the elements along a diagonal of two of the dimensions.
+/// Zeros, with the elements along a diagonal of two of the dimensions.
 void diag_embed_kernel(Arguments arguments, std::span<const Tensor> results) {
   const TensorImpl& to = *results[0].impl();
   const int64_t ndim = static_cast<int64_t>(to.sizes.size()), count = to.numel() * size_of(to.dtype);

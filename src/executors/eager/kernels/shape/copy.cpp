@@ -61,7 +61,7 @@ void copy_rows(const StridedLoop<2>& loop, const Side& from, const Side& to) {
   const int64_t from_item = size_of(from.dtype), to_item = size_of(to.dtype);
   const int64_t length = loop.row_length(), from_stride = loop.strides[from_index].back(),
                 to_stride = loop.strides[to_index].back();
-  // Long rows are cut in pieces, so that few of them still occupy all threads.
+  // Long rows are divided into chunks, so that few of them still occupy all threads.
   constexpr int64_t piece = 1024;
   const int64_t pieces = (length + piece - 1) / piece;
   parallel_for(loop.row_count() * pieces, std::max<int64_t>(1, grain / std::min(length, piece)),
@@ -95,7 +95,7 @@ void copy_transposed(const StridedLoop<2>& loop, size_t across, const Side& from
     outer.sizes.push_back(loop.sizes[d]);
     for (int k = 0; k < 2; ++k) outer.strides[k].push_back(loop.strides[k][d]);
   }
-  // Pieces are a few lines of the destination high, so that few pages are open at a time; threads share them out.
+  // Chunks are a few lines of the destination high, so that few pages are open at a time; threads share them.
   constexpr int64_t height = 256, width = 64;
   const int64_t high = (rows + height - 1) / height, wide = (columns + width - 1) / width, pieces = high * wide;
   outer.sizes.push_back(1);
@@ -148,7 +148,7 @@ Extent memory_of(const TensorImpl& tensor) {
   return {tensor.data() + low * item, tensor.data() + high * item};
 }
 
-/// The elements in row-major order, whatever the sizes of the result.
+/// Copies the elements in row-major order, whatever the sizes of the result.
 void copy_in_order(const Tensor& source, const Tensor& result) {
   const TensorImpl &from = *source.impl(), &to = *result.impl();
   const int64_t count = to.numel();
@@ -161,7 +161,7 @@ void copy_in_order(const Tensor& source, const Tensor& result) {
 
 void copy(Arguments arguments, std::span<const Tensor> results) { copy_in_order(arguments[0].tensor(), results[0]); }
 
-/// The result stands for the destination; where it has memory of its own that is written too.
+/// The result stands for the destination; if it has memory of its own, that is written too.
 void write(Arguments arguments, std::span<const Tensor> results) {
   fulgurite::FULGURITE_KERNELS::copy_elements(arguments[0].tensor(), arguments[1].tensor());
   if (!results.empty() && results[0].defined() && results[0].impl()->data() != arguments[1].tensor().impl()->data())
@@ -181,7 +181,7 @@ void convert_kernel(Arguments arguments, std::span<const Tensor> results) {
   run_pointwise({row, {from}, from}, {&arguments[0]}, results[0]);
 }
 
-// Asked for a gradient that there is none of.
+// Reports a request for a gradient that does not exist.
 void refuse(Arguments arguments, std::span<const Tensor>) { throw UnplacedError(std::string(arguments[1].string())); }
 
 constexpr KernelEntry conversion_table[] = {{&prims_convert_element_type_symbol, convert_kernel}};

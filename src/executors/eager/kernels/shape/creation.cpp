@@ -49,7 +49,7 @@ void constant(Arguments, std::span<const Tensor> results) {
   fill(Argument(Int(value)), results[0]);
 }
 
-/// What an empty tensor has are the elements of whatever was there before.
+/// An empty tensor is left uninitialised.
 void nothing(Arguments, std::span<const Tensor>) {}
 
 void arange(Arguments arguments, std::span<const Tensor> results) {
@@ -57,7 +57,7 @@ void arange(Arguments arguments, std::span<const Tensor> results) {
   const Argument start = from_zero ? Argument(Int(0)) : arguments[0];
   const Argument& step = arguments[2];
   if (!is_floating(results[0].dtype()) || (!start.is_floating() && !step.is_floating())) {
-    // Integers are made from the integer parts of floating start and step.
+    // Integers are computed from the integer parts of floating start and step.
     const auto whole = [](const Argument& n) {
       return n.is_floating() ? static_cast<int64_t>(n.floating().hint()) : n.integer().hint();
     };
