@@ -13,7 +13,7 @@ namespace fulgurite::examine {
 
 namespace {
 
-/// Finds the first line that computes something else than the reference does.
+/// Finds the first op whose own computation differs from the reference.
 class Bisection {
  public:
   Bisection(const Trace& trace, const std::vector<Tensor>& inputs, std::vector<std::string> executors, const std::vector<std::string>& reference,
@@ -52,10 +52,10 @@ class Bisection {
     if (id >= values.size()) values.resize(id + 1);
     return values[id];
   }
-  // What the reference made, where it made it: its parts may be others.
+  // The reference's value, if it computed one: its decomposition may have other values.
   const Tensor* expected(const Value& value) const {
     const auto id = static_cast<size_t>(value.tensor().id);
-    // Parts that only one of the sides has may have the other's ids.
+    // Subsymbols that only one of the sides has may have the other's ids.
     const bool is_common = id < expected_.size() && id < static_cast<size_t>(all_.next_id);
     return is_common && expected_[id].defined() ? &expected_[id] : nullptr;
   }
@@ -70,7 +70,7 @@ class Bisection {
       const Tensor* const wanted = expected(arg);
       arguments.push_back(wanted ? *wanted : value_of(actual, arg));
     }
-    // What is written must not be what later lines are given.
+    // Written tensors are copied, so that later ops still read their inputs as they were.
     if (op.bound_symbols.read()[0].symbol->qualified_name() == "prims.copy_") arguments = copies(arguments);
     Program(op).run(arguments, results);
     return results;

@@ -19,7 +19,7 @@ namespace fulgurite::examine {
 
 namespace {
 
-// Claimed lines as they are, the others on eager.
+// Claimed ops unchanged, the others on eager.
 Trace executable_ops(const Trace& trace) {
   PipelineOptions options;
   options.executors = {"eager"};
@@ -69,7 +69,7 @@ struct PlainStage {
   }
   Trace given, trace;
   std::vector<Value> outputs, gradients, cotangents;
-  std::vector<std::pair<Value, Value>> writes;  // into what, of what
+  std::vector<std::pair<Value, Value>> writes;  // target, source
 };
 
 /// Values by id.
@@ -90,7 +90,7 @@ class Known {
   std::vector<Tensor> tensors_;
 };
 
-/// A stage that has run, and everything it made.
+/// A stage that has run, and all of its values.
 struct RanStage {
   RanStage(const PlainStage& stage, const Known& given) : plain(stage) {
     check_trace(plain.given);  // kernels trust a trace's shapes
@@ -144,7 +144,7 @@ class PassSearch {
   }
 
  private:
-  // What a stage takes: the inputs, cotangents, and of a backward what the stage before has made.
+  // The inputs of a stage: inputs and cotangents, and for a backward the values that the stage before has computed.
   Known inputs_of(const PlainStage& stage, const std::optional<RanStage>& before) {
     Known out;
     const auto take = [&](const Value& value, const Value& from) {
@@ -176,7 +176,7 @@ class PassSearch {
     return type_text(*a) == type_text(*b) && difference_text(*a, *b, tolerance_, stages_.front().bound_symbols.read()).empty();
   }
   bool same_values(const RanStage& before, const std::vector<Value>& wanted, const RanStage& now, const std::vector<Value>& got) const {
-    if (wanted.empty() || got.empty()) return true;  // one of the stages has no such part
+    if (wanted.empty() || got.empty()) return true;  // one of the stages lacks such ops
     if (wanted.size() != got.size()) return false;
     for (size_t i = 0; i < wanted.size(); ++i)
       if (wanted[i].is_tensor() != got[i].is_tensor() || !same(before.values.find(wanted[i]), now.values.find(got[i]))) return false;
@@ -187,7 +187,7 @@ class PassSearch {
     return same_values(before, before.plain.outputs, now, now.plain.outputs) &&
            same_values(before, before.plain.gradients, now, now.plain.gradients) && (!has_forward || !lost_write(before, now));
   }
-  // Something that is no longer written into, or of another value.
+  // A value whose write is missing, or was replaced by a write of another value.
   std::optional<Value> lost_write(const RanStage& before, const RanStage& now) const {
     for (const auto& [into, value] : before.plain.writes) {
       const int id = into.proxy_id();
@@ -211,7 +211,7 @@ class PassSearch {
       describe(out, stage, bound, before, value, detail);
       return out;
     }
-    // No line computes something else: what is returned or written is something else.
+    // No op differs: a result or a write does.
     Difference& at = out.difference;
     at.line = static_cast<int>(stages_[index].bound_symbols.size()) - 1;
     at.text = "return";
@@ -230,7 +230,7 @@ class PassSearch {
     return {};
   }
 
-  // What is wrong with a line that is given the values of the stage before; empty where nothing is.
+  // The problem with an op run on the values of the stage before; empty if there is none.
   std::string problem_of(const PlainStage& stage, const BoundSymbol& bound, const RanStage& before, Known& own, std::string& value) const {
     const Trace op = slice_of_op(stage.trace, bound);
     std::vector<Tensor> inputs, results;

@@ -50,7 +50,7 @@ class CallbackObserver final : public ExecutionObserver {
 
   const Callbacks callbacks_;
   mutable std::mutex mutex_;
-  mutable std::map<Key, std::map<size_t, Texts>> texts_;  // by trace and line
+  mutable std::map<Key, std::map<size_t, Texts>> texts_;  // by trace and op
 };
 
 }  // namespace

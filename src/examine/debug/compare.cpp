@@ -25,8 +25,8 @@ double microseconds_of(const Side& run, const std::vector<Tensor>& tensors) {
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Leaves the caches as the lines before a line of a program leave them: what was touched long ago is not in them, and since each tensor was
-/// touched other lines have moved as much as is described.
+/// Leaves the caches as the preceding ops of a program leave them: long unused memory is evicted, since other ops have
+/// moved as many bytes as described since each tensor was touched.
 class OpsBefore {
  public:
   explicit OpsBefore(const Conditions& conditions) : memory_(cache_bytes(), 0) {
@@ -66,7 +66,7 @@ class OpsBefore {
     const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
     return std::clamp<size_t>(cache > 0 ? 2 * static_cast<size_t>(cache) : 0, size_t{16} << 20, size_t{256} << 20);
   }
-  // Lines read twice as much as they write.
+  // Ops read twice as much as they write.
   void touch(char* memory, int64_t bytes, bool writes) {
     parallel_for((bytes + line - 1) / line, 256, [&](int64_t begin, int64_t end) {
       int64_t sum = 0;
@@ -93,7 +93,7 @@ class OpsBefore {
   std::atomic<int64_t> read_ = 0;
 };
 
-// Says how a result compares; whether it agrees.
+// Prints how a result compares; returns true if it agrees.
 bool print_result(size_t number, const Tensor& actual, const Tensor& expected, const Tolerance& tolerance) {
   std::printf("  result %zu: ", number);
   if (type_text(actual) != type_text(expected)) {

@@ -6,10 +6,10 @@
 
 namespace fulgurite::examine {
 
-/// "element [0, 1] is 1.5, and 1 on the reference": the first that is too far away; empty where none is.
-/// Without a tolerance: as the dtypes that `lines` make allow.
+/// "element [0, 1] is 1.5, and 1 on the reference": the first that exceeds the tolerance; empty if none does.
+/// Without a tolerance: that of the dtypes of `lines`.
 std::string difference_text(const Tensor& actual, const Tensor& expected, const Tolerance&, std::span<const BoundSymbol> lines);
-/// The line of a trace that makes what `made` makes, or has it among its parts; -1 where none does.
+/// The op of a trace that computes the outputs of `made`, itself or in its subsymbols; -1 if none does.
 int place_of(const Trace&, const BoundSymbol& made);
 
 }  // namespace fulgurite::examine

@@ -28,7 +28,7 @@ using EditedFunction = void (*)(const std::vector<Tensor>& inputs, std::vector<T
 
 [[noreturn]] void fail(const std::string& what) { throw UserError(text::cat("with_edited: ", what)); }
 
-/// A number that a forward hands to its backward, as a constant.
+/// A scalar that a forward passes to its backward, as a constant.
 std::string number_text(const Value& value) {
   if (value.is_proxy()) fail("a trace with numbers that are symbols cannot be edited; jit the function without Cache::symbolic_values");
   if (value.is_bool()) return text::cat("SavedNumber(Bool(", value.boolean().hint() ? "true" : "false", "))");
@@ -106,7 +106,7 @@ EditedFunction build(const std::string& text, const std::string& what, const std
   return reinterpret_cast<EditedFunction>(dlsym(opened, "fulgurite_edited"));
 }
 
-/// Runs an edited function in the place of a program.
+/// Runs an edited function instead of a program.
 class EditedRun final : public ProgramRunner {
  public:
   EditedRun(EditedFunction function, const Trace& trace) : function_(function), name_(trace.name), results_(returned_values(trace)) {}
@@ -135,14 +135,14 @@ class EditedRun final : public ProgramRunner {
   const std::vector<Value> results_;
 };
 
-/// What calls a trace like this one takes.
+/// The types of a trace's inputs.
 std::string types_of(const Trace& trace) {
   std::string out = trace.tags.has(Tag::backward) ? "backward" : trace.tags.has(Tag::augmented_forward) ? "augmented" : "plain";
   for (const Value& input : input_values(trace)) out += text::cat(" ", input.is_tensor() ? input.tensor().type_text() : "number");
   return out;
 }
 
-/// Says who runs traces like those that were edited.
+/// Chooses the runner of traces like those that were edited.
 class Edits final : public ExecutionObserver {
  public:
   void add(const Trace& trace, EditedFunction function) { functions_.emplace_back(types_of(trace), function); }

@@ -11,14 +11,16 @@ namespace fulgurite::examine {
 /// Throws UserError inside a traced function.
 void check_not_recording(const char* what);
 
-/// All lines of a trace as one whose inputs are tensors: collections opened, number symbols with the values of the recorded call.
+/// The complete trace with tensors only as inputs: collections are flattened, symbolic scalars have the values of the
+/// recorded call.
 Trace concrete(const Trace&);
-/// The inputs of `concrete(trace)`, or of another slice of it that needs nothing else, from those of the trace with collections opened.
+/// The inputs of `concrete(trace)`, or of a slice of it that needs nothing else, selected from the flattened inputs of
+/// the trace.
 std::vector<Tensor> chosen(const Trace& trace, const Trace& slice, const std::vector<Tensor>& inputs);
 
 std::vector<Tensor> copies(const std::vector<Tensor>&);
 
-/// Runs draw the same numbers, whatever they are run for, and leave the generator as it was.
+/// All runs draw the same numbers, and leave the generator's state unchanged.
 class SameDraws {
  public:
   SameDraws() : state_(context().generator.state()) {}

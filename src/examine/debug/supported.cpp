@@ -20,7 +20,7 @@ namespace fulgurite::examine {
 
 namespace {
 
-/// Runs what it is told of eagerly, and writes down what that met.
+/// Runs calls eagerly and records what they met.
 class Watch final : public Interpreter, public UnknownCalls {
  public:
   void run(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) override {
@@ -55,14 +55,14 @@ class Watch final : public Interpreter, public UnknownCalls {
   }
   Tensor current(const Tensor& tensor, SourceLocation) override { return tensor; }
 
-  // Eagerly no number is a symbol.
+  // In eager mode numbers are never symbolic.
   Int integer(detail::NumberOperation, Int a, Int) override { return no_symbol(a); }
   Float floating(detail::NumberOperation, Float a, Float) override { return no_symbol(a); }
   Bool comparison(detail::NumberOperation, Int, Int) override { return no_symbol(Bool(false)); }
   Bool comparison(detail::NumberOperation, Float, Float) override { return no_symbol(Bool(false)); }
   void fix(const NumberProxy&) override { no_symbol(0); }
 
-  /// What ended the function.
+  /// Notes the error or break that ended the function.
   void note_end(const std::string& what) {
     if (found_.empty() || found_.back().kind == Supported::Kind::graph_break) found_.push_back({Supported::Kind::refused, what, "", {}});
     std::string& instead = found_.back().instead;

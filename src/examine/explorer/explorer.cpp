@@ -28,7 +28,7 @@ std::string without_markup(const std::string& json) {
   return out;
 }
 
-// The page with each `{{name}}` replaced by its part, once.
+// The page with each `{{name}}` replaced by its content, once.
 std::string filled(std::string_view page, const std::vector<std::pair<std::string_view, std::string>>& parts) {
   std::string out;
   for (const auto& [name, part] : parts) {

@@ -34,7 +34,8 @@ std::string tensors_json(const std::vector<FusionInput>& tensors) {
   });
 }
 
-/// Makes the page's data. Of each version that the last call ran there are up to three groups of stages: prologue, forward, backward.
+/// Builds the page's data. Each cache entry that the last call ran has up to three groups of stages: prologue, forward,
+/// backward.
 class Data {
  public:
   Data(const Jitted& f, const HtmlOptions& options) : f_(f), options_(options) {}
@@ -120,7 +121,7 @@ class Data {
     }
   }
 
-  // A report's parts are in the order of the programs: forwards, then backwards.
+  // A report's sections are in the order of the programs: forwards, then backwards.
   std::string cost(const Program& program) const {
     const auto programs = programs_of_last_call(f_, "write_html");
     for (size_t i = 0; i < programs.size() && i < options_.profile->parts.size(); ++i) {

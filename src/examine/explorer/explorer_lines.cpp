@@ -24,7 +24,7 @@ Kind kind_of(const BoundSymbol& bound) {
   return Kind::call;
 }
 
-// What a line of a printed trace says, without its comment.
+// The statement of a printed op, without its comment.
 std::string statement_in(const std::string& printed) { return printed.substr(0, printed.find("  // ")); }
 
 std::string types_of(const BoundSymbol& bound) {
@@ -42,7 +42,7 @@ std::string outputs_of(const BoundSymbol& bound) {
   const auto add = [&](const Value& output) {
     if (output.is_proxy() || output.is_collection()) out += text::cat(out.empty() ? "" : " ", identifier(proxy_name(output)));
   };
-  // What a collection holds has its names from the line that unpacks it.
+  // The elements of a collection are named by the op that unpacks it.
   for (const Value& output : bound.outputs) output.is_collection() ? add(output) : for_each_leaf(output, add);
   return out;
 }
@@ -80,7 +80,7 @@ int ExplorerOps::add_source(SourceLocation at) {
   return known->second;
 }
 
-// What a composite consists of, to every depth.
+// The subsymbols of a composite, at every depth.
 std::string ExplorerOps::subops(const BoundSymbol& bound) {
   std::string out;
   const auto add_below = [&](const auto& self, const BoundSymbol& composite, int depth) -> void {

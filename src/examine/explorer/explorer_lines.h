@@ -10,12 +10,12 @@
 
 namespace fulgurite::examine {
 
-/// The tables of lines, of places in the user's files, and of these files that the stages of a page share; as JSON.
+/// The tables of ops, of positions in the user's files, and of these files that the stages of a page share; as JSON.
 class ExplorerOps {
  public:
-  /// The lines of a stage, its arguments first: a JSON array of places in the table.
+  /// The ops of a stage, its arguments first: a JSON array of indices into the table.
   std::string add(const Trace&);
-  /// How many of them stand in front of the trace's own.
+  /// The number of arguments, which stand before the trace's own ops.
   static size_t arguments_of(const Trace&);
 
   std::string lines() const { return "[" + lines_ + "]"; }

@@ -33,8 +33,8 @@ const BoundSymbol* find_op(const Trace& trace, std::string_view name) {
   return nullptr;
 }
 
-// With symbols for sizes, last_traces shows the fusions made for the recorded sizes; the program for these sizes has fusions of its own,
-// which make the same values.
+// With symbolic sizes, last_traces shows the fusions for the recorded sizes; the program for these sizes has its own
+// fusions, which compute the same values.
 const BoundSymbol* find_counterpart(const Trace& trace, const BoundSymbol& shown) {
   for (const BoundSymbol& bound : trace.bound_symbols.read())
     if (bound.is_fusion() && bound.outputs.read()[0].proxy_id() == shown.outputs.read()[0].proxy_id()) return &bound;

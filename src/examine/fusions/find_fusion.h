@@ -9,7 +9,7 @@
 
 namespace fulgurite::examine {
 
-/// The programs that the last call of a function ran: forwards, then backwards that are made.
+/// The programs that the last call of a function ran: forwards, then compiled backwards.
 std::vector<std::shared_ptr<const Program>> programs_of_last_call(const Jitted&, const char* what);
 
 /// A fusion in a program of a jitted function.
@@ -19,15 +19,15 @@ struct FoundFusion {
 };
 /// Throws UserError naming the fusions that there are.
 FoundFusion find_fusion(const Jitted&, std::string_view name, const char* what);
-/// Its inputs, then its outputs, as they lay in the last run of its program.
+/// A fusion's inputs, then its outputs, with their layout in the last run of its program.
 struct FusionTensors {
   std::vector<FusionInput> inputs, outputs;
 };
 FusionTensors tensors_of(const FoundFusion&);
 
-/// Floating operations of a line; functions count as one an element.
+/// Floating operations of an op; functions count as one an element.
 int64_t operation_count(const BoundSymbol&);
-/// Elements of memory that a tensor which lies like this touches.
+/// The number of distinct elements in memory that a tensor of this layout touches.
 int64_t distinct_elements(const FusionInput&);
 
 }  // namespace fulgurite::examine

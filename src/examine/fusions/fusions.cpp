@@ -40,7 +40,7 @@ std::string kernel_source(const Jitted& f, std::string_view fusion) {
 
 namespace {
 
-// Of runs made now: the median, in microseconds.
+// The median of fresh runs, in microseconds.
 double measured_microseconds(const FoundFusion& found, const std::vector<FusionInput>& described) {
   const Program program(executable_slice(slice_of_op(found.program->trace(), *found.bound), {}));
   const std::vector<Tensor> inputs = make_tensors(described);

@@ -6,7 +6,7 @@
 
 namespace fulgurite::examine {
 
-/// How a fusion's kernel sees its tensors.
+/// The layout of a fusion's tensors as its kernel addresses them.
 KernelLayout layout_of(const fuser::FusionKernel&);
 ProductLayout layout_of(const fused_gemm::GemmKernel&);
 

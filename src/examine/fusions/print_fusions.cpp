@@ -104,7 +104,7 @@ std::ostream& operator<<(std::ostream& out, const std::vector<BoundSymbol>& symb
     lines << symbols[i];
     std::string text = std::move(lines).str();
     while (text.ends_with('\n')) text.pop_back();
-    // Lines stand below one another inside the bracket.
+    // Ops are printed below one another inside the bracket.
     for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 2)) text.insert(at + 1, " ");
     out << (i == 0 ? "" : ",\n ") << text;
   }

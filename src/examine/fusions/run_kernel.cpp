@@ -90,7 +90,7 @@ Product::Product(void (*pack)(), void (*multiply)(), const ProductLayout& layout
   if (results_ + layout.operands.size() > codegen::max_gemm_matrices || results_ == 0)
     throw UserError(text::cat("Product: the layout has ", results_, " results and ", layout.operands.size(), " operands beside the product's, the most are ",
                               codegen::max_gemm_matrices, " together"));
-  codegen::matrix_unit_is_usable();  // asks the system for it, should the kernels be written for one
+  codegen::matrix_unit_is_usable();  // requests AMX from the system, if the kernels use it
   codegen::CompiledGemm kernels;
   kernels.pack = reinterpret_cast<kernels::ProductFunction>(pack);
   kernels.multiply = reinterpret_cast<kernels::ProductFunction>(multiply);

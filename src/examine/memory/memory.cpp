@@ -23,8 +23,8 @@ int64_t bytes_of(const TensorProxy& proxy) {
   return count;
 }
 
-/// Stands for each tensor of a trace by one without elements, so that the operators' own view rules say what shares a
-/// storage.
+/// Represents each tensor of a trace by one without elements, so that the operators' own view rules determine which
+/// tensors share a storage.
 class Storages final : public ArgumentPack::Resolver {
  public:
   explicit Storages(const Trace& trace) : tensors_(trace.next_id), written_(buffer_aliasing(trace)) {}
@@ -36,7 +36,7 @@ class Storages final : public ArgumentPack::Resolver {
   }
   const Storage* of(const Value& value) { return tensor(value.tensor_ref()).impl()->storage.get(); }
 
-  // What a line makes: new storages, or new names for old ones.
+  // Adds the outputs of an op: new storages, or new names of existing ones.
   void make(const BoundSymbol& bound) {
     if (bound.symbol->traits.structural) return;
     if (bound.symbol->traits.view && bound.symbol->view && !bound.implementation && make_view_of(bound)) return;
@@ -47,7 +47,7 @@ class Storages final : public ArgumentPack::Resolver {
       if (const auto other = written_.find(output.tensor().id); other != written_.end())
         tensors_[output.tensor().id] = in_memory_of(tensor(other->second.tensor_ref()), output.tensor());
     });
-    // A composite makes what its parts make.
+    // A composite creates the storages that its subsymbols create.
     if (!bound.implementation)
       for (const BoundSymbol& subsymbol : bound.subsymbols) make(subsymbol);
   }
@@ -83,7 +83,7 @@ class Storages final : public ArgumentPack::Resolver {
   }
 
   std::vector<Tensor> tensors_;             // by proxy id
-  std::unordered_map<int, Value> written_;  // of a program: what goes straight into the memory of another value
+  std::unordered_map<int, Value> written_;  // in a program: values written straight into another's memory
 };
 
 class Walk {
@@ -115,7 +115,7 @@ class Walk {
     for (const Value& arg : trace_.args)
       for_each_leaf(arg, [&](const Value& input) {
         begin(input);
-        // Whoever passes a tensor keeps it.
+        // The caller keeps a reference to each tensor that it passes.
         if (input.is_tensor() && arg.is_tensor()) ++names_[storages_.of(input)];
         if (input.is_tensor()) inputs_.push_back(input);
       });
@@ -140,7 +140,7 @@ class Walk {
     const bool is_last = i + 1 == static_cast<int>(trace_.bound_symbols.size());
     if (is_last) return;
     for_each_argument(bound, end_if_over);
-    // Unpacking gives names to what is alive already.
+    // Unpacking names values that are already alive.
     for_each_output(bound, end_if_over);
   }
 
@@ -177,7 +177,7 @@ class Walk {
     return bytes;
   }
 
-  // What the function returns, without what it saves.
+  // The function's results, without the tensors saved for backward.
   std::vector<Value> results() const {
     if (!trace_.tags.has(Tag::augmented_forward)) return returned_values(trace_);
     std::vector<Value> out;
@@ -230,7 +230,7 @@ class Walk {
   std::vector<char> is_alive_;                     // by proxy id
   std::unordered_map<const Storage*, int> names_;  // how many names each storage has
   std::vector<Lifetime> lifetimes_;
-  std::unordered_map<const Storage*, size_t> lifetime_of_;  // places in lifetimes_
+  std::unordered_map<const Storage*, size_t> lifetime_of_;  // positions in lifetimes_
   std::vector<Value> inputs_;
   int op_ = -1;  // -1: before the first
   int64_t alive_ = 0;

@@ -22,7 +22,8 @@ int64_t bytes_of(const SlotLayout& layout) {
   return bytes;
 }
 
-// What a generated product packs of its right operand, which it reads again and again, takes room in the caches beside the operands.
+// A generated GEMM's packed right operand is reread for each row block, so it takes room in the caches beside the
+// operands.
 int64_t packed_bytes(const Step& step) {
   if (step.bound == nullptr || !step.bound->is_fusion() || step.bound->implementation == nullptr) return 0;
   const auto* product = dynamic_cast<const fused_gemm::GemmKernel*>(step.bound->implementation->fusion);
@@ -32,7 +33,7 @@ int64_t packed_bytes(const Step& step) {
     rows *= columns;
     columns = size.hint();
   }
-  // Two operations for each number of a packed row, whose steps take four bytes.
+  // Two operations for each element of a packed row, whose steps take four bytes.
   return rows > 0 ? operation_count(*step.bound) / rows * 2 / product->tiles().step_depth : 0;
 }
 
@@ -50,7 +51,7 @@ ProgramMemory::ProgramMemory(const Program& program) {
       storage_class.begin = root.arena_offset;
       storage_class.end = storage_class.begin + bytes_of(layouts[static_cast<size_t>(plan.slots[i].root)]);
     } else {
-      // Of one allocation: who touches a part of it is taken to touch all.
+      // Per allocation: a step that touches a part of it counts as touching all of it.
       storage_class.memory = layouts[i].memory;
       storage_class.end = std::numeric_limits<int64_t>::max();
     }
@@ -71,7 +72,7 @@ bool ProgramMemory::overlap(int slot, int other) const {
   return a.memory == b.memory && a.memory != -1 && a.begin < b.end && b.begin < a.end;
 }
 
-// Memory that was touched, each byte once: what is touched again is in the caches already.
+// Touched memory, each byte once: memory touched again is in the caches already.
 class ProgramMemory::Distinct {
  public:
   void add(const MemoryRange& storage_class) {
@@ -95,7 +96,7 @@ class ProgramMemory::Distinct {
   int64_t bytes() const { return bytes_; }
 
  private:
-  std::map<int64_t, int64_t> ranges_;  // of the arena: where they begin and end, none touching another
+  std::map<int64_t, int64_t> ranges_;  // bounds of disjoint arena ranges
   std::map<int, int64_t> others_;
   int64_t bytes_ = 0;
 };
@@ -109,7 +110,7 @@ int64_t ProgramMemory::moved_since(int slot, size_t step) const {
     for (const int other : before.slots) moved.add(places_[static_cast<size_t>(other)]);
     packed += before.packed;
     if (std::ranges::any_of(before.slots, [&](int other) { return overlap(slot, other); })) {
-      // A step touches its memory from its beginning to its end: of what else it touches half comes after.
+      // A step touches its memory from beginning to end: half of its other memory is touched afterwards.
       const int64_t beside = moved.bytes() + packed - later - places_[static_cast<size_t>(slot)].bytes;
       return later + std::max<int64_t>(0, beside) / 2;
     }

@@ -7,22 +7,23 @@
 
 namespace fulgurite::examine {
 
-/// Where slots of a program that has run lay in memory, and when its steps touched what.
+/// The memory trace of an executed program: the addresses of its slots, and the steps that touched them.
 class ProgramMemory {
  public:
   explicit ProgramMemory(const Program&);
 
-  /// Whether slots share memory.
+  /// Returns true if the slots share memory.
   bool overlap(int slot, int other) const;
-  /// Where what a slot is a view of begins, in bytes of the program's arena; 0 outside of it.
+  /// The first byte, in the program's arena, of the storage that a slot views; 0 outside of the arena.
   int64_t begin(int slot) const { return places_[static_cast<size_t>(slot)].begin; }
-  /// Bytes that steps touched, each once, between the last one before `step` that touched the slot's memory and `step`, itself and that memory not
-  /// counted, and of the last one half; the steps before the first are the last of the run before. -1 where it was more than any cache holds, or nobody knows.
+  /// The reuse distance in bytes: the bytes that steps touched, each once, between the previous step that touched the
+  /// slot's memory and `step`; that memory and `step` are not counted, the previous step by half. The steps before the
+  /// first are the last of the run before. -1 if it was more than any cache holds, or is unknown.
   int64_t moved_since(int slot, size_t step) const;
 
  private:
   struct MemoryRange {
-    int memory = -1;  // slots with the same number lie in one allocation
+    int memory = -1;  // slots with the same value share one allocation
     int64_t begin = 0, end = 0;
     int64_t bytes = 0;  // of the slot's own elements
   };

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int lines_track = 1, user_track = 2;
 
-/// Trace events in JSON, one a line.
+/// Trace events in JSON, one per line.
 class Events {
  public:
   explicit Events(const Report& report) : report_(report) {}
@@ -51,7 +51,7 @@ class Events {
     add_span(lines_track, op.name, op.executor.empty() ? "view" : op.executor, event.begin, event.microseconds, arguments);
   }
 
-  // Neighbours of one line of the user's are one span.
+  // Adjacent ops of one source line are one span.
   void add_user_line(const Report::Event& event) {
     const SourceLocation at = line_of(event).source;
     if (at == open_) {

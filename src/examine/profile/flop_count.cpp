@@ -30,7 +30,7 @@ int64_t last_size(const Value& value) {
   return shape.empty() ? 1 : shape.back().hint();
 }
 
-// Each element of a convolution's result is a sum of so many products: the weight's elements for one channel.
+// The number of products summed into each element of a convolution's result: the weight's elements for one channel.
 int64_t gemms_of_convolution(const Value& weight) {
   const TensorProxy& proxy = weight.tensor();
   return proxy.shape.empty() || proxy.shape[0].hint() == 0 ? 1 : elements(proxy) / proxy.shape[0].hint();
@@ -54,7 +54,7 @@ int64_t operation_count(const BoundSymbol& bound) {
     is_floating_work = is_floating_work || is_floating(value.tensor().dtype);
   });
   if (!is_floating_work || bound.symbol == &prims_copy__symbol) return 0;
-  // Two operations for each element of what is summed over.
+  // Two operations for each summed element.
   const std::string_view name = bound.symbol->qualified_name();
   if (name == "torch.matmul" || name == "torch.nn.functional.linear") return 2 * results * last_size(bound.args.read()[0]);
   if (name == "prims.convolution") {

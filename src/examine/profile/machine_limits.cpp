@@ -27,7 +27,7 @@ double min_seconds(double patience, Call&& call) {
   return least;
 }
 
-// Of larger and larger matrices, until one takes some milliseconds.
+// Measures larger and larger matmuls, until one takes some milliseconds.
 double product_operations(Dtype dtype) {
   const NoGrad no_grad;
   const std::vector<std::string> all = all_executors();

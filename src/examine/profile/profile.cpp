@@ -135,7 +135,7 @@ std::vector<Report::Row> Report::by_user_line() const {
 }
 
 Report profile_step(const Jitted& f, const std::function<void()>& step, const ProfileOptions& options) {
-  step();  // compiles, and takes memory
+  step();  // compiles, and allocates
   const Programs programs = programs_of_last_call(f, "profile");
   for (const auto& program : programs)
     if (program->runs_otherwise())

@@ -23,7 +23,7 @@ int64_t bytes_of(const SlotLayout& layout) {
   return count;
 }
 
-// Which of its tensors an operator takes only some elements of, as many as it gives; -1: none.
+// The operand of which an operator reads only as many elements as it returns (a gather's table); -1: none.
 int table_of(std::string_view name) {
   static constexpr std::array<std::string_view, 4> names = {"torch.index_select", "torch.gather", "torch.take", "torch.take_along_dim"};
   if (name == "torch.nn.functional.embedding") return 1;
@@ -110,7 +110,7 @@ DescribedProgram describe(const Program& program) {
   std::erase_if(out.part.at_the_peak, [&](const Lifetime& life) { return life.first > peak || life.last < peak; });
   std::ranges::stable_sort(out.part.at_the_peak, std::ranges::greater(), &Lifetime::bytes);
 
-  // Copies and writes have no symbol of their own: a copy is made for the line that follows.
+  // Copies and writes have no symbol of their own: a copy belongs to the op that follows.
   const std::vector<SlotLayout> layouts = slot_layouts(plan, program.last_inputs());
   out.op_of_step.resize(plan.steps.size());
   int op = static_cast<int>(symbols.size()) - 1;

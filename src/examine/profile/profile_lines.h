@@ -7,18 +7,18 @@
 
 namespace fulgurite::examine {
 
-/// The lines of a program's trace without their times, and for each step of its plan the line that it belongs to.
+/// The ops of a program's trace without their times, and for each step of its plan the op that it belongs to.
 struct DescribedProgram {
   Report::Part part;
   std::vector<int> op_of_step;
 };
 DescribedProgram describe(const Program&);
 
-/// What a line does: its operator, or of a fusion what is in it.
+/// The operator of an op, or for a fusion the operators in it.
 std::string operation_text(const BoundSymbol&);
 
 bool computes_in_bf16(const BoundSymbol&);
-/// Microseconds that the machine takes at best to move so many bytes and do so many operations.
+/// The machine's minimum time, in microseconds, to move so many bytes and do so many operations.
 double min_microseconds(int64_t bytes, int64_t operations, const MachineLimits&, bool is_bf16);
 
 }  // namespace fulgurite::examine

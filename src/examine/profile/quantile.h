@@ -6,7 +6,7 @@
 
 namespace fulgurite::examine {
 
-/// The value that a share of the values lies below: 0.5 for the median, 0 for the least; 0 where there are none.
+/// The value below which a share of the values is: 0.5 for the median, 0 for the minimum; 0 if there are none.
 inline double quantile(std::vector<double> values, double share) {
   if (values.empty()) return 0;
   const auto place = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1) + 0.5);

@@ -49,7 +49,7 @@ std::string written(const ReproProgram& program) {
   return program.options.language == ReproOptions::Language::python ? python_program(program) : cpp_program(program);
 }
 
-// The user's tensors in the place of made ones: they lie as given, and their elements go into the file.
+// Replaces synthetic inputs by the user's tensors, with their layout; their elements go into the file.
 void take_given_inputs(ReproProgram& program) {
   const ReproOptions& options = program.options;
   if (options.inputs.empty()) return;
@@ -66,7 +66,7 @@ void take_given_inputs(ReproProgram& program) {
   for (FusionInput& output : program.outputs) output.shares_with = {};
 }
 
-// Lines that round to a shorter type than their results have may be run without that.
+// Ops that round to a shorter type than that of their results may run without that rounding.
 void take_tolerance(ReproProgram& program) {
   Tolerance& tolerance = program.options.tolerance;
   for (const FusionInput& output : program.outputs) {
@@ -94,7 +94,7 @@ ReproProgram make_program(std::string title, std::string file, const Trace& slic
 
 bool has_fusion(const Trace& slice) { return std::ranges::any_of(slice.bound_symbols.read(), &BoundSymbol::is_fusion); }
 
-// Where the values of a program lay, by id: as what runs took or made them.
+// The slots of a program's values, by id.
 std::vector<int> slots_of(const ExecutionPlan& plan) {
   std::vector<int> out(static_cast<size_t>(plan.trace.next_id), -1);
   const auto set = [&](const Value& value, int slot) {
@@ -120,7 +120,7 @@ std::vector<int> slots_of(const ExecutionPlan& plan) {
   return out;
 }
 
-// The first step of a line or of one after it.
+// The first step of an op or of one after it.
 size_t step_of(const ExecutionPlan& plan, int op) {
   const BoundSymbol* const first = plan.trace.bound_symbols.read().data() + op;
   const auto found = std::ranges::find_if(plan.steps, [&](const Step& step) { return step.bound && step.bound >= first; });
@@ -149,7 +149,8 @@ void take_layouts(ReproProgram& program, const Trace& slice, int first_line, con
   }
 }
 
-// Lines are counted as last_traces() shows them, where what callbacks said stands among them; a program has none of that.
+// Ops are counted as last_traces() shows them, including what callbacks printed among them; a program has no such
+// entries.
 int op_that_ran(const Trace& shown, int op) {
   const auto lines = shown.bound_symbols.read().first(static_cast<size_t>(std::clamp<int>(op, 0, static_cast<int>(shown.bound_symbols.size()))));
   return op - static_cast<int>(std::ranges::count_if(lines, is_note));
@@ -182,7 +183,7 @@ std::string repro(const Jitted& f, std::string_view fusion, const ReproOptions& 
   const std::string name = found.bound->name();
   ReproProgram program = make_program(text::cat(name, " of ", trace.name), name, slice, options);
   FusionTensors tensors = tensors_of(found);
-  // A tensor that is given twice is one input of the program.
+  // A tensor that is passed twice is one input of the program.
   for (FusionInput& input : program.inputs) input = *std::ranges::find(tensors.inputs, input.name, &FusionInput::name);
   program.outputs = std::move(tensors.outputs);
   program.kernel = found.bound->implementation->fusion;

@@ -55,11 +55,11 @@ std::string layout_text(const KernelLayout& layout) {
                    ", .has_row_sums = ", truth(layout.has_row_sums), ", .has_column_sums = ", truth(layout.has_column_sums), "};\n");
 }
 
-/// An instruction set as it stands in the text, so that no flag has to name it. The compiler reads all of a file before it looks at pragmas, so the
-/// macros that the set stands for are defined by hand.
+/// An instruction set as written in the text, so that no compiler flag is needed. The compiler reads the complete file
+/// before it applies pragmas, so the macros that the set implies are defined by hand.
 struct Target {
   std::string features;       // as both compilers name them
-  std::string_view width;     // how g++ is told to use the widest registers
+  std::string_view width;     // the g++ option for the widest registers
   std::vector<std::string_view> macros;
 };
 Target target_of(codegen::Instructions instructions) {

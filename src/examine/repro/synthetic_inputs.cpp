@@ -60,7 +60,7 @@ void check(const FusionInput& input) {
   if (input.offset < 0) throw UserError(text::cat("make_inputs: the offset of ", input.name, " is negative"));
 }
 
-// One storage for each group that shares one, as large as the farthest of them needs; `content` gives its elements.
+// One storage for each group of inputs that share one, large enough for all of them; `content` returns its elements.
 template <class Content>
 std::vector<Tensor> tensors_over_storages(const std::vector<FusionInput>& inputs, const Content& content) {
   std::vector<Tensor> storages(inputs.size()), out;
