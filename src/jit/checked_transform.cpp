@@ -14,7 +14,7 @@ namespace {
 
 std::string type_of(const Value& value) { return value.is_tensor() ? value.tensor().type_text() : value.is_proxy() ? "a number" : "no proxy"; }
 
-// Which argument is another one than before; callers give what was recorded.
+// Describes the argument that differs from before; callers pass what was recorded.
 std::optional<std::string> changed_arguments(const Trace& before, const Trace& after) {
   const std::vector<Value> wanted = input_values(before), given = input_values(after);
   if (wanted.size() != given.size()) return text::cat("it takes ", given.size(), " arguments, before it were ", wanted.size());
@@ -25,7 +25,7 @@ std::optional<std::string> changed_arguments(const Trace& before, const Trace& a
   return {};
 }
 
-// The same for what is returned, which the caller takes apart by place.
+// The same for the results, which the caller takes apart by position.
 std::optional<std::string> changed_results(const Trace& before, const Trace& after) {
   const BoundSymbol wanted = before.bound_symbols.back(), given = after.bound_symbols.back();
   const std::vector<Value> wanted_values = wanted.flat_args(), given_values = given.flat_args();

@@ -53,7 +53,7 @@ std::shared_ptr<const CacheEntry> last_entry(const Jitted& f, const char* what) 
   return last;
 }
 
-/// Behind each trace that somebody watched, the same with what they had to say about its lines.
+/// The stages, with a copy annotated by the observer after each trace that was observed.
 std::vector<Trace> with_notes(std::vector<Trace> stages, const ExecutionObserver& watch) {
   std::vector<Trace> out;
   for (Trace& stage : stages) {
@@ -71,7 +71,7 @@ std::vector<Trace> with_notes(std::vector<Trace> stages, const ExecutionObserver
   return out;
 }
 
-/// The last call's stages; with graph breaks, piece after piece.
+/// The last call's stages; with graph breaks, subgraph after subgraph.
 std::vector<Trace> all_last_stages(const Jitted& f, const char* what, std::vector<Trace> Stages::*of) {
   const std::shared_ptr<const CacheEntry> last = last_entry(f, what);
   if (!last->has_graph_breaks) return f.state()->store().stages(*last).get()->*of;

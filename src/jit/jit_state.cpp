@@ -24,7 +24,7 @@ void append_captures_key(const std::vector<Tensor>& captures, SmallVector<uint64
   for (const Tensor& tensor : captures) append_tensor_key(*tensor.impl(), key);
 }
 
-// verify_against_eager runs the function a second time: what it writes into must have been copied before.
+// verify_against_eager runs the function a second time: the tensors that it writes must have been copied before.
 void check_writes_only_arguments(const Recording& recording, const std::vector<LeafPath>& paths, SourceLocation at) {
   int argument_tensors = 0;
   for (const LeafPath& path : paths) argument_tensors += path.is_tensor && path.argument != LeafPath::callable_member;
@@ -110,7 +110,7 @@ bool JitState::promote_sizes(const Leaves& flat) {
   return true;
 }
 
-// The line of a call through a std::function is the standard library's; that of jit() is at least the user's.
+// The source line of a call through a std::function is in the standard library; that of jit() is at least the user's.
 SourceLocation JitState::user_line(SourceLocation at) const {
   if (at.file == made_at_.file || at.file == last_file_.load(std::memory_order_relaxed)) return at;
   if (is_of_standard_library(at)) return made_at_;
@@ -177,7 +177,7 @@ void JitState::call(const CallableTable& table, const void* const* arguments, So
   if (!store_.is_last_with_symbols(entry->symbolic ? entry : nullptr)) [[unlikely]] store_.retain_last_with_symbols(made ? made : found);
   if (!entry->has_graph_breaks) [[likely]] run_named(*entry, flat, result);
   else if (!made) call_with_breaks(table, arguments, flat, at, result);
-  // The result's numbers are the version's, which others may evict before they are read.
+  // The result's numbers belong to the entry, which other threads may evict before they are read.
   if (entry->symbolic) [[unlikely]] result.rest = {made ? std::move(made) : std::move(found), result.rest.get()};
 
   const int64_t nanoseconds = (std::chrono::steady_clock::now() - start).count();
@@ -256,7 +256,8 @@ std::shared_ptr<const CacheEntry> JitState::compile_entry(const CallableTable& t
       }
       return compile_constant(std::move(entry), std::move(recording), runner, flat, paths, start, at, result);
     } catch (const std::exception& error) {
-      // What cannot be recorded with symbols is recorded with constants, and what is wrong in that too is said of it.
+      // A function that cannot be recorded with symbols is recorded with constants, and errors are those of that
+      // recording.
       if (!runner.breaks().empty() || !is_ours(error)) throw;
       entry->reason += text::cat("; with constant sizes and numbers, because with symbols: ", first_line(error.what()));
       request.takes_symbols = false;
@@ -329,7 +330,7 @@ void JitState::compile_recording(CacheEntry& entry, const Recording& recording, 
   connect(entry, recording, differentiate);
 }
 
-// What the program takes and gives, in terms of the recorded call.
+// Maps the program's inputs and results to those of the recorded call.
 void JitState::connect(CacheEntry& entry, const Recording& recording, bool differentiate) {
   std::vector<int> positions(recording.inputs.size(), -1);  // of the recorded inputs among the program's
   for (const Value& input : input_values(entry.forward->trace())) {

@@ -23,11 +23,11 @@ inline double milliseconds_since(std::chrono::steady_clock::time_point start) {
 
 class CallWithBreaks;
 
-/// A jitted function: the callable, its options and its compiled versions. Any number of threads may call it at once.
+/// A jitted function: the callable, its options and its cache entries. Thread-safe.
 class JitState {
  public:
   /// `names_executors`: the options' executors are the user's choice, not the default list.
-  /// `watch` is told of every line that runs; null: nobody.
+  /// `watch` is notified of every op that runs; may be null.
   JitState(std::shared_ptr<void> callable, JitOptions options, bool names_executors, std::vector<Transform> transforms,
            OpenScope open_scope, SourceLocation made_at, std::shared_ptr<const ExecutionObserver> watch = {});
   ~JitState();
@@ -45,9 +45,9 @@ class JitState {
 
   const CompilationCache& store() const { return store_; }
   CompileStats stats() const;
-  /// The pieces of the last call of a function with graph breaks.
+  /// The subgraphs of the last call of a function with graph breaks.
   Subgraphs last_subgraphs() const;
-  /// The compiled form of a piece, looked up by what it does and where it begins.
+  /// The compiled form of a subgraph, looked up by its structure and its start.
   std::shared_ptr<const CacheEntry> subgraph(const Recording&, SourceLocation start, SourceLocation);
 
  private:
@@ -80,20 +80,20 @@ class JitState {
   const JitOptions options_;
   const bool names_executors_;
   const std::vector<Transform> transforms_;
-  const OpenScope open_scope_;  // of compiled autograd; null where it is not asked for
+  const OpenScope open_scope_;  // of compiled autograd; null if it is not enabled
   SourceLocation user_line(SourceLocation) const;
   void run_named(const CacheEntry&, const Leaves&, CallResult&) const;
   const SourceLocation made_at_;
   mutable std::atomic<const char*> last_file_{nullptr};  // of a call that was not the standard library's
   const std::shared_ptr<const ExecutionObserver> watch_;       // the caller's
-  const std::shared_ptr<const ExecutionObserver> execution_observer_;  // with what the options check
+  const std::shared_ptr<const ExecutionObserver> execution_observer_;  // with the checks of the options
   const std::shared_ptr<FusionNames> fusion_names_ = std::make_shared<FusionNames>();
 
   CompilationCache store_;
   SingleFlight flights_;
   RecompileWatch recompiles_;
-  mutable std::mutex mutex_;  // of what follows
-  CompileStats compiles_;     // the parts that only compiles change
+  mutable std::mutex mutex_;  // of the following members
+  CompileStats compiles_;     // the state that only compiles change
   std::vector<std::unique_ptr<const std::vector<PromotedSize>>> promotions_;
   Subgraphs last_subgraphs_;
 
@@ -104,12 +104,12 @@ class JitState {
 /// How these arguments, or the captured tensors as they are now, differ from what a version holds for: three differences at most.
 std::vector<Change> changes_since(const CacheEntry&, const Leaves&, const std::vector<std::string>& names);
 
-/// Tells of a compile on the channels that are on.
+/// Reports a compile on the enabled channels.
 void log_compile(const JitState&, const CacheEntry&);
 
-/// Runs a version's program on its inputs; the results are those of the trace, with the node of its backward.
+/// Runs an entry's program on its inputs; the results are those of the trace, with the node of its backward.
 void run_on(const CacheEntry&, std::span<const Tensor> inputs, ResultList& results);
-/// Gives what a program has written the history of its value.
+/// Gives the values that a program has written their histories.
 void give_history(const Tensor& value, const Tensor& written);
 /// Runs a version and attaches the node of its backward.
 void run_entry(const CacheEntry&, const Leaves&, CallResult&);
@@ -117,13 +117,13 @@ void run_entry(const CacheEntry&, const Leaves&, CallResult&);
 /// The prologue of a version: how the inputs of its computation are taken out of the arguments and what is checked, as a trace.
 std::vector<Trace> make_prologue(const CacheEntry&, const Trace& computation, const std::vector<LeafPath>&, const Leaves&);
 
-/// Throws UserError when an option names something unknown or asks for what this version does not do.
+/// Throws UserError if an option names something unknown or something that this release does not do.
 void check_options(const JitOptions&, SourceLocation);
 
-/// What DebugOptions::check_nan and verify_against_eager do after a call.
+/// The checks of DebugOptions::check_nan and verify_against_eager after a call.
 void check_for_nan(const CallResult&, SourceLocation);
 struct EagerRun {
-  std::vector<Tensor> tensors;  // copies of the tensors among the leaves, made before the compiled run wrote into them
+  std::vector<Tensor> tensors;  // copies of the tensor leaves from before the compiled run wrote into them
   RandomState random;
 };
 EagerRun prepare_eager_run(const Leaves&);

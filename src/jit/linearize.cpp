@@ -19,16 +19,16 @@ namespace detail {
 
 namespace {
 
-/// What a pullback needs: the backward trace with its saved tensors, and the arguments.
+/// The state of a pullback: the backward trace with its saved tensors, and the arguments.
 struct Backward {
   Trace trace;
   std::vector<Tensor> saved;
   std::vector<uint32_t> versions;       // that the saved tensors' storages had
-  std::vector<Value> cotangents;        // the trace's, one for each result; none where no cotangent is wanted
+  std::vector<Value> cotangents;        // the trace's, one per result; none if no cotangent is needed
   std::vector<int> result_slots;        // for each tensor leaf of the result
   std::vector<Tensor> results;          // one for each result of the trace
   std::vector<Tensor> arguments;        // every tensor leaf of the arguments
-  std::vector<char> with_respect_to;    // whether its gradient was asked for
+  std::vector<char> with_respect_to;    // true if its gradient was requested
   std::vector<int> gradients;           // which of the trace's results is its gradient; -1: none
 };
 
@@ -65,7 +65,7 @@ size_t count_argument_tensors(const std::vector<LeafPath>& paths) {
   return count;
 }
 
-// Keeps only the gradients that were asked for, and what they need.
+// Keeps only the requested gradients and their dependencies.
 void keep_wanted_gradients(Trace& backward, const Recording& recording, const std::vector<char>& wanted) {
   SharedVector<Value>& gradients = backward.bound_symbols.back().args;
   for (size_t i = 0; i < gradients.size() && i < recording.inputs.size(); ++i) {
@@ -75,7 +75,7 @@ void keep_wanted_gradients(Trace& backward, const Recording& recording, const st
   remove_dead_code(backward);
 }
 
-// Inside a recording what the backward needs is chosen as for a compiled function; evaluated at once, everything is kept.
+// Inside a recording the saved values are chosen as for a compiled function; in eager evaluation everything is saved.
 ForwardBackwardTraces differentiate(const Trace& trace) {
   const auto* recorder = dynamic_cast<const Tracer*>(innermost_interpreter());
   if (!recorder) return forward_and_backward_from_trace(trace);

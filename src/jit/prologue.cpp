@@ -13,9 +13,9 @@ namespace fulgurite::detail {
 
 namespace {
 
-/// A call's argument opened into its parts, down to the leaves.
+/// A call's argument unpacked recursively, down to the leaves.
 struct Part {
-  std::string key;   // its name or position in what holds it
+  std::string key;   // its name or position in its container
   std::string name;  // of the value in the trace
   int leaf = -1;
   std::vector<Part> parts;
@@ -76,7 +76,7 @@ class Prologue {
 
   void make_leaf_values(const Trace& computation) {
     inputs_by_id_.resize(computation.next_id);
-    std::vector<Value> symbols;  // numbers among the arguments, in order
+    std::vector<Value> symbols;  // scalars among the arguments, in order
     for (const Value& arg : computation.args) {
       if (arg.is_tensor()) inputs_by_id_[arg.tensor().id] = arg;
       else symbols.push_back(arg);
@@ -100,7 +100,7 @@ class Prologue {
     }
   }
 
-  // The computation's input; a tensor given twice has a value of its own at its second place.
+  // The computation's input; a tensor passed twice has a value of its own at its second position.
   Value tensor_value(int leaf, const Tensor& concrete, const std::string& name) {
     for (const RecordedInput& input : entry_.inputs)
       if (input.leaf == leaf) return inputs_by_id_[input.id];
@@ -135,7 +135,7 @@ class Prologue {
     return Int(proxy->integer, proxy.get());
   }
 
-  // What has no proxy, a text or a collection as a whole, is a name.
+  // A value without a proxy, a text or a complete collection, is a name.
   static Value opaque(const std::string& name) { return Value::collection(name, {Value()}); }
 
   Value number_or_text(const KeyItem& item, const std::string& name) {
@@ -206,7 +206,7 @@ class Prologue {
     return (value.is_int() ? value.integer().proxy() : value.floating().proxy())->input >= 0;
   }
 
-  // Of a tensor given twice, what is read at its first place.
+  // For a tensor passed twice, the sizes read at its first position.
   void read_sizes(const Value& tensor) {
     std::vector<Value> sizes;
     for (const Int size : tensor.tensor().shape) {
@@ -227,7 +227,7 @@ class Prologue {
     return Bool(number.integer != 0, symbol);
   }
 
-  // The arithmetic that a guard is made of, each operation once.
+  // The arithmetic of a guard, each operation once.
   void compute(const NumberProxy& number) {
     if (!number.operands[0] || !made_.insert(&number).second) return;
     std::vector<Value> args;
@@ -239,7 +239,7 @@ class Prologue {
     bind(number_symbol(number.operation), std::move(args), {value_of(number)});
   }
 
-  // What was asked of symbols while the function was recorded and differentiated.
+  // The guards of symbols read while the function was recorded and differentiated.
   void guards() {
     if (!entry_.symbolic) return;
     for (const auto& guard : entry_.symbolic->guards) {
@@ -341,7 +341,7 @@ class Prologue {
   std::vector<Value> values_;        // one for each leaf
   std::vector<Value> tensors_;       // those of the tensor leaves
   std::vector<Value> inputs_by_id_;  // the computation's inputs
-  std::set<const NumberProxy*> made_;  // numbers that have a line
+  std::set<const NumberProxy*> made_;  // numbers with an op
 };
 
 }  // namespace

@@ -20,14 +20,14 @@ namespace fulgurite::detail {
 
 namespace {
 
-/// Makes symbols of what the leaves have some for, leaf by leaf.
+/// Creates symbols for the symbolic words of the leaves, leaf by leaf.
 class SymbolBinder {
  public:
   SymbolBinder(Tracer& tracer, const RecordRequest& request) : tracer_(tracer), flat_(request.flat), takes_(request.takes_symbols) {}
 
   bool has_symbols() const { return takes_ && flat_.has_symbols(); }
 
-  /// A tensor that is bound for the first time: its handle; undefined where no size of it is a symbol.
+  /// A tensor that is bound for the first time: its handle; undefined if none of its sizes is a symbol.
   Tensor bind(size_t leaf, const std::string& name) {
     const Tensor& concrete = *flat_.tensors()[leaf];
     bool is_new = true;
@@ -37,7 +37,7 @@ class SymbolBinder {
     for (size_t d = 0; d < shape.size(); ++d) {
       if (!is_next(flat_.header(leaf) + 1 + d)) continue;
       const int input = next_++;
-      if (!is_new) continue;  // the sizes are those of its first place
+      if (!is_new) continue;  // the sizes are those of its first position
       shape[d] = tracer_.add_size(shape[d].hint(), input);
       any = true;
     }
@@ -54,7 +54,7 @@ class SymbolBinder {
     else if (path.is_floating) floats_.push_back(tracer_.add_float(std::bit_cast<double>(bits), name, next_++));
   }
 
-  /// Null where numbers stay what they are.
+  /// Null if numbers stay unchanged.
   const Int* integers() const { return integers_.empty() ? nullptr : integers_.data(); }
   const Float* floats() const { return floats_.empty() ? nullptr : floats_.data(); }
 
@@ -71,7 +71,7 @@ class SymbolBinder {
   std::vector<Float> floats_;
 };
 
-// Binds every tensor leaf to an input of the trace; gives the handles for the arguments' leaves.
+// Binds every tensor leaf to an input of the trace; returns the handles for the arguments' leaves.
 std::vector<Tensor> bind_inputs(Tracer& tracer, const RecordRequest& request, const Containers& containers,
                                 SymbolBinder& symbols, Recording& recording, std::unordered_map<const TensorImpl*, int>& leaf_of) {
   std::vector<Tensor> handles;
@@ -119,8 +119,8 @@ std::vector<Tensor> bind_inputs(Tracer& tracer, const RecordRequest& request, co
   return handles;
 }
 
-// Brings the captured inputs, which were met in the order in which the C++ compiler evaluated operands, into the order
-// of their uses, and numbers those without a name in it.
+// Sorts the captured inputs, which were met in the order in which the C++ compiler evaluated operands, by first use,
+// and numbers the unnamed ones in that order.
 void order_captures(Trace& trace, size_t first, const std::set<int>& named) {
   if (first >= trace.args.size()) return;
   std::vector<int> position(trace.next_id, 0);
@@ -190,7 +190,7 @@ int position_of(const Recording& recording, int id) {
   return static_cast<int>(std::ranges::find_if(recording.inputs, has_id) - recording.inputs.begin());
 }
 
-// What the function found out about its arguments, and about captured tensors, beside their types.
+// Facts about arguments and captured tensors, beside their types, that the function has read.
 void note_facts(const Tracer& tracer, const RecordRequest& request, Recording& recording) {
   for (const int id : tracer.observed_strides()) {
     for (const RecordedInput& input : recording.inputs)

@@ -18,7 +18,7 @@ Tensor alias_of(const Tensor& tensor) {
   return make_view(impl.storage, impl.sizes, impl.strides, impl.offset, impl.dtype);
 }
 
-// Gives the results the history of the compiled backward, each its own: a result that is an input or an earlier result
+// Attaches the node of the compiled backward to the results, one each: a result that is an input or an earlier result
 // gets a handle of its own first.
 void attach_backward(const CacheEntry& entry, std::span<const Tensor> inputs, ResultList& results) {
   const auto count = static_cast<std::ptrdiff_t>(entry.result_count);

@@ -19,9 +19,9 @@ using Kind = KeyItem::Kind;
 
 constexpr uint64_t kind_bits = 4;
 // A tensor's first word: kind 4, dtype 4, requires_grad 1, device kind 3, number of dimensions 8, device index 12, then
-// 1 for "same object" and 31 for one more than the first leaf that shares its storage.
+// 1 for "same object" and 31 for the first leaf that shares its storage, plus one.
 constexpr int same_object_shift = 32, alias_shift = 33;
-constexpr int autocast_shift = 8;  // of the modes: gradients 1, default dtype, and one more than the dtype that is autocast to
+constexpr int autocast_shift = 8;  // of the modes: gradients 1, default dtype, autocast dtype plus one
 
 constexpr uint64_t word(Kind kind, uint64_t payload = 0) { return static_cast<uint64_t>(kind) | payload << kind_bits; }
 

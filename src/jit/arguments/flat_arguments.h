@@ -16,7 +16,7 @@ struct KeyItem {
     modes,
     structure,
     structure_text,
-    sharing,  // how one tensor lies in the storage of an earlier one
+    sharing,  // layout of a tensor in the storage of an earlier one
     tensor,
     no_tensor,
     integer,
@@ -39,8 +39,8 @@ struct PromotedSize {
   friend bool operator==(const PromotedSize&, const PromotedSize&) = default;
 };
 
-/// The leaves of a call's arguments in order, and their packed key: what a compiled version depends on beside the
-/// tensors' elements.
+/// The leaves of a call's arguments in order, and their packed key: the state that a cache entry depends on, the
+/// elements of tensors excepted.
 ///
 /// The key is a sequence of words. Each item starts with a word whose low four bits say what it is; a tensor's sizes, a
 /// number's bits, a text's bytes follow it.
@@ -59,7 +59,7 @@ class Leaves {
   void add_structure(size_t count);
   void add_symbol(Int);
   void add_symbol(Float);
-  /// What follows are the callable's members, which have no symbols but marked sizes.
+  /// Starts the callable's members, in which only marked sizes are symbols.
   void begin_members() { is_argument_ = false; }
   /// Adds to the key which tensors share storage or are one object. Call once, after the last leaf.
   void finish();
@@ -68,15 +68,15 @@ class Leaves {
   uint64_t hash() const;
   /// Every tensor leaf, undefined ones included.
   const SmallVector<const Tensor*, 16>& tensors() const { return tensors_; }
-  /// Where the key's words are that symbols stand for, ascending.
+  /// The offsets of the key's symbolic words, ascending.
   const SmallVector<uint32_t, 16>& symbols() const { return symbols_; }
   const std::vector<PromotedSize>* promoted() const { return promoted_; }
   bool has_symbols() const { return symbols_.size() > 0; }
-  /// Where a tensor leaf's item begins in the key; its sizes follow.
+  /// The offset of a tensor leaf's item in the key; its sizes follow.
   uint32_t header(size_t leaf) const { return headers_[leaf]; }
-  /// The key with one word in the place of all those that symbols stand for.
+  /// The key with one word in place of all symbolic ones.
   SmallVector<uint64_t, 64> key_without_symbols() const;
-  /// What symbols stand for, in order.
+  /// The values of the symbols, in order.
   std::vector<uint64_t> symbol_values() const;
 
  private:
@@ -90,7 +90,7 @@ class Leaves {
   SmallVector<uint32_t, 16> symbols_;
   SmallVector<uint64_t, 64> key_;
   SmallVector<const Tensor*, 16> tensors_;
-  SmallVector<uint32_t, 16> headers_;  // where each tensor's item begins in the key
+  SmallVector<uint32_t, 16> headers_;  // offset of each tensor's item in the key
 };
 
 uint64_t hash_of(const SmallVector<uint64_t, 64>& words);

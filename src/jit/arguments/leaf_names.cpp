@@ -33,7 +33,7 @@ class Names {
     for (int suffix = 1;; ++suffix)
       if (const std::string other = text::cat(name, "_", suffix); taken_.insert(other).second) return other;
   }
-  /// The argument's number among those that begin with this letter.
+  /// The argument's number among those with this initial.
   int number_of(int argument, char letter) {
     const auto [found, is_new] = numbers_.try_emplace(argument, 0);
     if (is_new) found->second = next_[letter]++;

@@ -13,14 +13,14 @@ namespace fulgurite::detail {
 
 namespace {
 
-/// The first and the last element's place in the storage, of a tensor that is not empty.
+/// The storage positions of the first and the last element of a tensor that is not empty.
 std::pair<int64_t, int64_t> extent(const TensorImpl& tensor) {
   int64_t last = tensor.offset;
   for (size_t d = 0; d < tensor.sizes.size(); ++d) last += (tensor.sizes[d] - 1) * tensor.strides[d];
   return {tensor.offset, last};
 }
 
-// Of values of a recording outside.
+// For values of an outer recording.
 bool is_view_of(const TensorImpl* view, const TensorImpl* viewed) {
   while (view && view != viewed) view = view->base.get();
   return view == viewed;
@@ -39,7 +39,7 @@ Containers find_containers(const RecordRequest& request) {
     const TensorImpl* b = tensors[inner]->impl().get();
     if (!a || !b || a == b) return false;
     if (takes_gradient(outer) || takes_gradient(inner)) {
-      // Of one history, of which the gradient of the inner one is a part.
+      // Both have one history, of which the gradient of the inner one is a part.
       const bool have_memory = !a->proxy && !b->proxy && !request.with_respect_to;
       if (!have_memory || takes_gradient(outer) != takes_gradient(inner) || family_of(*a) != family_of(*b))
         return false;
@@ -54,7 +54,7 @@ Containers find_containers(const RecordRequest& request) {
   for (size_t inner = 0; inner < tensors.size(); ++inner) {
     int64_t most = 0;
     for (size_t outer = 0; outer < tensors.size(); ++outer) {
-      // Of two that hold each other the first is the container.
+      // If each contains the other, the first is the container.
       if (!contains(outer, inner) || (contains(inner, outer) && inner < outer)) continue;
       if (tensors[outer]->numel() <= most) continue;
       most = tensors[outer]->numel();

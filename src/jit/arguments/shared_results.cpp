@@ -10,10 +10,10 @@ namespace fulgurite::detail {
 
 namespace {
 
-/// In each dimension of a contiguous tensor the first and the last place that a view reaches.
+/// In each dimension of a contiguous tensor the first and the last index that a view reaches.
 using Box = SmallVector<std::pair<int64_t, int64_t>, 6>;
 
-/// The box of a view that takes a range of each dimension; none where it mixes dimensions.
+/// The box of a view that selects a range of each dimension; none if it mixes dimensions.
 std::optional<Box> box_of(const Shape& root, const ViewGeometry& view) {
   Sizes sizes;
   for (const Int size : root) sizes.push_back(size.hint());
@@ -88,7 +88,7 @@ class Planner {
     share(index, {SharedResult::Of::result, result, {}, {}});
   }
 
-  // Parts of a value that share no element are tensors of their own: no write into one reaches another.
+  // Disjoint regions of a value are tensors of their own: no write into one reaches another.
   bool overlaps_another(size_t index) const {
     const Entry& entry = entries_[index];
     for (const size_t other : groups_.at(entry.position.root.impl().get())) {
@@ -124,7 +124,7 @@ class Planner {
 
   void share(size_t index, SharedResult result) {
     const Tracer::StorageView position = entries_[index].position;
-    size_t first = 0;  // of the views that remain to be made
+    size_t first = 0;  // of the views that remain to be built
     for (size_t i = position.views.size(); i-- > 1 && first == 0;) {
       const int before = shared_before(position, i);
       if (before < 0) continue;
@@ -137,7 +137,8 @@ class Planner {
     plan_.shared.push_back(std::move(result));
   }
 
-  // What the i-th view is made of, if that is a shared result, or may be a copy, which is made once: its place among the shared ones; else -1.
+  // The position of the shared result that the i-th view is made of, or of a possible copy, which is made once; else
+  // -1.
   int shared_before(const Tracer::StorageView& of, size_t i) {
     const Tensor& handle = of.views[i - 1].handle;
     auto known = known_.find(handle.impl().get());

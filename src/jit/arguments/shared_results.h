@@ -10,8 +10,8 @@
 namespace fulgurite::detail {
 
 /// A tensor of a call's result that shares memory with an argument, a captured tensor or another result. The program
-/// does not give it: it is made after the call, by the views that eager mode would make, so that writes reach both and
-/// their histories.
+/// does not return it: it is built after the call, by the views of eager mode, so that writes reach both and their
+/// histories.
 struct SharedResult {
   enum class Of : uint8_t { argument, captured, result, shared };
   Of of = Of::result;
@@ -20,23 +20,23 @@ struct SharedResult {
   std::vector<Tracer::RecordedView> views;
 };
 
-/// The results of a recording: which of them its program gives, and which are made of these afterwards.
+/// The results of a recording: those that its program returns, and those built from them afterwards.
 struct ResultPlan {
   std::vector<int>
       slots;  // for each tensor leaf of the result: a result of the program; -1: undefined; from -2 down: in `shared`
   std::vector<SharedResult> shared;
-  std::vector<int> kept;  // results of the trace that the program gives
+  std::vector<int> kept;  // results of the trace that the program returns
 
   static int slot_of_shared(size_t index) { return -2 - static_cast<int>(index); }
   static size_t shared_of_slot(int slot) { return static_cast<size_t>(-2 - slot); }
 };
 
-/// Decides it. `leaves` says which handles stand for the arguments' tensor leaves. Appends to `values`, the values of
-/// the result's tensors, what the program has to give besides.
+/// Plans the results. `leaves` maps handles to the arguments' tensor leaves. Appends to `values`, the values of the
+/// result's tensors, those that the program has to return besides.
 ResultPlan plan_results(Tracer&, const std::vector<Tensor>& results,
                         const std::unordered_map<const TensorImpl*, int>& flat, std::vector<Value>& values);
 
-/// Views that are made at every call, with their arguments at hand.
+/// Views that are built at every call, from its arguments.
 class ReadyViews {
  public:
   /// `numbers` has the values of symbols among the arguments.
@@ -52,7 +52,7 @@ class ReadyViews {
   std::vector<View> views_;
 };
 
-/// A shared result of a compiled version.
+/// A shared result of a cache entry.
 struct ReadySharedResult {
   SharedResult::Of of;
   int index;

@@ -13,15 +13,15 @@
 
 namespace fulgurite::detail {
 
-/// The stages that a version went through, to be told about.
+/// The stages of a cache entry, for diagnostics.
 struct Stages {
   std::vector<Trace> forward, backward, prologue;
 };
 
-/// A function compiled with symbols for sizes and numbers of its arguments: what every set of their values for which the guards hold
-/// shares. Never changed once made, but for what CompilationCache keeps of it.
+/// A function compiled with symbols for sizes and scalars of its arguments: the state shared by all specializations for
+/// which the guards hold. Immutable, but for the bookkeeping of CompilationCache.
 struct SymbolicEntry {
-  SmallVector<uint64_t, 64> key;  // of the arguments, without what symbols stand for
+  SmallVector<uint64_t, 64> key;  // of the arguments, without the symbols' values
   Guards guards;
   Recording recording;
   bool is_differentiated = false;
@@ -32,7 +32,7 @@ struct SymbolicEntry {
   mutable std::shared_ptr<const Stages> stages;  // CompilationCache's
 };
 
-/// A tensor for whose strides the function asked: these are what they were.
+/// A tensor whose strides the function read, and their values.
 struct StrideGuard {
   int leaf = RecordedInput::captured;
   Tensor tensor;  // a captured one
@@ -43,21 +43,22 @@ struct StrideGuard {
   bool holds(const Leaves& flat) const { return of(flat).impl()->strides == strides; }
 };
 
-/// One compiled version of a function, and all that is needed to know when it holds and to run it. Never changed once made, but for what
-/// CompilationCache keeps of it.
+/// A cache entry: one compiled form of a function, with its guards and programs. Immutable, but for the bookkeeping of
+/// CompilationCache.
 struct CacheEntry {
-  // When it holds.
+  // Its guards.
   SmallVector<uint64_t, 64> key;          // of the arguments
   SmallVector<uint64_t, 64> capture_key;  // of the captured tensors
   std::vector<StrideGuard> stride_guards;
   std::vector<std::pair<int, Tensor>> reached;  // tensor leaves that must be these tensors, which the function captured
-  /// It writes into arguments or captured tensors: for each captured tensor, which tensor leaf it shares memory with (the first; -1: none).
+  /// It writes into arguments or captured tensors: for each captured tensor, the first tensor leaf that shares memory
+  /// with it (-1: none).
   bool writes = false;
   std::vector<int> overwritten;           // inputs of the forward program
   std::vector<int> sharing;
   std::vector<std::string> leaf_names;
 
-  // How it runs.
+  // Its programs.
   std::shared_ptr<Program> forward, backward;
   std::vector<RecordedInput> inputs;  // of the forward program, in order
   std::vector<Tensor> captures;
@@ -65,20 +66,21 @@ struct CacheEntry {
   std::vector<int> result_slots;         // as ResultPlan::slots
   std::vector<ReadySharedResult> shared;
   int result_count = 0;
-  std::vector<char> carries_gradient;    // for each result of a differentiated version
-  /// Inputs that are given a value with a gradient, and which of the results that is.
+  std::vector<char> carries_gradient;    // for each result of a differentiated entry
+  /// Inputs that are assigned a value with a gradient, and the position of that result.
   std::vector<std::pair<int, int>> written;
-  /// The function has graph breaks: its body is run at every call, and pieces of it are compiled. They are asked for at these places.
+  /// The function has graph breaks: its body runs at every call, and its subgraphs are compiled. The breaks are at
+  /// these locations.
   bool has_graph_breaks = false;
   std::vector<std::string> breaks;
   std::shared_ptr<const void> rest;
-  /// Of a version for one set of values of symbols: the numbers of `rest`.
+  /// For a specialization: the integer values of `rest`.
   std::vector<Int> integers;
   std::vector<Float> floats;
-  std::shared_ptr<const SymbolicEntry> symbolic;  // what it was made of
+  std::shared_ptr<const SymbolicEntry> symbolic;  // its source entry
   std::shared_ptr<const SymbolicBackward> symbolic_backward;
 
-  // What is told about it.
+  // Diagnostics.
   SourceLocation called_at;
   std::chrono::system_clock::time_point when;
   std::string reason;
@@ -92,7 +94,7 @@ struct CacheEntry {
   mutable std::shared_ptr<const Stages> stages;
 };
 
-/// Where the stages are that a version shares with others made of the same symbols.
+/// The stages that a cache entry shares with others specialized from the same symbolic entry.
 inline std::shared_ptr<const Stages>& stages_of(const CacheEntry& entry) {
   return entry.symbolic ? entry.symbolic->stages : entry.stages;
 }

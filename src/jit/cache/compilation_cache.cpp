@@ -25,13 +25,14 @@ uint64_t last_use(const CacheEntry& entry) {
   return (entry.symbolic ? entry.symbolic->last_use : entry.last_use).load(std::memory_order_relaxed);
 }
 
-/// How many have to go. Finding the oldest takes a look at all, so where there are many some more may stay a while.
+/// The number of entries to evict. Finding the oldest scans all, so large caches may exceed the limit by some.
 size_t count_excess(size_t count, int64_t limit) {
   const auto most = static_cast<size_t>(limit);
   return count > most + most / 64 ? count - most : 0;
 }
 
-/// The same for bytes, if all take as much as the mean. A few stay in any case: a function of some kinds of calls must not be compiled at each.
+/// The same for bytes, if each takes the mean. A few always stay: a function with a few kinds of calls must not be
+/// recompiled at each.
 size_t count_excess_bytes(size_t count, int64_t bytes, int64_t limit) {
   constexpr size_t always_retained = 8;
   if (bytes <= limit || count <= always_retained) return 0;
@@ -51,7 +52,8 @@ int64_t bytes_of(const CacheEntry& entry) {
   if (const auto stages = entry.symbolic ? nullptr : entry.stages)
     for (const std::vector<Trace>* of : {&stages->forward, &stages->backward, &stages->prologue})
       for (const Trace& trace : *of) traces.add(trace);
-  return 2 * (programs + traces.total()) + static_cast<int64_t>(sizeof(CacheEntry));  // the heap's share, and keys, are not counted
+  // The heap's overhead and keys are not counted.
+  return 2 * (programs + traces.total()) + static_cast<int64_t>(sizeof(CacheEntry));
 }
 
 template <class Items, class LastUse>
@@ -94,7 +96,7 @@ bool holds(const CacheEntry& entry, const Leaves& flat) {
 CompilationCache::CompilationCache(const CacheLimits& limits, bool caches)
     : limits_(limits), max_entries_(max_entries(limits)), max_bytes_(limits.bytes.value_or(cache_bytes())), caches_(caches) {}
 
-// Which of two uses at the same time counts as the later one does not matter.
+// The order of two simultaneous uses does not matter.
 void CompilationCache::use(const CacheEntry& entry) const {
   const uint64_t now = uses_.load(std::memory_order_relaxed) + 1;
   uses_.store(now, std::memory_order_relaxed);
@@ -108,7 +110,7 @@ const CacheEntry* CompilationCache::find(const Leaves& flat, uint64_t hash) {
   for (auto candidate = begin; candidate != end; ++candidate) {
     const CacheEntry* const entry = candidate->second;
     if (!holds(*entry, flat)) continue;
-    // Calls that found the last version where it was did not say so one by one.
+    // Repeated hits of the last entry are not recorded one by one.
     if (const CacheEntry* const before = last_.load(std::memory_order_relaxed)) use(*before);
     use(*entry);
     last_.store(entry, std::memory_order_seq_cst);
@@ -240,7 +242,7 @@ void CompilationCache::drop(const Entry& entry, Garbage& garbage) {
     retired_.push_back({entry});
     return;
   }
-  // Who runs a program with symbols holds it.
+  // A running program with symbols keeps its symbolic entry alive.
   const std::shared_ptr<const SymbolicEntry> symbolic = entry->symbolic;
   erase_from(symbolic_, hash_of(symbolic->key), symbolic);
   for (auto one = by_values_.begin(); one != by_values_.end();) {
@@ -271,7 +273,7 @@ void CompilationCache::drop_oldest(Table& table, size_t excess, Garbage& garbage
   count_evicted(excess);
 }
 
-// What was added before is measured now: its backward program may have been made since.
+// Entries added before are measured now: their backward programs may have been compiled since.
 void CompilationCache::limit_bytes(const Entry& added, Garbage& garbage) {
   for (const auto& one : not_measured_)
     if (const Entry entry = one.lock()) entry->bytes = bytes_of(*entry);

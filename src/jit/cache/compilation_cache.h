@@ -13,20 +13,21 @@
 
 namespace fulgurite::detail {
 
-/// What a call in pieces ran, in order.
+/// The subgraphs that a call with graph breaks ran, in order.
 using Subgraphs = std::vector<std::shared_ptr<const CacheEntry>>;
 
-/// The compiled versions of a function, found by the hash of their keys. Those that were not used for the longest time go when there are
-/// more than CacheLimits says. Any number of threads may ask and add.
+/// The cache entries of a function, found by the hash of their keys. The least recently used are evicted when there are
+/// more than CacheLimits allows. Thread-safe.
 ///
-/// A version that find() or last() gave is valid during the call's Readers::Visit, whoever evicts it meanwhile.
+/// An entry returned by find() or last() is valid during the call's EpochCounter::Visit, even if it is evicted
+/// meanwhile.
 class CompilationCache {
  public:
   using Entry = std::shared_ptr<const CacheEntry>;
 
   CompilationCache(const CacheLimits&, bool caches);
 
-  /// The version that the last call ran, if it had no symbols; looked at first. It is not evicted.
+  /// The entry that the last call ran, if it had no symbols; checked first. It is not evicted.
   const CacheEntry* last_address() const { return last_.load(std::memory_order_seq_cst); }
   /// The version without symbols that holds for these arguments; it is the last one from here on.
   const CacheEntry* find(const Leaves&, uint64_t hash);
@@ -36,23 +37,23 @@ class CompilationCache {
   std::vector<std::shared_ptr<const SymbolicEntry>> find_symbolic(const Leaves&) const;
   Entry find_subgraph(const SmallVector<uint64_t, 64>& key, uint64_t hash);
 
-  /// Adds a compiled version, with symbols or without; `hash` is that of its key.
+  /// Adds an entry, with symbols or without; `hash` is that of its key.
   void add(const Entry&, uint64_t hash);
-  /// A further set of values of a version with symbols.
+  /// A further specialization of a symbolic entry.
   void add_specialization(const Entry&, uint64_t hash);
   void add_subgraph(const Entry&, uint64_t hash);
 
-  /// Notes that a call ran this one, for last(); null where it had no symbols.
+  /// Notes that a call ran this one, for last(); null if it had no symbols.
   void retain_last_with_symbols(const Entry&);
   bool is_last_with_symbols(const CacheEntry* entry) const {
     return last_with_symbols_address_.load(std::memory_order_relaxed) == entry;
   }
-  /// The version that the last call ran; null before the first.
+  /// The entry that the last call ran; null before the first.
   Entry last() const;
   /// In the order in which they were compiled. Where nothing is cached only the newest.
   std::vector<Entry> entries() const;
   Entry newest() const;
-  /// A version's stages: all, or the first and the last.
+  /// An entry's stages: all, or the first and the last.
   std::shared_ptr<const Stages> stages(const CacheEntry&) const;
   CacheStats stats() const;
   int64_t evicted() const;
@@ -69,7 +70,7 @@ class CompilationCache {
   };
 
   void use(const CacheEntry&) const;
-  // What may be freed goes to `gone`, to be freed when the mutex is not held any more.
+  // Garbage is moved to `garbage`, to be freed after the mutex is released.
   void keep_stages(const Entry&, Garbage& garbage);
   void make_room(Garbage& garbage);
   void make_room(Table&, int64_t limit, Garbage& garbage);
@@ -89,15 +90,15 @@ class CompilationCache {
   std::atomic<const CacheEntry*> last_with_symbols_address_{nullptr};
   mutable std::atomic<uint64_t> uses_{0};
 
-  mutable std::shared_mutex mutex_;  // of what follows
+  mutable std::shared_mutex mutex_;  // of the following members
   std::vector<Entry> entries_;
   std::unordered_multimap<uint64_t, const CacheEntry*> by_hash_;  // those without symbols
-  // What is compiled with symbols, by the keys without them; and the programs of each set of their values, by the whole keys.
+  // Symbolic entries, by the keys without the symbols' values; and the specializations, by the complete keys.
   std::unordered_multimap<uint64_t, std::shared_ptr<const SymbolicEntry>> symbolic_;
   Table by_values_, subgraphs_;
   Entry last_with_symbols_;  // null: the last call had none
   std::deque<std::weak_ptr<const CacheEntry>> with_all_stages_;  // the newest ones, in order
-  std::vector<Retired> retired_;  // evicted, perhaps still run by somebody
+  std::vector<Retired> retired_;  // evicted, perhaps still running
   std::vector<std::weak_ptr<const CacheEntry>> not_measured_;
   uint64_t adds_ = 0;
   int64_t compiled_ = 0;

@@ -5,11 +5,12 @@
 
 namespace fulgurite::detail {
 
-/// Counts who is inside a call, so that what one of them may still be reading is freed only when it cannot be any more. Entering and leaving
-/// cost one atomic addition each, and nobody waits for anybody.
+/// Epoch-based reclamation: counts the threads inside a call, so that garbage is freed only when none of them may still
+/// read it. Entering and leaving cost one atomic addition each, and no thread waits.
 ///
-/// What was made unreachable at some time is read by nobody once each of two generations has been empty at some time after it: whoever got
-/// hold of it entered one of them before. New visitors enter one generation, so that the other gets empty however many calls there are.
+/// Garbage has no readers once each of the two epochs has been empty at some time after it became unreachable: its
+/// readers entered one of them before. New visitors enter one epoch, so that the other becomes empty however many calls
+/// there are.
 class EpochCounter {
   struct Epoch {
     std::atomic<int64_t> entered{0}, left{0};
@@ -30,18 +31,18 @@ class EpochCounter {
   };
 
   static constexpr int epochs = 2;
-  /// Of one generation; a moment's truth.
+  /// Returns true if the epoch was empty at the moment of the call.
   bool is_empty(int epoch) const {
     const Epoch& one = epochs_[epoch];
-    const int64_t left = one.left.load(std::memory_order_seq_cst);  // read first: who leaves in between counts as inside
+    const int64_t left = one.left.load(std::memory_order_seq_cst);  // read first: leaving in between counts as inside
     return one.entered.load(std::memory_order_seq_cst) == left;
   }
   /// From now on visitors enter the other generation.
   void advance() { entered_now_.store(1 - entered_now_.load(std::memory_order_relaxed), std::memory_order_relaxed); }
-  /// Which one they enter now.
+  /// The epoch that visitors enter now.
   int current() const { return entered_now_.load(std::memory_order_relaxed); }
 
-  /// How many visits there have been.
+  /// The number of visits so far.
   int64_t visits() const {
     return epochs_[0].entered.load(std::memory_order_relaxed) + epochs_[1].entered.load(std::memory_order_relaxed);
   }

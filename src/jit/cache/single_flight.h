@@ -7,11 +7,11 @@
 
 namespace fulgurite::detail {
 
-/// One thread at a time compiles a key; others that want the same one wait, and look again for what it made. A function that calls itself while it
-/// is compiled does not wait for itself.
+/// One thread at a time compiles a key; others that need the same key wait, and then look it up again. A function that
+/// calls itself while it is compiled does not wait for itself.
 class SingleFlight {
  public:
-  /// From here to its end nobody else compiles the key.
+  /// While it exists, no other thread compiles the key.
   class Flight {
    public:
     Flight(SingleFlight& flights, uint64_t key) : flights_(&flights), key_(key) {
@@ -40,7 +40,7 @@ class SingleFlight {
     }
 
    private:
-    SingleFlight* flights_;  // null: it has ended, or is part of an outer one
+    SingleFlight* flights_;  // null: it has ended, or belongs to an outer one
     uint64_t key_;
   };
 

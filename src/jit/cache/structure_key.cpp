@@ -47,7 +47,7 @@ class Writer {
     }
   }
 
-  // A proxy is its number in the order of first mention, which says what it is.
+  // A proxy is its number in the order of first mention, which identifies it.
   void add(const TensorProxy& proxy) {
     int& number = numbers_[proxy.id];
     if (number >= 0) {

@@ -1,4 +1,4 @@
-// Versions with symbols: recorded and transformed once, and made programs of for each set of the symbols' values.
+// Symbolic entries: recorded and transformed once, and specialized to programs for each set of the symbols' values.
 #include <algorithm>
 
 #include <fulgurite/error.h>
@@ -27,7 +27,7 @@ std::shared_ptr<const CacheEntry> JitState::find_with_symbols(const Leaves& flat
       store_.add_specialization(entry, hash);
       return entry;
     } catch (const std::exception&) {
-      // What the shape rules refuse for these sizes is recorded again, which says what is wrong or finds another way.
+      // Sizes that the shape rules reject are retraced, which reports the error or finds another path.
     }
   }
   return nullptr;
@@ -55,7 +55,7 @@ std::shared_ptr<CacheEntry> JitState::compile_with_symbols(Recording recording, 
 
 namespace {
 
-// Where all that symbols stand for are integers.
+// Requires that all symbols are integers.
 std::shared_ptr<const SymbolicBackward> symbolic_backward(const std::shared_ptr<const SymbolicEntry>& entry, std::span<const uint64_t> given) {
   const Trace& backward = entry->compiled.symbolic_backward;
   const auto is_given_float = [](const auto& number) { return number->input >= 0 && number->kind != NumberProxy::Kind::integer; };

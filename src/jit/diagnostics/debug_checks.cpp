@@ -19,7 +19,7 @@ std::vector<double> elements(const Tensor& tensor) {
   return tensor.detach().to(Dtype::f64).contiguous().to_vector<double>();
 }
 
-// What results of lines may differ by.
+// The tolerance for results of ops.
 AllowedDifference allowed(Dtype dtype, const std::vector<Trace>& recorded) {
   AllowedDifference out = allowed_difference(dtype);
   for (const Trace& trace : recorded) {

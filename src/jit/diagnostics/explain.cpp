@@ -65,7 +65,7 @@ struct NamedItems {
   }
 };
 
-// What is before the sizes: "cpu f32"
+// The text before the sizes: "cpu f32"
 std::string_view without_sizes(std::string_view type) { return type.substr(0, type.find('[')); }
 
 std::optional<Change> difference(const NamedItems& now, const NamedItems& before, size_t i) {
@@ -91,7 +91,7 @@ std::optional<Change> difference(const NamedItems& now, const NamedItems& before
   return change;
 }
 
-/// How the captured tensors differ from what they were.
+/// The differences of the captured tensors from their recorded state.
 std::vector<Change> captured_differences(const CacheEntry& entry) {
   SmallVector<uint64_t, 64> key;
   for (const Tensor& tensor : entry.captures) append_tensor_key(*tensor.impl(), key);

@@ -18,7 +18,7 @@ namespace fulgurite::detail {
 
 namespace {
 
-// The line, who runs it, and where it stands.
+// The op, its executor, and its location.
 std::string place_text(const Trace& trace, const BoundSymbol& bound, const std::string& fusion) {
   std::string out = op_text(trace, bound);
   if (!fusion.empty()) out += text::cat(" in ", fusion);
@@ -32,7 +32,7 @@ std::string place_text(const Trace& trace, const BoundSymbol& bound, const std::
   return out;
 }
 
-/// check_nan: the first line that makes a NaN or an infinity where its arguments have none.
+/// check_nan: the first op that computes a NaN or an infinity from arguments without any.
 class CheckNan final : public ExecutionObserver {
  public:
   explicit CheckNan(std::string fusion = {}, std::string name = {}, bool is_lost = false)
@@ -46,7 +46,7 @@ class CheckNan final : public ExecutionObserver {
       made.result = i;
     }
     if (!made.is_bad()) {
-      // A NaN inside a fusion may not reach its results: where() and comparisons lose it.
+      // A NaN inside a fusion may not reach its results: where() and comparisons discard it.
       if (bound.is_fusion()) look_inside(trace, bound, arguments, true);
       return;
     }
@@ -56,9 +56,9 @@ class CheckNan final : public ExecutionObserver {
       given.has_nan = given.has_nan || found.has_nan;
       given.has_infinity = given.has_infinity || found.has_infinity;
     }
-    // A NaN of infinities is made here; an infinity of infinities or NaNs is not.
+    // A NaN of infinities originates here; an infinity of infinities or NaNs does not.
     if (given.has_nan || (given.has_infinity && !made.has_nan)) return;
-    // What is lost is a NaN of finite arguments alone: an infinity that where() leaves out is how many functions are computed.
+    // Only a NaN computed from finite arguments is an error: many functions compute an infinity that where() discards.
     if (is_lost_ && (given.has_infinity || !made.has_nan)) return;
     if (bound.is_fusion()) look_inside(trace, bound, arguments, false);
     Trace named = trace;
@@ -108,7 +108,7 @@ class CheckNan final : public ExecutionObserver {
     return found;
   }
 
-  // Its lines one by one, each told to a watch of its own.
+  // Runs its ops one by one, each reported to an observer of its own.
   static void look_inside(const Trace& trace, const BoundSymbol& fusion, std::span<const Tensor> arguments, bool is_lost) {
     const Trace opened = executable_slice(slice_of_op(trace, fusion), {"eager"});
     std::vector<Tensor> results;
@@ -116,10 +116,10 @@ class CheckNan final : public ExecutionObserver {
   }
 
   const std::string fusion_, name_;
-  const bool is_lost_;  // whether what is found does not reach the fusion's results
+  const bool is_lost_;  // true if the finding does not reach the fusion's results
 };
 
-/// verify_against_eager: every line that another executor runs gives what the eager one gives of the same arguments.
+/// verify_against_eager: every op that another executor runs must agree with the eager one on the same arguments.
 class VerifyOps final : public ExecutionObserver {
  public:
   void after(const Trace& trace, const BoundSymbol& bound, std::span<const Tensor> arguments, std::span<const Tensor> results) const override {
@@ -139,7 +139,8 @@ class VerifyOps final : public ExecutionObserver {
     return text::cat("element ", fulgurite::place_text(expected, found->index), " is ", found->actual, ", and ", found->expected, " on eager");
   }
 
-  // In a fusion, the line inside: the last of the fewest that go wrong when they are compiled as one, or else the one that makes the result.
+  // For a fusion, the op inside: the last of the shortest prefix that is wrong when compiled as one, or else the
+  // producer of the result.
   [[noreturn]] static void report(const Trace& trace, const BoundSymbol& bound, std::span<const Tensor> arguments, const Value& made,
                                   const std::string& found) {
     const BoundSymbol* op = &maker(bound, made);
@@ -156,7 +157,7 @@ class VerifyOps final : public ExecutionObserver {
                     op->source.line > 0 ? op->source : bound.source);
   }
 
-  // In a fusion the line that makes the value.
+  // For a fusion, the op that computes the value.
   static const BoundSymbol& maker(const BoundSymbol& bound, const Value& value) {
     if (bound.is_fusion())
       for (const BoundSymbol& op : bound.subsymbols.read())

@@ -7,7 +7,7 @@
 
 namespace fulgurite::detail {
 
-/// What DebugOptions wants to be told of each line: null where nothing. With others, which are told too, before.
+/// The observer of each op for DebugOptions: null if none is needed. `others` are notified first.
 std::shared_ptr<const ExecutionObserver> make_execution_observer(const DebugOptions&, std::shared_ptr<const ExecutionObserver> other);
 
 }  // namespace fulgurite::detail

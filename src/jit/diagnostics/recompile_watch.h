@@ -11,7 +11,7 @@
 
 namespace fulgurite::detail {
 
-/// One way in which a call is unlike the one that the newest version was compiled for.
+/// One difference of a call from the one that the newest entry was compiled for.
 struct Change {
   enum class Kind : uint8_t { size, number, guard, other };
   std::string what;  // "t_0", "captured t_1", "gradients and default dtype"
@@ -20,15 +20,15 @@ struct Change {
 };
 std::string text_of(const std::vector<Change>&);
 
-/// Counts the compiles of a function and what they were for, and says so when they get many.
+/// Counts the compiles of a function and their causes, and warns when they get many.
 class RecompileWatch {
  public:
   RecompileWatch(const CacheLimits& limits, SourceLocation made_at) : limits_(limits), made_at_(made_at) {}
 
-  /// Throws UserError where the limits allow no further compile; else counts it. When it is the one at which it should be told what
-  /// changes all the time, gives that.
+  /// Throws UserError if the limits allow no further compile; else counts it. Returns the report of the changes that
+  /// keep causing recompiles when it is due.
   std::optional<std::string> count(const std::vector<Change>&, SourceLocation called_at);
-  /// The same for a piece of the function that begins at `start`.
+  /// The same for a subgraph of the function that begins at `start`.
   std::optional<std::string> count_subgraph(SourceLocation start, SourceLocation called_at);
 
  private:
@@ -39,10 +39,10 @@ class RecompileWatch {
 
   const CacheLimits limits_;
   const SourceLocation made_at_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // of the following members
   int64_t compiles_ = 0;
-  std::map<std::string, Changed> changed_;  // by what
-  std::map<std::pair<std::string, int>, int64_t> subgraphs_;  // by where they begin
+  std::map<std::string, Changed> changed_;  // by cause
+  std::map<std::pair<std::string, int>, int64_t> subgraphs_;  // by their start
   bool has_warned_ = false;
 };
 

@@ -59,7 +59,7 @@ std::vector<Tensor> CallWithBreaks::run(Subgraph subgraph) {
   return {results.begin(), results.begin() + static_cast<std::ptrdiff_t>(subgraph.kept)};
 }
 
-// verify_against_eager runs the function a second time: what it writes into must have been copied before.
+// verify_against_eager runs the function a second time: the tensors that it writes must have been copied before.
 void CallWithBreaks::check_writes_only_arguments(const Recording& recording) const {
   size_t argument_tensors = 0;
   for (const LeafPath& path : paths_) argument_tensors += path.is_tensor && path.argument != LeafPath::callable_member;
@@ -87,7 +87,7 @@ Tensor CallWithBreaks::alias_of(const Tensor& tensor) {
 
 std::shared_ptr<const CacheEntry> JitState::subgraph(const Recording& recording, SourceLocation start, SourceLocation at) {
   SmallVector<uint64_t, 64> key = structure_key(recording.trace);
-  key.push_back(start.line > 0 ? reinterpret_cast<uintptr_t>(start.file) : 0);  // "" may lie in several places
+  key.push_back(start.line > 0 ? reinterpret_cast<uintptr_t>(start.file) : 0);  // "" may have several addresses
   key.push_back(static_cast<uint64_t>(start.line));
   const uint64_t hash = hash_of(key);
   if (std::shared_ptr<const CacheEntry> known = store_.find_subgraph(key, hash)) return known;

@@ -8,7 +8,8 @@
 
 namespace fulgurite::detail {
 
-/// One call of a function with graph breaks: its pieces are looked up by what they do, compiled when they are new, and run.
+/// One call of a function with graph breaks: its subgraphs are looked up by their structure, compiled when they are
+/// new, and run.
 class CallWithBreaks final : public SubgraphRunner {
  public:
   /// `turn`, where there is one, ends with the first piece: the body may then wait for other threads.
@@ -33,7 +34,7 @@ class CallWithBreaks final : public SubgraphRunner {
   SingleFlight::Flight* flight_;
   Subgraphs subgraphs_;
   std::vector<std::string> breaks_;  // in words
-  SourceLocation start_, last_break_;  // where the piece that ends, and the one after it, begin
+  SourceLocation start_, last_break_;  // where the subgraph that ends, and the next one, begin
   bool ends_at_break_ = false;
 };
 
