@@ -66,14 +66,15 @@ class Check final : public ArgumentPack::Resolver {
     if (!names_.insert(proxy_name(value)).second) fail(text::cat("two values are named ", proxy_name(value)));
   }
 
-  // A symbol of several results may give an argument back.
+  // A symbol of several results may return an argument.
   static bool passes_through(const BoundSymbol& bound, const Value& output) {
     bool found = false;
     for_each_argument(bound, [&](const Value& value) { found = found || value == output; });
     return found;
   }
 
-  // Arguments are known, results are what the rule says, and so for the subsymbols, which must make the results.
+  // Arguments must be known and results agree with the op's rule, and likewise for the subsymbols, which must compute
+  // the results.
   void check(const BoundSymbol& bound, std::vector<char>& known) {
     if (bound.symbol == &prims_unpack_sequence_symbol) return;
     for_each_argument(bound, [&](const Value& value) {
@@ -144,7 +145,7 @@ class Check final : public ArgumentPack::Resolver {
   }
 
   const Trace& trace_;
-  std::vector<char> is_known_;   // by proxy id: made, and not deleted
+  std::vector<char> is_known_;   // by proxy id: defined, and not deleted
   std::vector<Tensor> handles_;  // by proxy id
   std::unordered_set<std::string_view> names_;
   int op_ = -1;
@@ -153,10 +154,10 @@ class Check final : public ArgumentPack::Resolver {
 }  // namespace
 
 /// Throws InternalError with the first rule that a trace breaks:
-///   every value is made once, before it is used, and is not used after del;
+///   every value is defined once, before it is used, and is not used after del;
 ///   names are unique; the return is the last symbol, and there is one;
-///   results have the types that the symbol's shape rule gives for its arguments;
-///   a symbol's subsymbols use what it is given and make its results.
+///   results have the types that the symbol's shape rule returns for its arguments;
+///   a symbol's subsymbols use its arguments and compute its results.
 void check_trace(const Trace& trace) { Check(trace).run(); }
 
 }  // namespace fulgurite

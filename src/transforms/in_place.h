@@ -5,15 +5,15 @@
 
 namespace fulgurite {
 
-// Passes in place, for a trace that nobody else sees yet.
+// Passes in place, for a trace with a single owner.
 
 /// eliminate_dead_code
 void remove_dead_code(Trace&);
-/// Of two lines of a trace, by position, which comes first.
+/// Two ops of a trace, by position, in order.
 struct OpPair {
   int first, second;
 };
-/// canonical_order, in which what is given here holds as well.
+/// canonical_order, in which the given pairs keep their order.
 void bring_into_canonical_order(Trace&, std::span<const OpPair> pairs = {});
 
 }  // namespace fulgurite

@@ -14,7 +14,7 @@ namespace fulgurite {
 
 namespace {
 
-// Writes the trace where the user can read it and gives the path; "" where that fails too.
+// Writes the trace to a file for the user and returns the path; "" if that fails too.
 std::string dump(const Trace& trace, const std::string& title) {
   std::error_code failure;
   const std::filesystem::path folder = std::filesystem::temp_directory_path(failure);

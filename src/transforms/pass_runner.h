@@ -7,12 +7,13 @@
 
 namespace fulgurite {
 
-/// Runs passes one after another, each on the newest stage: times them, sets their provenance, verifies on request, keeps every stage.
+/// Runs passes one after another, each on the newest stage: times them, sets their provenance, verifies on request,
+/// retains every stage.
 class PassRunner {
  public:
   PassRunner(std::vector<Trace>& stages, bool check) : stages_(stages), check_(check) {}
-  /// The pass's result, now the newest stage. `title` is what the provenance line says: "Dead Code Elimination".
-  /// A pass that starts a list of stages is given an empty trace.
+  /// The pass's result, now the newest stage. `title` is shown in the provenance line: "Dead Code Elimination". A pass
+  /// that starts a list of stages receives an empty trace.
   const Trace& run(const std::string& title, const std::function<Trace(const Trace&)>& pass);
 
  private:

@@ -26,8 +26,8 @@ void add_once(SharedVector<Value>& values, const Value& value) {
 
 }  // namespace
 
-/// Ends the life of every tensor after its last use: results nobody uses first, then arguments. What the trace returns stays.
-/// A collection is cleared and deleted when it has been unpacked.
+/// Deletes every tensor after its last use: unused results first, then arguments. The trace's results stay. A
+/// collection is cleared and deleted when it has been unpacked.
 ///
 ///   t0 = matmul(t_0, t_1)              t0 = matmul(t_0, t_1)
 ///   t1 = gelu(t0)                      del(t_0, t_1)
@@ -57,7 +57,7 @@ Trace delete_last_used(const Trace& trace) {
       if (is_over(output)) ended.push_back(output);
     });
     if (unpacks) {
-      // The name alone: what was in the collection lives on.
+      // The name alone: the collection's elements live on.
       for (const Value& collection : bound.args) emptied.push_back(Value::collection(collection.collection_name(), {}));
     } else {
       for_each_argument(bound, [&](const Value& argument) {

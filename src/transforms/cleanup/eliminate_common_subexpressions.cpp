@@ -21,7 +21,8 @@ size_t hash_of(const BoundSymbol& bound) {
   return hash;
 }
 
-// Arithmetic on sizes is structural and stays: the sizes in types refer to its results. Custom functions are more than name and arguments.
+// Arithmetic on sizes is structural and stays: the sizes in types refer to its results. Custom functions are not
+// determined by name and arguments.
 bool may_merge(const BoundSymbol& bound) {
   return !has_effect(bound) && !bound.symbol->traits.structural && !is_custom_function(bound);
 }
@@ -89,7 +90,7 @@ class Merging {
   }
 
  private:
-  // Into an equal one before it, if there is one.
+  // Merges the op into an equal earlier one, if there is one.
   bool merge(const BoundSymbol& bound, size_t position) {
     const int at = is_merging_ ? static_cast<int>(kept_.size()) : static_cast<int>(position);
     const int found = first_.find_or_add(hash_of(bound), at);
@@ -118,9 +119,9 @@ class Merging {
 
   const Trace& trace_;
   Substitution merged_;
-  std::vector<char> is_returned_;  // by id: a result, or what one is a view of
+  std::vector<char> is_returned_;  // by id: results, and the bases of views among them
   FirstPositions first_;
-  bool is_merging_ = false;  // until then what is kept is the trace as it is
+  bool is_merging_ = false;  // until then the trace is unchanged
   SharedVector<BoundSymbol> kept_;
 };
 

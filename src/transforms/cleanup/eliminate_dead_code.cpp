@@ -8,7 +8,7 @@ namespace fulgurite {
 
 namespace {
 
-/// Which symbols stay, by position, and how many.
+/// The symbols that stay, by position, and their number.
 struct Kept {
   std::vector<char> is_kept;
   size_t count = 0;
@@ -34,7 +34,8 @@ Kept find_needed(const Trace& trace) {
 
 }  // namespace
 
-/// Removes the symbols whose results nobody uses. Symbols that write or draw stay, and one with several results stays when any is used.
+/// Removes the symbols with unused results. Symbols that write or draw stay, and one with several results stays if any
+/// is used.
 ///
 ///   t0 = tanh(t_0)                     t1 = mul(t_0, t_0)
 ///   t1 = mul(t_0, t_0)          ->     return t1

@@ -3,8 +3,8 @@
 
 namespace fulgurite {
 
-/// The trace with these of its results, in this order. Others share memory with an argument or with one of these: their views are made
-/// after the call.
+/// The trace with these of its results, in this order. Others share memory with an argument or with one of these: their
+/// views are built after the call.
 ///
 ///   t0 = softmax(t_0, -1)                   t0 = softmax(t_0, -1)
 ///   t1 = view(t0, (-1,))             ->     t1 = view(t0, (-1,))

@@ -19,7 +19,7 @@ bool is_number(const Value& value, double number) {
 }
 bool is_true(const Value& value) { return value.is_bool() && !value.boolean().is_symbolic() && value.boolean().hint(); }
 
-/// Lines of a trace, and what stands in their place.
+/// Rewrites ops of a trace.
 class ScatterFolder {
  public:
   ScatterFolder(const Trace& trace, int64_t min_bytes) : trace_(trace), uses_(trace) {
@@ -49,7 +49,7 @@ class ScatterFolder {
   }
   static bool is_eager(const BoundSymbol& bound) { return bound.implementation && bound.implementation->executor == "eager"; }
 
-  // Of two whole operands, by nobody's kernel but ours.
+  // An elementwise add of two full tensors that only the eager executor has claimed.
   static bool is_sum(const BoundSymbol& bound) {
     if (bound.symbol != &add_symbol || !bound.implementation || bound.implementation->user) return false;
     const std::span<const Value> args = bound.args.read();
@@ -70,7 +70,7 @@ class ScatterFolder {
     return bound.symbol == &full_symbol && bound.args.size() > 1 && is_number(bound.args.read()[1], 0);
   }
 
-  // A line that scatters into zeros, as one that scatters into `sum`; without a symbol where it is none.
+  // An op that scatters into zeros, as one that scatters into `sum`; without a symbol if it is not one.
   BoundSymbol into(const Value& sum, const BoundSymbol& scatter) const {
     BoundSymbol out;
     const std::span<const Value> args = scatter.args.read();
@@ -109,8 +109,8 @@ class ScatterFolder {
 
   const Trace& trace_;
   const Uses uses_;
-  std::vector<char> is_dropped_;       // by line
-  std::vector<BoundSymbol> replaced_;  // by line; without a symbol where it stays
+  std::vector<char> is_dropped_;       // by op
+  std::vector<BoundSymbol> replaced_;  // by op; without a symbol if unchanged
 };
 
 }  // namespace

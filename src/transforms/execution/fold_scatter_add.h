@@ -5,15 +5,16 @@
 
 namespace fulgurite {
 
-/// What is scattered into zeros only to be added to something is scattered into that: no zeros are made, read and added. For sums of `min_bytes`
-/// and more of f32 and f64 (narrower numbers would be rounded each time) that the eager executor was to scatter. Where a place is listed twice the
-/// order of additions is another one, so programs that must have eager mode's bits are not for this. A tied embedding's gradient is such a sum:
+/// Folds zeros + scatter + add into one scatter into the addend. For sums of `min_bytes` and more of f32 and f64
+/// (narrower types would be rounded at each addition) claimed by the eager executor. Duplicate indices are added in
+/// another order, so the pass is not for programs that must be bitwise equal to eager mode. A tied embedding's gradient
+/// is such a sum:
 ///
 ///   t2 = matmul(t0, t1)                                              t2 = matmul(t0, t1)
 ///   t4 = prims.embedding_backward(t3, tokens, 50257, -1)      ->     t5 = prims.index_put(t2, [tokens], t3, True)
 ///   t5 = add(t2, t4)
 Trace fold_scatter_add(const Trace&, int64_t min_bytes);
-/// Whether that changes anything.
+/// Returns true if the pass changes the trace.
 bool has_scattered_sums(const Trace&, int64_t min_bytes);
 
 }  // namespace fulgurite

@@ -15,7 +15,7 @@ namespace fulgurite {
 
 namespace {
 
-constexpr int64_t max_unordered_elements = 16;  // of what is made earlier with an update: a count of steps, a rate
+constexpr int64_t max_unordered_elements = 16;  // of small values moved with an update: a step count, a rate
 
 class UpdateScheduler {
  public:
@@ -35,10 +35,10 @@ class UpdateScheduler {
     const auto count = static_cast<int>(trace_.bound_symbols.size());
     for (int i = 0; i < count; ++i) {
       if (is_update(i)) move(i);
-      // What it does, and to what, is not known.
+      // Its side effects and their targets are unknown.
       else if (has_effect(op(i)) && op(i).symbol != &prims_copy__symbol && !op(i).symbol->traits.structural) barrier_ = i;
     }
-    // Behind a line come those that were waiting for it, in the order they had.
+    // An op is followed by those that were waiting for it, in their order.
     std::vector<int> order(static_cast<size_t>(count));
     for (int i = 0; i < count; ++i) order[static_cast<size_t>(i)] = i;
     std::ranges::stable_sort(order, [&](int a, int b) {
@@ -59,7 +59,7 @@ class UpdateScheduler {
     const int made = uses_.producer(to.tensor().id);
     if (made < 0 || op(made).symbol->traits.structural) destination_[static_cast<size_t>(from.tensor().id)] = to.tensor().id;
   }
-  // Updates of the value itself do not count: they are what is moved.
+  // Updates of the value itself do not count: they are the ops to move.
   void note_reads(const BoundSymbol& bound, int at) {
     for_each_argument(bound, [&](const Value& value) {
       if (value.is_tensor() && !is_update_of(bound, root_of(value))) last_reader_[static_cast<size_t>(root_of(value))] = at;
@@ -72,7 +72,7 @@ class UpdateScheduler {
     return writes;
   }
 
-  // Whether a line gives new values to inputs, which a program writes where they belong, and nothing else.
+  // Returns true if an op only computes new values of inputs, which a program writes in place.
   bool is_update(int i) const {
     const BoundSymbol& bound = op(i);
     if (has_effect(bound) || !is_elementwise_update(*bound.symbol)) return false;
@@ -95,7 +95,7 @@ class UpdateScheduler {
     return is_small;
   }
 
-  // Whether a line may be made earlier with `reader`: nothing is alive longer for it but small values.
+  // Returns true if an op may be moved up together with `reader`: that extends the life of small values only.
   bool goes_with(int i, int reader) const {
     const BoundSymbol& bound = op(i);
     const bool is_view = bound.symbol->view != nullptr;
@@ -108,7 +108,7 @@ class UpdateScheduler {
     return is_exclusive && (is_view || bound.symbol->traits.pointwise);
   }
 
-  // The line behind which a line may stand, with those that go with it.
+  // The op after which an op may be placed, with those that move with it.
   int earliest(int i) const {
     int at = barrier_;
     for (const int before : graph_.before(i)) {
@@ -134,10 +134,10 @@ class UpdateScheduler {
   const fuser::DependencyGraph graph_;
   const Uses uses_;
   const std::vector<int> roots_;   // by proxy id
-  std::vector<int> after_;         // by line: the line behind which it stands; itself where it stays
-  std::vector<int> last_reader_;   // by the root's proxy id: the last line that reads it without updating it
+  std::vector<int> after_;         // by op: the op after which it is placed; itself if it stays
+  std::vector<int> last_reader_;   // by the root's proxy id: the last op that reads it without updating it
   std::vector<int> destination_;   // by proxy id: the input that a copy_ brings it to; -1: none
-  int barrier_ = 0;                // the last line that nothing may be moved across
+  int barrier_ = 0;                // the last op that nothing may be moved across
 };
 
 }  // namespace

@@ -68,7 +68,8 @@ class Claims final : public ArgumentPack::Resolver {
     for (const BoundSymbol& subsymbol : forward_lines(bound)) claim_inside(subsymbol, bound, out);
   }
 
-  // Symbols are claimed for the sizes of the recorded call, to be printed; what runs is claimed for the sizes it runs with.
+  // Symbols are claimed for the sizes of the recorded call, to be printed; programs are claimed for the sizes that they
+  // run with.
   static detail::Ref<TensorProxy> as_recorded(const TensorProxy& symbolic) {
     auto* proxy = new TensorProxy(symbolic);
     Shape shape = symbolic.shape;
@@ -85,7 +86,7 @@ class Claims final : public ArgumentPack::Resolver {
     claim(symbol, out);
   }
 
-  // Who runs it; the operator's own executor where nobody in the list does.
+  // The executor's implementation; the operator's own if no executor in the list has one.
   const Implementation* find_implementation(const BoundSymbol& bound) {
     std::optional<ArgumentPack> pack;
     const auto claims = [&](const Executor& executor) -> const Implementation* {
@@ -110,7 +111,7 @@ class Claims final : public ArgumentPack::Resolver {
     return std::ranges::find(replaced_, &implementation) != replaced_.end();
   }
 
-  // An execution transform's symbols stand in the symbol's place.
+  // Replaces the op by the symbols of an execution transform.
   void replace(const BoundSymbol& bound, const Implementation& implementation, SharedVector<BoundSymbol>& out) {
     if (!tracer_) tracer_.emplace(trace_);
     std::vector<BoundSymbol> symbols;
@@ -127,7 +128,7 @@ class Claims final : public ArgumentPack::Resolver {
   const std::vector<const Executor*>& executors_;
   std::vector<Tensor> handles_;  // by proxy id
   std::optional<Tracer> tracer_;  // records execution transforms
-  std::vector<const Implementation*> replaced_;  // whose execution transforms are being replaced, outermost first
+  std::vector<const Implementation*> replaced_;  // of the execution transforms being applied, outermost first
 };
 
 }  // namespace

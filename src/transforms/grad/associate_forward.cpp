@@ -9,7 +9,7 @@ namespace fulgurite {
 
 namespace {
 
-// A line's first result, which stands for the line; none for a line without results.
+// An op's first result, which identifies the op; none for an op without results.
 Value first_result(const BoundSymbol& bound) {
   Value first;
   for_each_output(bound, [&](const Value& output) {
@@ -18,7 +18,7 @@ Value first_result(const BoundSymbol& bound) {
   return first;
 }
 
-// How the lines of a trace print, by the id of what they make.
+// The printed ops of a trace, by the ids of their results.
 class PrintedOps {
  public:
   explicit PrintedOps(const Trace& trace) : ops_(trace.next_id) {
@@ -53,7 +53,7 @@ class PrintedOps {
     claim(bound, {&bound, fusion});
     for (const BoundSymbol& subsymbol : bound.subsymbols) add_inside(subsymbol, {&bound, fusion});
   }
-  // A composite that prints as one line stands for what is inside it.
+  // A composite that prints as one op represents the ops inside it.
   void add_inside(const BoundSymbol& bound, const ForwardLink& op) {
     claim(bound, op);
     for (const BoundSymbol& subsymbol : bound.subsymbols) add_inside(subsymbol, op);

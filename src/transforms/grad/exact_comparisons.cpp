@@ -32,7 +32,8 @@ class Search {
   }
 
  private:
-  // The forward's values that a value is made of: by any lines of the backward, of the forward by those that round nothing.
+  // The forward values that a value is computed from: through any ops of the backward, and through exact ops of the
+  // forward.
   std::vector<int> sources(const Value& value) const {
     std::vector<int> ids;
     std::vector<char> is_seen(producer_.size(), false);
@@ -70,7 +71,7 @@ class Search {
 
   const Trace& joint_;
   const std::vector<char> is_forward_;
-  std::vector<int> producer_;  // by proxy id: the line
+  std::vector<int> producer_;  // by proxy id: the op
   std::vector<ComparedElements> found_;
 };
 

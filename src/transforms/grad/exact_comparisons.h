@@ -5,19 +5,21 @@
 
 namespace fulgurite {
 
-/// A forward line whose result is compared with what it was selected from, as an extremum's gradient does to find whose it is.
+/// A forward op whose result is compared with the elements it was selected from, as an extremum's gradient does to find
+/// its position.
 struct ComparedElements {
   int elements;  // proxy id: the argument
-  int selector;  // the forward line
+  int selector;  // the forward op
 };
 
-/// All of a joint trace, of its forward and of its backward lines:
+/// All of a joint trace, of its forward and of its backward ops:
 ///
 ///     t1 = amax(t0, {-1}, true)
-///     t2 = eq(t0, t1)              →   {t0, the line of t1}
+///     t2 = eq(t0, t1)              →   {t0, the op of t1}
 std::vector<ComparedElements> find_compared_elements(const Trace& joint);
 
-/// Whether a symbol's elements are its first argument's, but for the sign or 0: recomputed they are the same, and so they are rounded before or after it.
+/// Returns true if a symbol's elements are its first argument's, up to sign or 0: recomputing yields equal bits, so it
+/// may be rounded before or after.
 bool is_exact(const Symbol&);
 
 }  // namespace fulgurite

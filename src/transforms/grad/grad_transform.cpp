@@ -27,12 +27,12 @@ namespace {
 ///                                             …
 ///                                             return {'output': (None, t5), 'flat_args': …, 'fw_flat_out': (t0,)}
 ///
-/// 1. Walk the computation. A symbol without a gradient to carry is kept. Where an executor has a rule for it, what the rule computes for
-///    the results stands in its place, and the rest of the rule is remembered. Else one with a gradient rule of its own is kept and
-///    remembered; one without is replaced by its subsymbols, which inherit its tags.
-/// 2. At the return, walk what was remembered backward. A symbol none of whose results has a gradient is passed over. Otherwise its
-///    rule records the cotangents of its arguments, which are brought to the arguments' shapes and dtypes and added up by argument; an
-///    executor's rule is replayed, with the cotangents in the place of its get_grad.
+/// 1. Walk the computation. A symbol without a gradient to propagate is kept. If an executor has a rule for it, the
+/// rule's computation of the results replaces it, and the rest of the rule is remembered. Otherwise a symbol with its
+/// own gradient rule is kept and remembered; one without is replaced by its subsymbols, which inherit its tags.
+/// 2. At the return, walk the remembered symbols backward. A symbol none of whose results has a gradient is skipped.
+/// Otherwise its rule records the cotangents of its arguments, which are brought to the arguments' shapes and dtypes
+/// and added up by argument; an executor's rule is replayed, with the cotangents substituted for its get_grad.
 /// 3. The gradients of the trace's args become the results.
 class GradTransform final : public ArgumentPack::Resolver {
  public:
@@ -74,12 +74,12 @@ class GradTransform final : public ArgumentPack::Resolver {
     return carries;
   }
 
-  // A composite that draws: what is made of the state may be computed again, in a backward or for a second gradient.
+  // A composite that draws: values computed from the state may be recomputed, in a backward or for a second gradient.
   static bool is_composite_draw(const BoundSymbol& bound) {
     return bound.symbol->traits.random && !bound.subsymbols.empty();
   }
 
-  /// A symbol that has a part in the backward: with its own rule, or with what an executor's rule recorded for the backward.
+  /// A symbol with a backward: its own rule, or the backward that an executor's rule recorded.
   struct Differentiated {
     const BoundSymbol* bound;
     bool is_joint = false;
@@ -105,7 +105,7 @@ class GradTransform final : public ArgumentPack::Resolver {
     for (const BoundSymbol& subsymbol : bound.subsymbols) process(subsymbol, inherited);
   }
 
-  // The line stays as it is, so that the forward can be differentiated again by the function's own rule.
+  // The op stays unchanged, so that the forward can be differentiated again by the function's own rule.
   void process_custom(const BoundSymbol& bound, Tags inherited) {
     BoundSymbol kept = bound;
     kept.tags.add(inherited);
@@ -131,7 +131,8 @@ class GradTransform final : public ArgumentPack::Resolver {
     throw UserError(message, bound.source);
   }
 
-  // The cotangent of a value that backward symbols have contributed to or that the function returns; undefined when it has none.
+  // The cotangent of a value that backward symbols have contributed to or that the function returns; undefined if it
+  // has none.
   Tensor cotangent_of(const Value& value) {
     if (!value.is_tensor()) return {};
     const int id = value.tensor().id;
@@ -157,7 +158,8 @@ class GradTransform final : public ArgumentPack::Resolver {
     return (id < gradients_.size() && gradients_[id].defined()) || (id < output_positions_.size() && !output_positions_[id].empty());
   }
 
-  // Handles are large, and whoever uses the results comes after it and is done. A result that is an argument is needed further.
+  // Drops the handles, which are large, once all consumers have been processed. A result that is an argument is needed
+  // further.
   void release_results(const BoundSymbol& bound) {
     for_each_output(bound, [&](const Value& output) {
       const auto id = static_cast<size_t>(output.proxy_id());
@@ -205,7 +207,7 @@ class GradTransform final : public ArgumentPack::Resolver {
     for (const Gradient::Given& given : rule.given()) accumulate(pack.arguments()[given.argument], given);
   }
 
-  // What an executor's rule recorded for the backward, with the cotangents that there are.
+  // Replays the backward that an executor's rule recorded, with the cotangents that exist.
   void replay(const Differentiated& remembered, const ForwardOrigins& origin) {
     bool any = remembered.bound->symbol->traits.always_differentiate;
     for (const BoundSymbol& symbol : remembered.backward)
@@ -269,7 +271,7 @@ class GradTransform final : public ArgumentPack::Resolver {
     accumulate(destination, cotangent);
   }
 
-  // Whether broadcasting `shape` can give `from`.
+  // Returns true if broadcasting `shape` can give `from`.
   static bool sums_to(const Shape& from, const Shape& shape) {
     if (from.size() < shape.size()) return false;
     const size_t added = from.size() - shape.size();
@@ -278,12 +280,12 @@ class GradTransform final : public ArgumentPack::Resolver {
     return true;
   }
 
-  // The same numbers and symbols; nothing is asked of them.
+  // Returns true for identical values and symbols, without reading any.
   static bool is_same_shape(const Shape& a, const Shape& b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](Int x, Int y) { return x.proxy() == y.proxy() && x.hint() == y.hint(); });
   }
 
-  // Says of zeros in the place of a cotangent, and of copies, that they are.
+  // Annotates zeros in place of a cotangent, and copies, as such.
   static void name_part(BoundSymbol& recorded, const BoundSymbol& forward, std::span<const Tensor> cotangents) {
     bool is_zeros = false;
     if (recorded.symbol == &zeros_symbol) {
@@ -354,7 +356,7 @@ class GradTransform final : public ArgumentPack::Resolver {
         gradients.emplace_back();
         continue;
       }
-      // What is still to come for an argument comes from its being returned as it is.
+      // The remaining cotangent of an argument comes from its being returned unchanged.
       tracer_.set_origin({{input.tensor().id, input.tensor().name, "return"}});
       const Tensor gradient = cotangent_of(input);
       gradients.push_back(gradient.defined() ? tracer_.value_of(gradient) : Value());
@@ -375,13 +377,13 @@ class GradTransform final : public ArgumentPack::Resolver {
   const Trace& input_;
   const GradientRules& rules_;
   Tracer tracer_;
-  Substitution replayed_;  // cotangents in the place of what executors' rules read with get_grad
+  Substitution replayed_;  // cotangents substituted for get_grad of executors' rules
   std::vector<Value> results_;
   std::vector<Differentiated> differentiated_;
   std::vector<Tensor> handles_;    // by proxy id
   std::vector<Tensor> gradients_;  // by proxy id: the cotangent so far
-  std::vector<char> is_read_;      // by proxy id: whether it was asked for, so that nothing may be added any more
-  std::vector<std::vector<int>> output_positions_;  // by proxy id: where the function returns it, until the cotangent is read
+  std::vector<char> is_read_;      // by proxy id: it has been read, so no cotangent may be added
+  std::vector<std::vector<int>> output_positions_;  // by proxy id: its positions among the outputs, until read
 };
 
 }  // namespace

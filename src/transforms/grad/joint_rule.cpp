@@ -18,7 +18,7 @@ namespace fulgurite {
 
 namespace {
 
-// Handles of their own, so that a rule that writes in place changes nobody else's.
+// Fresh handles, so that a rule that writes in place does not change those of others.
 class FreshHandles final : public ArgumentPack::Resolver {
  public:
   explicit FreshHandles(Tracer& tracer) : tracer_(tracer) {}
@@ -28,7 +28,7 @@ class FreshHandles final : public ArgumentPack::Resolver {
   Tracer& tracer_;
 };
 
-/// A scope of the tracer in which a user's function records with the line of the call that it stands for.
+/// A scope of the tracer in which a user's function records with the source line of the call that it replaces.
 class RuleScope {
  public:
   RuleScope(Tracer& tracer, const BoundSymbol& bound, Tags tags, bool takes_gradients)
@@ -57,7 +57,7 @@ class RuleScope {
   bool is_open_ = true;
 };
 
-/// What was recorded in a symbol's place, under the names of the symbol's results.
+/// The ops recorded in place of a symbol, with the names of the symbol's results.
 struct Recorded {
   struct Copy {
     Value from, to;
@@ -228,8 +228,8 @@ bool is_gradient_mark(const BoundSymbol& bound) {
   return bound.symbol == &prims_get_grad_symbol || bound.symbol == &prims_put_grad_symbol;
 }
 
-// The cotangent of a result that is an argument as it came: the rule asked for the argument's and means the result's;
-// if it did not ask, it goes on to the argument before anything else is done.
+// The cotangent of a result that is an unchanged argument: a rule that reads the argument's means the result's; if the
+// rule does not read it, it is first propagated to the argument.
 void connect_copies(Tracer& tracer, Recorded& recorded) {
   std::vector<BoundSymbol> edges;
   for (const Recorded::Copy& copy : recorded.copies) {

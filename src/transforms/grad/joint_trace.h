@@ -5,11 +5,11 @@
 
 namespace fulgurite {
 
-/// For each symbol of a joint trace whether it belongs to the forward: what the forward's results need, and writes into inputs.
-/// What reads a cotangent and the return belong to neither.
+/// True for each symbol of a joint trace that belongs to the forward: dependencies of the forward's results, and writes
+/// into inputs. Readers of a cotangent and the return belong to neither.
 std::vector<char> find_forward(const Trace& joint);
 
-/// Whether a symbol may be run a second time at all: it does not draw or write.
+/// Returns true if a symbol can be recomputed: it does not draw or write.
 bool is_recomputable(const BoundSymbol&);
 
 }  // namespace fulgurite

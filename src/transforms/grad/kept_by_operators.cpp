@@ -8,7 +8,7 @@ namespace fulgurite {
 
 namespace {
 
-// Which of the recorded lines makes a value, itself or inside it.
+// Notes the recorded op that produces each value, itself or in its subsymbols.
 void note_makers(const BoundSymbol& bound, int op, std::vector<int>& maker) {
   for_each_output(bound, [&](const Value& value) {
     if (const int id = proxy_id(value); id >= 0 && maker[id] < 0) maker[id] = op;
@@ -28,7 +28,7 @@ void mark_tensors(const BoundSymbol& bound, std::vector<char>& marked) {
 
 namespace {
 
-// A parameter in another dtype, as autocasting uses it, is converted again rather than kept: it has a place of its own in every step.
+// A parameter converted for autocasting is converted again rather than saved: it has its own storage in every step.
 void keep_converted_parameters(const Trace& recorded, std::vector<char>& kept) {
   std::vector<char> is_argument(kept.size(), false);
   for (const Value& input : input_values(recorded))
@@ -54,7 +54,7 @@ std::vector<char> saved_by_operators(const Trace& recorded, const Trace& joint) 
     if (is_forward[i]) mark_tensors(all[i], is_of_forward);
 
   for (size_t i = 0; i + 1 < all.size(); ++i) {
-    // What is recomputed on request is made of what goes in.
+    // Recomputed ops need their operands.
     if (is_forward[i] && all[i].tags.has(Tag::recompute_in_backward)) mark_tensors(all[i], kept);
     if (is_forward[i] || all[i].symbol == &prims_get_grad_symbol) continue;
     bool reads = false;

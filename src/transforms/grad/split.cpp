@@ -27,11 +27,13 @@ namespace {
 ///                                               t2 = reshape(t1, (-1, 10))
 ///                                               …
 ///
-/// 1. Backward from the end: what the forward's outputs need, and writes into inputs, is the forward; the rest is the backward.
-/// 2. Symbols tagged for recomputation are put into the backward too, each once, just before the first use, after what they need
-///    themselves. Draws are never repeated, and what leaves a checkpoint is saved.
-/// 3. What the backward uses of the forward is saved, unique, in order of first use: tensors in C0, numbers in C1. After it come
-///    the states of draws (16 bytes each) that values with gradients depend on: differentiating the backward makes these again.
+/// 1. Backward from the end: dependencies of the forward's outputs, and writes into inputs, are the forward; the rest
+/// is the backward.
+/// 2. Symbols tagged for recomputation are put into the backward too, each once, just before the first use, after their
+/// own dependencies. Draws are never repeated, and checkpoint outputs are saved.
+/// 3. The forward values that the backward uses are saved, unique, in order of first use: tensors in C0, scalars in C1.
+/// They are followed by the states of draws (16 bytes each) that values with gradients depend on: differentiating the
+/// backward recomputes these.
 class Split {
  public:
   explicit Split(const Trace& joint) : joint_(joint) {
@@ -124,7 +126,7 @@ class Split {
     }
   }
 
-  // A result that the backward has from elsewhere, because it is saved, is recomputed under a name that nobody uses.
+  // A result that the backward already has, because it is saved, gets a fresh, unused name in the recomputation.
   void repeat(const BoundSymbol& bound) {
     for_each_argument(bound, [&](const Value& v) { use(v); });
     if (joint_.numbers) use_numbers_inside(bound);
@@ -147,7 +149,7 @@ class Split {
     repeated.forward = {recomputation_of(bound)};
   }
 
-  // A use in the backward: what is not made there is saved.
+  // A use in the backward: a value that is not computed there is saved.
   void use(const Value& value) {
     const int id = proxy_id(value);
     if (id < 0 || available_[id] || is_saved_[id]) return;
@@ -193,7 +195,7 @@ class Split {
     return trace;
   }
 
-  // What lies in the memory of an input that the forward writes into is saved as it was before.
+  // Saved values that alias an input that the forward writes into are cloned before the write.
   void clone_overwritten(Trace& forward) {
     std::vector<char> is_overwritten(joint_.next_id, false);
     size_t first_write = forward_.size();
@@ -275,7 +277,7 @@ class Split {
   std::vector<BoundSymbol> body_;
   std::vector<Value> saved_tensors_, saved_numbers_;
   std::vector<char> available_, is_saved_;    // by proxy id
-  std::vector<const BoundSymbol*> recompute_;            // by proxy id: the symbol that makes it again
+  std::vector<const BoundSymbol*> recompute_;            // by proxy id: the symbol that recomputes it
   int next_id_ = 0, next_name_ = 0;
 };
 

@@ -9,7 +9,7 @@ namespace fulgurite {
 
 namespace {
 
-// Zero where their first argument is.
+// Zero if their first argument is.
 bool is_linear_in_first(const Symbol& symbol) {
   static constexpr const Symbol* linear[] = {&neg_symbol,
                                              &sum_symbol,

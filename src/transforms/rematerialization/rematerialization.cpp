@@ -18,23 +18,21 @@ namespace fulgurite {
 
 namespace {
 
-// Repeated symbols in a row, views left out: everything between the last value saved and the one needed is alive at
-// once, so that a long chain recomputed as a whole would cost its time and save nothing at the peak.
+// Consecutively recomputed symbols, views excepted: everything between the last saved value and the needed one is alive
+// simultaneously, so that a long chain recomputed as one would cost its time and save nothing at the peak.
 constexpr int max_repeated_in_a_row = 12;
-// How much a byte kept is worth in bytes moved, where no budget says otherwise.
+// The value of a saved byte in bytes moved, without a budget.
 constexpr int64_t default_min_saving = 8;
 
 bool is_tagged(const BoundSymbol& bound) { return bound.tags.has(Tag::recompute_in_backward) && is_recomputable(bound); }
 bool is_checkpoint_result(const Value& value) { return value.is_tensor() && value.tensor().tags.has(Tag::checkpoint_result); }
 
-/// The graph whose minimum cut says what is saved. On the sink's side stands what the backward has: a value is there
-/// because it was saved (the edge from its symbol is cut) or because its symbol is there, repeated (the edge from the
-/// source is cut).
+/// The graph whose minimum cut determines the saved values. The sink's side is the backward's: a value is there because
+/// it was saved (the edge from its symbol is cut) or because its symbol is there, recomputed (the edge from the source
+/// is cut).
 ///
-///   source ── repeating(symbol) ──▶ symbol ── keeping(value) ──▶ value ── unlimited ──▶ sink       (a value that the
-///   backward uses)
-///                                   value ── unlimited ──▶ symbol that uses it                     (it is repeated
-///                                   from its operands)
+///   source ── repeating(symbol) ──▶ symbol ── keeping(value) ──▶ value ── unlimited ──▶ sink (a backward value)
+///                                   value ── unlimited ──▶ its user symbol
 class Recomputation {
  public:
   /// `may_keep`, by proxy id: of arguments and results; empty: all.
@@ -64,7 +62,7 @@ class Recomputation {
     if (!may_keep.empty()) find_values_of_the_caller(may_keep);
   }
 
-  /// The symbols to repeat when a byte kept is worth so many bytes moved.
+  /// The symbols to recompute at this price of a saved byte in bytes moved.
   std::vector<char> solve(int64_t min_saving) const {
     const int count = static_cast<int>(joint_.bound_symbols.size());
     constexpr int source = 0, sink = 1;
@@ -85,7 +83,7 @@ class Recomputation {
         const int id = proxy_id(value);
         if (id < 0 || producer_[id] != i) return;
         const bool must_recompute = is_tagged(bound) && !is_checkpoint_result(value);
-        // What leaves a checkpoint is saved, never rematerialized.
+        // Checkpoint outputs are always saved, never rematerialized.
         const int from = is_tagged(bound) && is_checkpoint_result(value) ? source : node;
         graph.add_edge(from, value_node_[id], must_recompute ? MaxFlow::unlimited : price(id, min_saving));
       });
@@ -138,7 +136,7 @@ class Recomputation {
       if (bound.symbol == &prims_copy__symbol) is_outside_[proxy_id(bound.args[1])] = false;
   }
 
-  // Those that the backward reads are kept whatever is repeated.
+  // Values that the backward reads are saved in any case.
   void find_values_of_the_caller(const std::vector<char>& may_keep) {
     std::vector<char> is_kept(joint_.next_id, false);
     for (int id = 0; id < joint_.next_id; ++id)
@@ -184,7 +182,7 @@ class Recomputation {
     if (values_[id]) is_used_[id] = true;
   }
 
-  // Another kernel may add up in another order what it recomputes, and then no element is equal to the one selected.
+  // Another kernel may recompute sums in another order, and then no element equals the selected one.
   void never_recompute(int id) {
     while (id >= 0 && producer_[id] >= 0) {
       const BoundSymbol& bound = joint_.bound_symbols[producer_[id]];
@@ -214,7 +212,7 @@ class Recomputation {
   std::vector<int64_t> repeating_;  // by symbol
   std::vector<int> producer_;       // by proxy id: the forward symbol; -1: an argument, or nothing of the forward
   std::vector<char> is_used_;       // by proxy id: by the backward
-  std::vector<int> root_;           // by proxy id: whose storage it shares
+  std::vector<int> root_;           // by proxy id: the root of its storage
   std::vector<int> depth_;          // by proxy id: repeatable symbols in a row up to it
   std::vector<char> is_outside_;    // by proxy id: alive whether saved or not
   std::vector<char> is_of_caller_;  // by proxy id: the caller may overwrite it
@@ -224,7 +222,8 @@ class Recomputation {
   int node_count_ = 2;                         // after the source and the sink
 };
 
-// Where a checkpoint's inside is recomputed, what was selected from it and is compared with it is recomputed too, even if it leaves the checkpoint.
+// If a checkpoint body is rematerialized, an extremum compared for equality with its input is rematerialized with it,
+// even if it is a checkpoint output.
 Trace with_extrema_recomputed(const Trace& joint, const std::vector<ComparedElements>& exact_comparisons) {
   Trace out = joint;
   for (const ComparedElements& compared : exact_comparisons) {
@@ -274,15 +273,15 @@ Trace choose(const Trace& given, const RecomputationOptions& options, const Reco
 
 }  // namespace
 
-/// Marks forward symbols of a joint trace that the backward repeats instead of keeping their results.
+/// Marks forward symbols of a joint trace that the backward recomputes instead of saving their results.
 ///
 ///   t0 = matmul(t_0, t_1)                   t0 = matmul(t_0, t_1)
 ///   t1 = gelu(t0)                           t1 = gelu(t0)                          recompute_in_backward
 ///   t2 = matmul(t1, t_2)             ->     t2 = matmul(t1, t_2)
 ///   …                                       …                                      (t0 is saved, t1 is not)
 ///
-/// Tags that are there already (checkpoint) are obeyed. What is saved follows in the split: choosing and cutting are
-/// two passes. Elements that are compared with one selected from them (an extremum's gradient) are never repeated without it.
+/// Existing tags (checkpoint) are obeyed. The saved values follow in the split: choosing and cutting are two passes.
+/// Elements that are compared with one selected from them (an extremum's gradient) are never recomputed without it.
 Trace choose_recomputation(const Trace& joint, const RecomputationOptions& options) {
   return choose_recomputation(joint, options, SymbolBySymbolCost());
 }
@@ -291,7 +290,7 @@ Trace choose_recomputation(const Trace& given, const RecomputationOptions& optio
   return choose(given, options, cost, {});
 }
 
-// Who sets a budget wants what is kept for nothing to be used.
+// With a budget, values that cost nothing to save are saved, even if eager mode would not.
 Trace choose_recomputation(const Trace& joint, const RecomputationOptions& options, const Trace& recorded) {
   return choose(joint, options, SymbolBySymbolCost(), options.memory_budget ? std::vector<char>() : saved_by_operators(recorded, joint));
 }

@@ -6,8 +6,8 @@ namespace fulgurite {
 /// choose_recomputation with the costs of other executors.
 Trace choose_recomputation(const Trace& joint, const RecomputationOptions&, const RecomputationCost&);
 
-/// `recorded` is what the joint trace was made of. Arguments and results of the function that eager mode would not keep, and that the caller
-/// may therefore overwrite before the backward, are not kept in the place of others.
+/// `recorded` is the source of the joint trace. Arguments and results of the function that eager mode would not save,
+/// and that the caller may therefore overwrite before the backward, are not saved instead of others.
 Trace choose_recomputation(const Trace& joint, const RecomputationOptions&, const Trace& recorded);
 
 }  // namespace fulgurite

@@ -13,8 +13,8 @@ namespace fulgurite {
 namespace {
 
 constexpr int64_t max_rng_state_bytes = 64;  // seed and offset of a draw
-constexpr int64_t rng_cost = 4;              // what makes numbers from nothing computes more than it writes
-constexpr int64_t call_cost = 8192;              // running any symbol takes as long as moving so many bytes
+constexpr int64_t rng_cost = 4;              // generators compute more than they write
+constexpr int64_t call_cost = 8192;              // the overhead of running any symbol, as bytes moved
 
 int64_t bytes_read(const BoundSymbol& bound) {
   std::vector<int> seen;
@@ -35,7 +35,7 @@ int64_t bytes_written(const BoundSymbol& bound) {
 
 bool is_recomputable_op(const BoundSymbol& bound) {
   const Traits& traits = bound.symbol->traits;
-  if (bound.symbol == &prims_shape_symbol) return false;  // sizes are kept, not the tensor that they are read off
+  if (bound.symbol == &prims_shape_symbol) return false;  // sizes are saved, not the tensor that has them
   if (has_effect(bound) || traits.matmul || traits.random || traits.in_place) return false;
   if (traits.pointwise || traits.reduction || traits.view || traits.structural) return true;
   if (!bound.subsymbols.empty()) return std::ranges::all_of(forward_lines(bound), is_recomputable_op);

@@ -5,19 +5,19 @@
 
 namespace fulgurite {
 
-/// What keeping a value for the backward costs, and what making it again costs; both in bytes. The one place that knows how
-/// executors run symbols.
+/// The cost of saving a value for the backward, and of recomputing it; both in bytes. Knowledge of how executors run
+/// symbols is confined to this file.
 class RecomputationCost {
  public:
   virtual ~RecomputationCost() = default;
-  /// Bytes that saving the value keeps alive.
+  /// Bytes kept alive by saving the value.
   virtual int64_t keeping(const Value&) const = 0;
-  /// Bytes moved to run the symbol again; none where it must not be run again.
+  /// Bytes moved to recompute the symbol; none if it must not be recomputed.
   virtual std::optional<int64_t> repeating(const BoundSymbol&) const = 0;
 };
 
-/// Symbols run one by one: pointwise symbols, normalizations and reductions cost what they read and write, views nothing. Matrix
-/// products, draws, writes and what searches or scatters are never repeated.
+/// Symbols run one by one: pointwise symbols, normalizations and reductions cost their memory traffic, views nothing.
+/// Matmuls, draws, writes, searches and scatters are never recomputed.
 class SymbolBySymbolCost final : public RecomputationCost {
  public:
   int64_t keeping(const Value&) const override;
