@@ -40,7 +40,7 @@ Argument ArgumentPack::convert(const Value& value, Resolver& resolver, const Par
     case Value::Kind::list:
     case Value::Kind::collection: break;
   }
-  // A list of one kind becomes a span of it; where there is a None among tensors, an undefined tensor stands for it.
+  // A list of one kind becomes a span of it; None among tensors becomes an undefined tensor.
   const std::vector<Value>& items = value.list();
   const bool mixed = parameter && parameter->type == Parameter::Type::indices;
   bool all_tensors = !mixed && (!items.empty() || (parameter && parameter->type == Parameter::Type::tensors));

@@ -11,10 +11,11 @@ namespace fulgurite {
 
 struct Parameter;
 
-/// A bound symbol's arguments as an operator call takes them, in the order of its signature. Owns what the arguments point to.
+/// A bound symbol's arguments as an operator call receives them, in the order of its signature. Owns the arguments'
+/// storage.
 class ArgumentPack {
  public:
-  /// What stands for a proxy: a tensor handle for a tensor proxy.
+  /// Maps a proxy to its tensor: a tensor handle for a tensor proxy.
   class Resolver {
    public:
     virtual ~Resolver() = default;

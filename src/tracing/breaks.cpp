@@ -1,5 +1,5 @@
-// Breaks: a recording whose tensors' elements are asked for is run so far, its handles become tensors with memory, and it goes on with
-// another trace.
+// Breaks: if the elements of a recording's tensors are read, the recording so far is run, its handles are materialized,
+// and it continues with another trace.
 #include "tracing/breaks.h"
 
 #include <algorithm>
@@ -14,7 +14,8 @@
 
 namespace fulgurite {
 
-/// Lies where a tensor with memory has what the engine keeps: it goes when the handle goes, or gets memory.
+/// Occupies the autograd metadata of a tensor without memory: it is removed when the handle is destroyed or
+/// materialized.
 class HeldHandles::Membership final : public AutogradMeta {
  public:
   Membership(std::shared_ptr<HeldHandles> handles, uint64_t number) : handles_(std::move(handles)), number_(number) {}
@@ -44,7 +45,7 @@ std::vector<Tensor> HeldHandles::all() const {
 
 namespace {
 
-/// Makes a handle a tensor with memory: that of `tensor`, which nobody else holds, with its history.
+/// Materializes a traced handle: takes over `tensor`'s storage, which is uniquely owned, and its autograd history.
 void give_memory(TensorImpl& handle, const Tensor& tensor) {
   TensorImpl& from = *tensor.impl();
   handle.proxy = {};
@@ -66,7 +67,7 @@ void give_memory(TensorImpl& handle, const Tensor& tensor) {
 
 }  // namespace
 
-// What is held and is a value of its own; views of it are recreated afterwards.
+// Held tensors that are values of their own; views of them are recreated afterwards.
 std::vector<Tensor> Tracer::find_kept(const std::vector<Tensor>& held) {
   knows_strides_ = true;
   std::vector<Tensor> kept;
@@ -96,7 +97,7 @@ Subgraph Tracer::finish_subgraph(const std::vector<Tensor>& kept) {
     for (BoundSymbol& bound : scopes_[i]) scopes_[0].push_back(std::move(bound));
     scopes_[i].clear();
   }
-  if (scopes_.size() > 1) std::swap(scopes_.front(), scopes_.back());  // what is recorded goes to the last
+  if (scopes_.size() > 1) std::swap(scopes_.front(), scopes_.back());  // ops are recorded into the last scope
   for (const Capture& capture : captures_) subgraph.inputs.push_back({capture.concrete, capture.proxy, capture.is_named});
 
   OwnMemory memory(*this);
@@ -204,7 +205,7 @@ Tensor Tracer::captured(const Tensor& concrete, SourceLocation at) {
   }
   const auto found = replayed_views_.find(concrete.impl().get());
   if (found == replayed_views_.end()) return capture(concrete, {}, concrete.requires_grad(), concrete.shape());
-  // A view of a tensor of an earlier piece is that in this one too. It stands where every scope sees it.
+  // A view of a tensor of an earlier subgraph is one in this subgraph too. It is recorded where every scope sees it.
   const ReplayedView made = found->second;
   const Tensor viewed = current(made.base, at);
   const bool is_inside = scopes_.size() > 1;

@@ -13,27 +13,27 @@
 
 namespace fulgurite {
 
-/// What a recording has made up to a break, to be run before it goes on.
+/// The subgraph recorded up to a graph break.
 struct Subgraph {
   struct Input {
     Tensor concrete;
     detail::Ref<TensorProxy> proxy;
     bool is_named = false;
   };
-  Trace trace;                // as recorded; its results are what is still held, then what was written with a gradient
+  Trace trace;                // as recorded; its results: held tensors, then values written with a gradient
   std::vector<Input> inputs;  // the trace's args
   int kept = 0;               // how many of the results are still held
-  /// Inputs that were given a value with a gradient, and which result that is.
+  /// Inputs that were assigned a value with a gradient, and the position of that result.
   std::vector<std::pair<int, int>> written;
 };
 
-/// Runs the pieces of a recording that may be broken.
+/// Runs the subgraphs of a recording with graph breaks.
 class SubgraphRunner {
  public:
   virtual ~SubgraphRunner() = default;
-  /// A break, before anything is run; `what` asks for it.
+  /// A break, before anything is run, caused by `what`.
   virtual void note_break(const std::string& what, SourceLocation) = 0;
-  /// Gives the piece's results, those that are still held.
+  /// Returns the subgraph's results, those that are still held.
   virtual std::vector<Tensor> run(Subgraph) = 0;
   /// Another handle for a tensor with memory, with the same history.
   virtual Tensor alias_of(const Tensor&) = 0;
@@ -41,11 +41,11 @@ class SubgraphRunner {
   bool restarts_at_break = false;
 };
 
-/// The handles of a recording that somebody still holds.
+/// The handles of a recording that are still alive.
 class HeldHandles {
  public:
   static void add(const std::shared_ptr<HeldHandles>&, TensorImpl&);
-  /// In the order in which they were made.
+  /// In the order of their creation.
   std::vector<Tensor> all() const;
 
  private:

@@ -6,11 +6,11 @@
 
 namespace fulgurite {
 
-/// A custom function's forward as a trace of its tensor arguments, which gives all its results.
+/// A custom function's forward as a trace of its tensor arguments, which returns all its results.
 Trace forward_trace(const BoundSymbol& custom);
 /// Its backward as a trace.
 struct CustomBackward {
-  Trace trace;                  // takes `saved`, then the cotangents; gives the gradients
+  Trace trace;                  // accepts `saved`, then the cotangents; returns the gradients
   std::vector<Value> saved;     // arguments and results
   std::vector<int> cotangents;  // for each: of which result
   std::vector<Value> targets;   // for each gradient: of which argument
@@ -18,8 +18,8 @@ struct CustomBackward {
 };
 CustomBackward backward_trace(const BoundSymbol& custom);
 
-/// Calls the custom function that a trace's line is with other tensors, one for each argument that is one: in eager mode it runs and has a node,
-/// inside a recording it becomes a line again. Defined in autograd/.
+/// Calls the custom function of a trace's op with other tensors, one for each argument that is one: in eager mode it
+/// runs and has a node, inside a recording it becomes an op again. Defined in autograd/.
 std::vector<Tensor> call_custom_function(const BoundSymbol& custom, std::span<const Tensor> arguments);
 
 }  // namespace fulgurite

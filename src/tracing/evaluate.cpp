@@ -14,8 +14,8 @@ namespace fulgurite {
 
 namespace {
 
-// Runs bound symbols one by one through dispatch, keeping what stands for each proxy by its id. What is recorded on the way keeps
-// its order and its tags.
+// Runs bound symbols one by one through dispatch, with a table from proxy id to value. Ops recorded on the way keep
+// their order and their tags.
 class Evaluation final : public ArgumentPack::Resolver {
  public:
   explicit Evaluation(const Trace& trace, SymbolicReplay* numbers = nullptr, OpRunner* runner = nullptr)
@@ -87,7 +87,7 @@ class Evaluation final : public ArgumentPack::Resolver {
     return true;
   }
 
-  // A number knows how it comes about.
+  // A number proxy holds its own definition.
   static bool makes_numbers(const BoundSymbol& bound) {
     bool any = false, all = true;
     for_each_output(bound, [&](const Value& value) {

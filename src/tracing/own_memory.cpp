@@ -10,7 +10,7 @@ namespace fulgurite {
 
 namespace {
 
-// A custom function may give what it was given: a tensor with a history of its own in the same memory, as in eager mode.
+// A custom function may return its argument: a tensor with a history of its own in the same memory, as in eager mode.
 std::vector<int> roots_outside_custom_functions(std::span<const BoundSymbol> ops, int next_id) {
   if (std::ranges::none_of(ops, is_custom_function)) return view_roots(ops, next_id);
   std::vector<BoundSymbol> others(ops.begin(), ops.end());

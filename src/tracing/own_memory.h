@@ -6,13 +6,13 @@
 
 namespace fulgurite {
 
-/// Gives the values that leave a recording memory of their own. In a trace two tensors may share a value (after copy_), which eager mode
-/// keeps in two places.
+/// Gives the values that leave a recording memory of their own. In a trace two tensors may share a value (after copy_),
+/// which eager mode stores twice.
 class OwnMemory {
  public:
   explicit OwnMemory(Tracer&);
-  /// The value of `handle`, which is `owner` or a view of it: a copy where its memory is an argument's or another owner's. What a write
-  /// left in another order of its elements is brought into the usual one.
+  /// The value of `handle`, which is `owner` or a view of it: a copy if its memory is an argument's or another owner's.
+  /// A value left in another memory order by a write is made contiguous.
   Value of(const Tensor& handle, const Tensor& owner);
 
  private:

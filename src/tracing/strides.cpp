@@ -1,5 +1,5 @@
-// How a tensor lies in memory. Inside a traced function that is a fact about the arguments: who asks gets what the recorded call has, and the
-// version holds for tensors that lie alike.
+// The strides of tensors. Inside a traced function they are facts about the arguments: reading them returns the
+// recorded call's, and the cache entry is valid for tensors of the same layout.
 #include <algorithm>
 
 #include <fulgurite/error.h>

@@ -11,7 +11,7 @@ namespace {
 
 bool is_constant(const NumberProxy& number) { return number.input < 0 && !number.operands[0]; }
 
-// What a comparison of a number with itself gives.
+// The result of comparing a number with itself.
 bool holds_for_equals(NumberOperation operation) {
   return operation == NumberOperation::equal || operation == NumberOperation::less_equal || operation == NumberOperation::greater_equal;
 }
@@ -47,7 +47,7 @@ Int SymbolicReplay::make_integer(const NumberProxy& number) {
   return compute(number.operation, a.hint(), b.hint());
 }
 
-// What a call gives is a size.
+// A number that a call passes is a size.
 Float SymbolicReplay::make_floating(const NumberProxy& number) {
   if (number.input >= 0 || is_constant(number)) return number.floating;
   const Float a = as_float(*number.operands[0]);

@@ -6,8 +6,8 @@
 
 namespace fulgurite {
 
-/// The numbers of a trace as another recording has them: what a call gives becomes `given`, by NumberProxy::input, and what is made of it is
-/// recreated, by the innermost interpreter.
+/// The symbolic scalars of a trace in another recording: those passed by the call become `given`, by
+/// NumberProxy::input, and those computed from them are recreated, by the innermost interpreter.
 class SymbolicReplay {
  public:
   explicit SymbolicReplay(std::span<const Int> given) : given_(given) {}
@@ -15,7 +15,7 @@ class SymbolicReplay {
   Int integer(const NumberProxy& number) { return find(number).integer; }
   Float floating(const NumberProxy& number) { return find(number).floating; }
   Bool boolean(const NumberProxy& number) { return find(number).boolean; }
-  /// Asks of what stands for a number what was asked of it: its value.
+  /// Fixes the replacement of a number that was fixed to its value.
   void fix(const NumberProxy&);
 
  private:

@@ -33,8 +33,8 @@ detail::Ref<const NumberProxy> operand(Float n) {
 
 }  // namespace
 
-// Numbers belong to the outermost recording: functions that are differentiated inside it use its symbols. What is numbered here and there
-// must not meet in one trace.
+// Symbolic scalars belong to the outermost recording: functions that are differentiated inside it use its symbols. The
+// numbering of both must not collide in one trace.
 template <class Record>
 auto Tracer::record_outside(Tracer& outside, Record&& record) {
   outside.trace_.next_id = std::max(outside.trace_.next_id, trace_.next_id);
@@ -57,7 +57,7 @@ detail::Ref<NumberProxy> Tracer::make_number(NumberProxy::Kind kind, int64_t int
   return ref;
 }
 
-// In front of whatever composite is being recorded: sizes of its result are made of it.
+// Recorded in front of any composite being recorded: sizes of its result are computed from it.
 template <class T>
 void Tracer::define(NumberOperation operation, NumberProxy& number, T a, T b, Value output) {
   number.operation = operation;
@@ -147,7 +147,7 @@ Bool Tracer::record_comparison(NumberOperation operation, T a, T b) {
 Bool Tracer::comparison(NumberOperation operation, Int a, Int b) { return record_comparison(operation, a, b); }
 Bool Tracer::comparison(NumberOperation operation, Float a, Float b) { return record_comparison(operation, a, b); }
 
-// The recorded call's value is what the rest of the trace was made with.
+// The rest of the trace was recorded with the recorded call's value.
 void Tracer::fix(const NumberProxy& proxy) { const_cast<NumberProxy&>(proxy).constraint = NumberProxy::Constraint::fixed; }
 
 }  // namespace fulgurite

@@ -250,7 +250,7 @@ void Tracer::bind_call(const Symbol& symbol, Arguments arguments, std::span<cons
 
 namespace {
 
-// A call's arguments with every tensor replaced by what stands for it in the trace.
+// A call's arguments with every tensor replaced by its value in the trace.
 class CurrentArguments {
  public:
   CurrentArguments(Tracer& tracer, Arguments arguments, SourceLocation at) : tracer_(tracer), at_(at) {
@@ -314,7 +314,7 @@ void Tracer::run(const Symbol& symbol, Arguments arguments, SourceLocation at, R
 
 void Tracer::record_composite(const Symbol& symbol, Arguments original, Arguments arguments, SourceLocation at,
                               Results& results) {
-  // The checks of what a kernel may run as a whole; the parts' own may be weaker.
+  // The checks of a composite that a kernel may run as one op; those of its subsymbols may be weaker.
   if (symbol.infer) {
     InferredTypes types;
     infer_types(symbol, arguments, types);
@@ -333,13 +333,14 @@ void Tracer::record_composite(const Symbol& symbol, Arguments original, Argument
   location_ = outside;
   SharedVector<BoundSymbol> subsymbols = end_scope();
   if (breaks_ != breaks_before) {
-    // Its first part has been run: the rest stands for itself.
+    // Its first subgraph has been run: the remaining ops are recorded individually.
     for (BoundSymbol& subsymbol : subsymbols) append(std::move(subsymbol));
     for (const Tensor& result : results)
       if (result.impl()->proxy && result.impl()->base) views_[result.impl()->view].scope = open_scopes_.back();
     return;
   }
-  // A result that is an argument as it came (dropout in evaluation, contiguous) is that argument, not a value of its own.
+  // A result that is an unchanged argument (dropout in evaluation, contiguous) is that argument, not a value of its
+  // own.
   const auto argument_that_is = [&](const Tensor& result) -> const Tensor* {
     for (size_t i = 0; i < arguments.size(); ++i)
       if (arguments[i].is_tensor() && arguments[i].tensor().impl()->proxy == result.impl()->proxy)
@@ -352,9 +353,9 @@ void Tracer::record_composite(const Symbol& symbol, Arguments original, Argument
     if (const Tensor* argument = argument_that_is(result)) result = *argument;
     else makes_values = true;
   }
-  // What a composite writes is seen outside it, so its lines stand there too.
+  // A composite's writes are visible outside it, so its ops are recorded there too.
   const bool writes = writes_ != writes_before;
-  // With autocasting inside it is another function than its name says.
+  // With autocasting inside it is not the function of its name.
   const bool converts = autocast_conversions() != conversions_before;
   if (writes || converts || !makes_values) {
     for (BoundSymbol& subsymbol : subsymbols) append(std::move(subsymbol));
@@ -366,7 +367,7 @@ void Tracer::record_composite(const Symbol& symbol, Arguments original, Argument
 
 namespace {
 
-// Here, where the user's line is known: a program's memory plan adds the bytes up.
+// Checked here, where the user's source line is known: a program's memory plan adds the bytes up.
 void check_size(const TensorType& type) {
   if (type.shape.is_symbolic()) return;
   Sizes sizes;

@@ -14,40 +14,41 @@
 
 namespace fulgurite {
 
-/// The interpreter that records: every operator call becomes a bound symbol of the trace being made.
+/// The interpreter that records: every operator call becomes a bound symbol of the trace being built.
 ///
-/// A concrete tensor that an operator meets becomes an input ("captured"). Everything recorded is functional: an in-place
-/// operator on a whole tensor gives the handle a new value, and finish() ends the trace with one copy_ per changed input.
+/// A concrete tensor used by an operator becomes an input ("captured"). The recording is functional: an in-place
+/// operator on a full tensor gives the handle a new value, and finish() ends the trace with one copy_ per changed
+/// input.
 ///
-/// Where somebody runs its pieces, elements may be asked for: what was recorded is run, its handles become tensors with memory, and
-/// the recording goes on with a new trace, of which these are inputs.
+/// With a runner for its subgraphs, elements may be read: the recording so far is run, its handles are materialized,
+/// and the recording continues with a new trace, of which these are inputs.
 class Tracer final : public Interpreter {
  public:
-  /// A tracer for a new trace, or one that goes on numbering where another trace stopped (so names stay unique over both).
+  /// A tracer for a new trace, or one that continues the numbering of another trace (so names stay unique over both).
   explicit Tracer(std::string name = "computation");
   explicit Tracer(const Trace& continues);
   ~Tracer() override;
 
   /// A new argument of the trace, in order. An empty name gives "t_<n>".
-  /// A leaf that requires a gradient may not be written in place where gradients are on.
-  /// `concrete` is what it stands for, for those who ask for its strides.
+  /// A leaf that requires a gradient may not be written in place if gradients are on.
+  /// `concrete` is the tensor that it represents, for reading strides.
   Tensor add_argument(const TensorType&, bool requires_grad, std::string name, SourceLocation at = {}, bool is_leaf = false,
                       const Tensor& concrete = {});
   /// A handle for a proxy that exists already (an argument of the trace continued, a forward value in a backward).
   Tensor adopt(const detail::Ref<TensorProxy>&);
-  /// A size or number argument that is a symbol.
+  /// A size or scalar argument that is a symbol.
   Int add_integer(int64_t hint, std::string name);
   Float add_float(double hint, std::string name);
-  /// The same for one that a call gives as its `input`-th number (NumberProxy::input).
+  /// The same for one that a call passes as its `input`-th number (NumberProxy::input).
   Int add_integer(int64_t hint, std::string name, int input);
   Float add_float(double hint, std::string name, int input);
-  /// A size that a call gives; bind_sizes() of the tensor that has it says where it comes from.
+  /// A size that a call passes; bind_sizes() of the tensor that has it records its origin.
   Int add_size(int64_t hint, int input);
   /// Records that the symbols among a tensor's sizes are read off it: (i0, i1) = prims.shape(t_0)
   void bind_sizes(const Tensor&);
   /// Makes a concrete tensor an argument with a name of its own, before or instead of its capture.
   Tensor bind_concrete(const Tensor& concrete, std::string name);
-  /// The same, as a constant of gradients: `requires_grad` says whether one is asked of it, whatever the tensor says.
+  /// The same, as a constant of gradients: `requires_grad` overrides that of the tensor.
   Tensor bind_concrete(const Tensor& concrete, std::string name, bool requires_grad);
   /// The same with sizes that may be symbols, whose values are the tensor's.
   Tensor bind_concrete(const Tensor& concrete, std::string name, const Shape& shape);
@@ -60,47 +61,49 @@ class Tracer final : public Interpreter {
   /// Concrete tensors that became arguments, in the order of the trace's args from `first_capture` on.
   const std::vector<Capture>& captures() const { return captures_; }
 
-  /// Ends the recording: appends the copies into changed inputs and the return, and gives the trace. `results` may nest lists.
+  /// Ends the recording: appends the copies into changed inputs and the return, and returns the trace. `results` may
+  /// nest lists.
   Trace finish(Value results);
-  /// Appends to results what inputs were given with a gradient; says which input each is for, and which result.
+  /// Appends to results the values with a gradient that inputs were assigned; returns the input of each, and the
+  /// position of the result.
   std::vector<std::pair<int, int>> add_written(std::vector<Value>& results) const;
 
-  /// From now on the recording may be broken into pieces, which this one runs.
+  /// Allows breaking the recording into subgraphs, which this runner runs.
   void set_runner(SubgraphRunner*);
-  /// Why it may not be: "inside grad, …", for messages. Where there is a runner, it may be for a backward that is captured.
+  /// The reason why breaks are forbidden: "inside grad, …", for messages. With a runner, it may be a captured backward.
   void set_no_breaks(std::string_view why) {
     no_breaks_ = why;
     breaks_for_backward_only_ = true;
   }
   int breaks() const { return breaks_; }
-  /// Ends a piece where the user's code asks for it.
+  /// Ends a subgraph if the user's code requests it.
   void break_here(const std::string& what, SourceLocation);
-  /// Ends a piece because `what`, a backward of a tensor, runs outside of the recording.
+  /// Ends a subgraph because `what`, a backward of a tensor, runs outside of the recording.
   void break_for_backward(const std::string& what, const Tensor&, SourceLocation);
   /// Runs what was recorded; handles that are still held become tensors with memory.
   void end_subgraph();
-  /// Of a view of a value of this trace: the same views of another tensor, recorded or made by who runs now.
+  /// For a view of a value of this trace: the same views of another tensor, through the innermost interpreter.
   Tensor view_again(const Tensor& view, const Tensor& viewed, const Tensor& other) const;
-  /// What an argument's handle stands for, where that is known; null for other handles.
+  /// The tensor that an argument's handle represents, if known; null for other handles.
   const Tensor* concrete_of_input(const Tensor& handle) const;
-  /// The tensor that a handle made for an argument stands for; others as they are.
+  /// The tensor that an argument's handle represents; other handles unchanged.
   Tensor concrete_of(const Tensor&) const;
   /// A view that was recorded, to be recreated of another tensor.
   struct RecordedView {
     const Symbol* symbol = nullptr;
     SharedVector<Value> args;
-    bool has_gradients = true;  // it was made where gradients were on
+    bool has_gradients = true;  // created while gradients were on
     bool may_copy = false;      // it is a view or a copy, by strides that are not known
     Tensor handle = {};         // that it gave
   };
-  /// Whose memory a value lies in, and through which views, the root's first.
+  /// The root whose memory a value aliases, and the views between them, the root's first.
   struct StorageView {
     Tensor root;
     std::vector<RecordedView> views;
-    /// In the root, taken as contiguous; none where sizes are symbols.
+    /// In the root, taken as contiguous; none if sizes are symbols.
     std::optional<ViewGeometry> geometry;
   };
-  /// The place of a value of this trace; nothing is looked for beyond tensors for which `is_root` holds.
+  /// The storage view of a value of this trace; the search ends at tensors for which `is_root` holds.
   template <class IsRoot>
   StorageView storage_view(const Tensor& value, IsRoot&& is_root) {
     StorageView place{value, {}, {}};
@@ -114,20 +117,20 @@ class Tracer final : public Interpreter {
   Value value_of(const Argument&);
   /// A value's strides; those of the arguments that it is a view of are noted.
   Sizes strides_of(const Tensor&);
-  /// Whether it is a value with memory of its own, which is neither an argument nor a view.
+  /// Returns true if it is a value with memory of its own, which is neither an argument nor a view.
   bool is_contiguous(const Tensor&) const;
-  /// Whether the function got hold of a tensor that is an argument by itself, without being given it.
+  /// Returns true if the function captured a tensor that is also an argument, without using the argument.
   bool was_reached(const Tensor& concrete) const { return reached_.contains(concrete.impl().get()); }
-  /// The ids of arguments whose strides the function asked for.
+  /// The ids of arguments whose strides the function read.
   const std::vector<int>& observed_strides() const { return observed_strides_; }
 
-  // Recording in pieces: symbols recorded between begin_scope and end_scope are given back instead of appended.
+  // Nested recording: symbols recorded between begin_scope and end_scope are returned instead of appended.
   void begin_scope();
   SharedVector<BoundSymbol> end_scope();
-  /// What the innermost scope has recorded so far.
+  /// The symbols recorded so far by the innermost scope.
   std::span<BoundSymbol> recorded() { return scopes_.back().change(); }
   void append(BoundSymbol);
-  /// Adds a bound symbol for `symbol` whose outputs exist already.
+  /// Adds a bound symbol for `symbol` whose outputs already exist.
   void bind(const Symbol&, std::vector<Value> args, std::vector<Value> outputs, SourceLocation at = {});
   /// A fresh proxy of this trace.
   detail::Ref<TensorProxy> make_proxy(const TensorType&, bool requires_grad, std::string name = {});
@@ -136,10 +139,10 @@ class Tracer final : public Interpreter {
     origin_ = std::move(origin);
     role_ = ForwardOrigin::Part::rule;
   }
-  /// What is recorded from here on does for the line that was set.
+  /// The role of subsequently recorded ops for the forward op that was set.
   void set_origin_role(ForwardOrigin::Part part) { role_ = part; }
-  /// Where everything recorded from now on comes from, instead of the line that its call passes on: inside a composite or a rule the
-  /// lines are the library's own. None: the calls' own lines again.
+  /// The location of subsequently recorded ops, instead of the one that their call passes on: inside a composite or a
+  /// rule the locations are the library's own. None: the calls' own locations again.
   void set_location(std::optional<SourceLocation> at) { location_ = at; }
   void set_tags(Tags tags) { tags_ = tags; }
   Tags tags() const { return tags_; }
@@ -148,11 +151,13 @@ class Tracer final : public Interpreter {
   int sequence() const { return sequence_; }
   /// A number that no sequence of this trace has yet.
   int next_sequence() { return ++last_sequence_; }
-  /// The limit on what a function differentiated inside this recording keeps for its backward; that of the outer one if it has none.
+  /// The limit on the bytes that a function differentiated inside this recording saves for its backward; that of the
+  /// outer one if it has none.
   void set_memory_budget(std::optional<int64_t> bytes) { memory_budget_ = bytes; }
   std::optional<int64_t> memory_budget() const { return memory_budget_; }
-  /// Whether get_grad and put_grad may be recorded now: inside a grad transform.
-  /// The custom function whose forward or backward records, if one does: it may not end a piece, nor write what was made before `first_id`.
+  /// Allows get_grad and put_grad to be recorded: inside a grad transform.
+  /// The custom function whose forward or backward records, if one does: it may not end a subgraph, nor write values
+  /// older than `first_id`.
   struct CustomFunction {
     std::string name = {};
     int first_id = 0;
@@ -160,7 +165,8 @@ class Tracer final : public Interpreter {
   CustomFunction exchange_custom_function(CustomFunction other) { return std::exchange(custom_function_, std::move(other)); }
   void set_takes_gradients(bool takes) { takes_gradients_ = takes; }
   bool takes_gradients() const { return takes_gradients_; }
-  /// Names of the executors that what is recorded is for; empty: the default ones. A tracer inside another's recording has the outer one's.
+  /// Names of the executors that the recording is for; empty: the default ones. A tracer inside another's recording has
+  /// the outer one's.
   void set_executors(std::vector<std::string> names) { executors_ = std::move(names); }
   const std::vector<std::string>& executors() const { return executors_; }
   Trace& trace() { return trace_; }
@@ -180,10 +186,10 @@ class Tracer final : public Interpreter {
  private:
   struct WrittenInput {
     detail::Ref<TensorProxy> original;
-    Tensor handle;  // holds the latest value
+    Tensor handle;  // has the latest value
     bool is_leaf = false;
-    bool changes_history = false;  // written where gradients are on, by or into what requires one
-    Tensor concrete = {};          // what it stands for, where that is known
+    bool changes_history = false;  // written while gradients are on, by or into a tensor that requires one
+    Tensor concrete = {};          // the tensor that it represents, if known
   };
   /// A view that was recorded: a handle's `base` under a symbol with these arguments.
   struct View {
@@ -191,15 +197,15 @@ class Tracer final : public Interpreter {
     SharedVector<Value> args;
     int scope = 0;                // in which it was recorded
     bool shares_surely = false;   // whatever the strides
-    bool has_gradients = true;    // it was made where gradients were on
+    bool has_gradients = true;    // created while gradients were on
   };
   enum class Sharing { shares, is_copy, unknown };
-  /// What an argument's handle stands for after a break.
+  /// The tensor that an argument's handle represents after a break.
   struct StandsFor {
     Tensor handle, concrete;
     std::string name;
   };
-  /// A view of a tensor of an earlier piece.
+  /// A view of a tensor of an earlier subgraph.
   struct ReplayedView {
     Tensor handle, base;
     View view;
@@ -208,9 +214,9 @@ class Tracer final : public Interpreter {
   Tensor make_handle(const detail::Ref<TensorProxy>&, SourceLocation at);
   Tensor capture(const Tensor& concrete, std::string name, bool requires_grad, const Shape& shape);
   void check_leaf_is_not_written(const TensorImpl&, SourceLocation) const;
-  /// The value a handle stands for in this trace; checks that the handle is this trace's.
+  /// The value of a handle in this trace; checks that the handle is this trace's.
   const detail::Ref<TensorProxy>& proxy_of(const Tensor&);
-  /// The shape as one of the last proxies has it, if one does: most lines of a trace are of few shapes.
+  /// The shape as one of the last proxies has it, if one does: most ops of a trace have one of a few shapes.
   SharedShape shared(const Shape&);
   void record_composite(const Symbol&, Arguments original, Arguments, SourceLocation, Results&);
   void record_primitive(const Symbol&, Arguments, SourceLocation, Results&);
@@ -226,13 +232,13 @@ class Tracer final : public Interpreter {
 
   // Views and writes through them: writes.cpp.
   void note_view(const Tensor& view, const Tensor& viewed, const BoundSymbol&);
-  /// What a composite that has been recorded gives: a view of one of its arguments, or a tensor of its own.
+  /// The result of a composite that has been recorded: a view of one of its arguments, or a tensor of its own.
   void leave_scope(TensorImpl& result, const Symbol&, Arguments);
   Sharing sharing(const TensorImpl& view);
-  /// From a view to what it is a view of; false where there is nothing.
+  /// From a view to its base; false if there is none.
   bool step_to_viewed(StorageView&);
   static void find_geometry(StorageView&);
-  /// Sizes and strides, those of what is not a view taken as contiguous; false where they are not known.
+  /// Sizes and strides, non-views taken as contiguous; false if they are not known.
   bool geometry(const TensorImpl&, ViewGeometry&);
   void observe_strides(size_t input, ViewGeometry&);
   /// Brings a view up to date with writes into what it shares memory with.
@@ -243,7 +249,8 @@ class Tracer final : public Interpreter {
   /// The view of a tensor with memory.
   static Tensor replayed_view(const View&, const Tensor& viewed);
   void write(const Tensor& source, const Tensor& destination, SourceLocation);
-  /// A write through views that have no rule of their own, or repeat elements, as one into the region of the root that they show.
+  /// A write through views that have no rule of their own, or repeat elements, as one into the region of the root that
+  /// they show.
   bool write_slice(const Tensor& source, const Tensor& view, SourceLocation);
   bool may_be_overwritten(const Tensor& source) const;
   void check_write_of_custom_function(const TensorImpl& written, SourceLocation) const;
@@ -257,7 +264,7 @@ class Tracer final : public Interpreter {
   Bool record_comparison(detail::NumberOperation, T a, T b);
   template <class Record>
   auto record_outside(Tracer& outside, Record&&);
-  /// Goes on numbering after the recording outside, whose numbers may occur here.
+  /// Continues the numbering of the outer recording, whose numbers may occur here.
   void share_numbers_with_outside();
 
   Trace trace_;
@@ -265,13 +272,13 @@ class Tracer final : public Interpreter {
   size_t next_shape_ = 0;
   std::vector<SharedVector<BoundSymbol>> scopes_;
   std::vector<Capture> captures_;
-  std::unordered_map<const TensorImpl*, Tensor> current_;  // what stands for each captured tensor
+  std::unordered_map<const TensorImpl*, Tensor> current_;  // the value of each captured tensor
   std::vector<WrittenInput> inputs_;
   std::vector<View> views_;                            // by TensorImpl::view
   std::vector<int> open_scopes_{0};
   int last_scope_ = 0;
   int writes_ = 0;  // so far
-  std::unordered_map<int, detail::Ref<TensorProxy>> values_of_history_;  // by the ids of prims.with_history's results: their values
+  std::unordered_map<int, detail::Ref<TensorProxy>> values_of_history_;  // the values, by result id
   SubgraphRunner* runner_ = nullptr;
   void break_for(const std::string& what, bool is_backward, std::string_view instead, SourceLocation);
   bool breaks_for_backward_only_ = false;
@@ -280,12 +287,12 @@ class Tracer final : public Interpreter {
   std::unordered_map<const TensorImpl*, StandsFor> stands_for_;
   std::unordered_map<const TensorImpl*, ReplayedView> replayed_views_;
   int breaks_ = 0;
-  bool knows_strides_ = false;  // a piece is about to be run: the inputs' strides decide
+  bool knows_strides_ = false;  // a subgraph is about to run: the inputs' strides decide
   bool strides_observed_ = false;   // the function does: those of inputs are noted
   std::vector<int> observed_strides_;
   std::unordered_set<const TensorImpl*> reached_;
   ForwardOrigins origin() const;
-  ForwardOrigins origin_;  // shared by all lines that a rule records
+  ForwardOrigins origin_;  // shared by all ops that a rule records
   ForwardOrigin::Part role_ = ForwardOrigin::Part::rule;
   std::optional<SourceLocation> location_;
   Tags tags_;
@@ -299,13 +306,14 @@ class Tracer final : public Interpreter {
 };
 
 uint64_t next_tracer_serial();
-/// The tracer with this serial number among those active on this thread; null when its trace has ended or is another thread's.
+/// The tracer with this serial number among those active on this thread; null if its trace has ended or is another
+/// thread's.
 Tracer* active_tracer(uint64_t serial);
-/// The error for a proxy that is used where its trace is not being recorded.
+/// The error for a proxy that is used while its trace is not being recorded.
 [[noreturn]] void refuse_stray_proxy(const Tensor&);
 
-/// Runs a trace's symbols through dispatch with these inputs: in eager mode computes, under a tracer records it into that one.
-/// Inputs and results are flat: ir/analysis/trace_values.h says in which order.
+/// Runs a trace's symbols through dispatch with these inputs: in eager mode computes, under a tracer records it into
+/// that one. Inputs and results are flat, in the order of ir/analysis/trace_values.h.
 std::vector<Tensor> evaluate(const Trace&, std::span<const Tensor> inputs);
 
 }  // namespace fulgurite

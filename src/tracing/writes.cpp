@@ -1,5 +1,5 @@
-// Views, and in-place writes through them, in a trace where every value is made once: a write makes new values of the tensor that was
-// viewed, and views of it are recorded again when they are next read.
+// Views, and in-place writes through them, in a trace where every value is assigned once: a write creates new values of
+// the viewed tensor, and views of it are recorded again when they are next read.
 #include <algorithm>
 #include <optional>
 #include <unordered_set>
@@ -23,7 +23,7 @@ namespace {
 
 bool may_be_copy(const Symbol& symbol) { return &symbol == &reshape_symbol || &symbol == &contiguous_symbol; }
 
-/// A view's call, with `viewed` in the place of the tensor it was made of.
+/// A view's call, applied to `viewed` instead of its original operand.
 class ViewCall final : public ArgumentPack::Resolver {
  public:
   ViewCall(const Symbol& symbol, const SharedVector<Value>& args, Tensor viewed) : viewed_(std::move(viewed)) {
@@ -195,7 +195,7 @@ Tensor Tracer::visible(const Tensor& tensor, SourceLocation at) {
   return replay(views_[impl.view], viewed, at);
 }
 
-// A tensor that is written where gradients are off keeps its history: its gradient is what that of the old value would be.
+// A tensor that is written while gradients are off keeps its history: its gradient is that of the old value.
 detail::Ref<TensorProxy> Tracer::value_without_gradients(const Tensor& source, const TensorImpl& written, SourceLocation at) {
   const detail::Ref<TensorProxy> value = proxy_of(source);
   if (!written.proxy->requires_grad) return value->requires_grad ? detach(source, at).impl()->proxy : value;
@@ -224,7 +224,7 @@ void Tracer::check_leaf_is_not_written(const TensorImpl& handle, SourceLocation 
   }
 }
 
-// A custom function is one line, from which nothing comes but its results.
+// A custom function is one op, which exposes its results only.
 void Tracer::check_write_of_custom_function(const TensorImpl& written, SourceLocation at) const {
   const TensorImpl* root = &written;
   while (root->base) root = root->base.get();
@@ -316,7 +316,7 @@ std::vector<std::pair<int, int>> Tracer::add_written(std::vector<Value>& results
   return written;
 }
 
-// One copy for each changed input. What lies in the memory of an input that is overwritten, and is copied elsewhere or returned, is
+// One copy for each changed input. Values that alias an overwritten input, and are copied elsewhere or returned, are
 // cloned before any copy is made.
 void Tracer::append_copies(std::vector<Value>& results) {
   std::vector<std::pair<detail::Ref<TensorProxy>, detail::Ref<TensorProxy>>> copies;
@@ -331,7 +331,7 @@ void Tracer::append_copies(std::vector<Value>& results) {
     bind(clone_symbol, {Value(value)}, {Value(copy)});
     return copy;
   };
-  // Memory takes values alone.
+  // Memory stores plain values, without histories.
   for (auto& [latest, original] : copies)
     for (auto found = values_of_history_.find(latest->id); found != values_of_history_.end(); found = values_of_history_.find(latest->id))
       latest = found->second;
