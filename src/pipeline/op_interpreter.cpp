@@ -15,10 +15,10 @@ namespace fulgurite {
 
 struct OpInterpreter::Op {
   const BoundSymbol* bound = nullptr;
-  std::unique_ptr<Program> program;  // null where nothing runs
+  std::unique_ptr<Program> program;  // null if nothing runs
   std::vector<int> arguments;        // of the program, by id
   std::vector<int> results;
-  // Of a write: what is read later and may lie in the memory that it overwrites.
+  // For a write: values read later that may alias the memory that it overwrites.
   std::vector<int> read_later;
 };
 

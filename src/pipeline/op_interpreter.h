@@ -8,26 +8,27 @@
 
 namespace fulgurite {
 
-/// Is told of each line of a trace that runs op by op. The tensors are those among its arguments, or its results. May throw.
+/// Notified of each op of a trace that runs op by op. The tensors are those among its arguments, or its results. May
+/// throw.
 class ExecutionObserver {
  public:
   virtual ~ExecutionObserver() = default;
   virtual void before(const Trace&, const BoundSymbol&, std::span<const Tensor>) const {}
   virtual void after(const Trace&, const BoundSymbol&, std::span<const Tensor> arguments, std::span<const Tensor> results) const = 0;
-  /// What it has to say above each line of a trace that ran, by place; empty where nothing.
+  /// Per-op annotations for printing an executed trace, by position; empty if there are none.
   virtual std::vector<std::string> notes(const Trace&) const { return {}; }
-  /// Who runs a trace in the place of its lines; null: they run one by one.
+  /// The runner of a trace instead of its ops; null: they run one by one.
   virtual std::shared_ptr<const ProgramRunner> runner(const Trace&) const { return {}; }
 };
 
-/// An execution trace, each line of it a program of its own: slower than one program for all, with every value to be looked at. Any number of
-/// threads may run it.
+/// Runs each op of an execution trace as a program of its own: slower than one program for all, with every value
+/// observable. Any number of threads may run it.
 class OpInterpreter final : public ProgramRunner {
  public:
   OpInterpreter(Trace, std::shared_ptr<const ExecutionObserver>);
   ~OpInterpreter() override;
   void run(std::span<const Tensor> inputs, std::vector<Tensor>& results) const override;
-  /// Every tensor that was given or made, by proxy id, as it was before anything was written into it.
+  /// Every tensor passed or computed, by proxy id, as it was before any write into it.
   std::vector<Tensor> values(std::span<const Tensor> inputs) const;
 
  private:

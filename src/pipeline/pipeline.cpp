@@ -20,7 +20,7 @@ namespace fulgurite {
 
 namespace {
 
-/// Who runs a trace: of the executors all but those whose fusions cannot pay there.
+/// The executors to use for `trace`, without fusing executors that cannot be profitable for it.
 std::vector<const Executor*> profitable_executors(std::vector<const Executor*> executors, const Trace& trace, const PipelineOptions& options) {
   if (!options.fuses_all)
     std::erase_if(executors, [&](const Executor* e) { return e->fusing && e->fusing->may_pay && !e->fusing->may_pay(trace); });
@@ -29,10 +29,10 @@ std::vector<const Executor*> profitable_executors(std::vector<const Executor*> e
 
 constexpr int64_t min_scatter_bytes = 64 << 10;  // bytes of a sum
 
-// The road from a differentiated or plain trace to one that can be run.
+// Lowers a differentiated or plain trace to an executable trace.
 void prepare(std::vector<Trace>& stages, std::vector<const Executor*> executors, FusionNames& names, const PipelineOptions& options,
              bool is_symbolic) {
-  // What is fused must not depend on sizes that symbols stand for: a new set of them would have to wait for the compiler.
+  // Fusions must not depend on sizes that symbols stand for: new specializations would have to wait for the compiler.
   const bool everything = options.fuses_all || is_symbolic;
   PassRunner runner(stages, options.check_traces);
   runner.run("Transform for execution", [&](const Trace& t) { return transform_for_execution(t, executors); });
@@ -46,7 +46,7 @@ void prepare(std::vector<Trace>& stages, std::vector<const Executor*> executors,
     const Executor* executor = *fusing;
     runner.run(text::cat("Fusion (", executor->name, ")"), [&](const Trace& t) { return executor->fusing->fuse(t, names, {everything, options.allow_excess_precision}); });
     executors.erase(fusing);
-    // What was in no fusion is for the others.
+    // Ops that were not fused are claimed by the other executors.
     runner.run("Transform for execution", [&](const Trace& t) { return transform_for_execution(t, executors); });
   }
   runner.run("Dead Code Elimination", eliminate_dead_code);
@@ -54,7 +54,7 @@ void prepare(std::vector<Trace>& stages, std::vector<const Executor*> executors,
   runner.run("Delete Last Used", delete_last_used);
 }
 
-// What can be run, with what it was made of where custom functions have been replaced by their forwards on the way.
+// The executable trace, with its source trace if custom functions have been replaced by their forwards on the way.
 Executable executable(const Trace& last, const Trace& first, const PipelineOptions& options) {
   std::shared_ptr<const ProgramRunner> runner;
   if (options.watch) runner = options.watch->runner(last);
@@ -62,7 +62,7 @@ Executable executable(const Trace& last, const Trace& first, const PipelineOptio
   return {last, has_custom_functions(first) ? std::optional(first) : std::nullopt, std::move(runner)};
 }
 
-// With number symbols there is no program yet: what is claimed for the sizes of the recorded call is there to be read.
+// Symbolic traces are not compiled here. Claims shown for them use the recorded sizes.
 void make_programs(CompiledFunction& out, const PipelineOptions& options) {
   if (out.is_symbolic) return;
   out.forward = std::make_shared<Program>(executable(out.forward_traces.back(), out.symbolic_forward, options));

@@ -8,14 +8,16 @@
 
 namespace fulgurite {
 
-/// How far elements may be apart: |a - b| <= relative * |b| + absolute * the largest finite |b| of the tensor (at least 1e-3).
+/// The tolerance of elements: |a - b| <= relative * |b| + absolute * the largest finite |b| of the tensor (at least
+/// 1e-3).
 struct AllowedDifference {
   double relative = 0, absolute = 0;
 };
-/// What two ways of computing a result may differ by: nothing where it is not floating.
+/// The difference allowed between two ways of computing a result: none for integers and booleans.
 AllowedDifference allowed_difference(Dtype);
 
-/// The same for a result of lines that round to shorter types on the way, which another executor may not do: as the shortest type made allows.
+/// The same for a result of ops that round to shorter types on the way, which another executor may not do: the
+/// tolerance of the shortest type computed.
 AllowedDifference allowed_difference(Dtype, std::span<const BoundSymbol> lines);
 
 /// The elements as doubles, in row-major order.
@@ -30,7 +32,7 @@ std::optional<ElementDifference> find_difference(const Tensor& actual, const Ten
 /// The largest |a - b| over the largest |b|.
 double relative_difference(const Tensor& actual, const Tensor& expected);
 
-/// "[2, 3]": the place of an element by its number.
+/// "[2, 3]": the index of an element, from its position.
 std::string place_text(const Tensor&, size_t index);
 
 }  // namespace fulgurite

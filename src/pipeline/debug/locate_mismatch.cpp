@@ -31,11 +31,12 @@ class Prefixes {
     });
   }
 
-  // What goes wrong shows in what later lines read, or in the results, however many lines are added: the fewest are found by halving. A
-  // line that is run alone where it is the last may have been made wrong with the one that reads it.
+  // An error shows in what later ops read, or in the results, however many ops are added: the smallest number is found
+  // by bisection. A value that is wrong in a slice that ends with its op may be wrong only because it was compiled
+  // together with its reader.
   std::optional<Mismatch> run() const {
     std::optional<Mismatch> found = wrong_of(ops_.size());
-    size_t right = 0, wrong = ops_.size();  // how many lines give what they should, and how many do not
+    size_t right = 0, wrong = ops_.size();  // prefixes that agree, and that do not
     while (found && wrong - right > 1) {
       const size_t middle = right + (wrong - right) / 2;
       std::optional<Mismatch> earlier = wrong_of(middle);
@@ -51,8 +52,8 @@ class Prefixes {
   }
 
  private:
-  // Of so many lines, the first value that differs and that is read after them, or by one of them that is named: others would have to be
-  // stored where the fusion does not.
+  // The first differing value of the first `count` ops that is read after them, or by `reader`: other values would have
+  // to be stored, which the fusion does not do.
   std::optional<Mismatch> wrong_of(size_t count, const BoundSymbol* reader = nullptr) const {
     Trace part = without_symbols(trace_);
     part.tags = {};
@@ -93,8 +94,8 @@ class Prefixes {
   const std::vector<std::string>& reference_;
   const TensorDifference& difference_;
   std::vector<std::pair<int, Tensor>> given_;
-  std::unordered_map<int, size_t> made_by_;    // by a value's id: its line
-  std::unordered_map<int, size_t> last_read_;  // by a value's id: the last of the lines, or one past them for results
+  std::unordered_map<int, size_t> made_by_;    // by a value's id: its op
+  std::unordered_map<int, size_t> last_read_;  // by a value's id: its last reader, or one past the ops for results
 };
 
 }  // namespace

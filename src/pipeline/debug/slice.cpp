@@ -27,7 +27,7 @@ bool is_bookkeeping(const BoundSymbol& bound) {
 class Ids {
  public:
   explicit Ids(const Trace& trace) : has_(static_cast<size_t>(trace.next_id)) {}
-  /// Whether it was new.
+  /// Returns true if `id` is new.
   bool add(int id) {
     if (static_cast<size_t>(id) >= has_.size()) has_.resize(static_cast<size_t>(id) + 1);
     return !std::exchange(has_[static_cast<size_t>(id)], true);
@@ -38,7 +38,7 @@ class Ids {
   std::vector<char> has_;
 };
 
-/// A trace of some lines of another.
+/// A trace of some ops of another.
 class SelectedOps {
  public:
   explicit SelectedOps(const Trace& trace) : made_(trace), given_(trace) {
