@@ -5,9 +5,8 @@
 
 namespace fulgurite::cli {
 
-/// Forward and backward side by side: each line of the forward, and indented below it the lines of the backward that
-/// serve it. With a `name`, a result (t7) or an operator (torch.matmul, matmul), only those forward lines; "" when
-/// there is none.
+/// Forward and backward side by side: each op of the forward, and indented below it the ops of the backward that serve
+/// it. With a `name`, a result (t7) or an operator (torch.matmul, matmul), only those forward ops; "" if there is none.
 ///
 ///   t0 = torch.matmul(t_0, t_w)
 ///       t5 = torch.matmul(t4, t3)

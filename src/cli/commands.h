@@ -4,7 +4,8 @@
 
 namespace fulgurite::cli {
 
-// Each command gets the arguments after its name and gives the exit status. Errors are exceptions: WrongUse (2), others (1).
+// Each command accepts the arguments after its name and returns the exit status. Errors are exceptions: WrongUse (2),
+// others (1).
 int train(const std::vector<std::string>& arguments);
 int generate(const std::vector<std::string>& arguments);
 int trace(const std::vector<std::string>& arguments);

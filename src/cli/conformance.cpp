@@ -28,7 +28,8 @@ struct Case {
   std::vector<std::string> inputs;  // names of the tensors among the arguments, in order
 };
 
-// "div.floor_rounding" is a variant of div; "nn.functional.pad.reflect" of nn.functional.pad; "linalg.vector_norm" is an operator.
+// "div.floor_rounding" is a variant of div, "nn.functional.pad.reflect" of nn.functional.pad; "linalg.vector_norm" is
+// an operator.
 const Symbol* find_operator(std::string name) {
   if (name == "__getitem__") name = "torch.Tensor.__getitem__";
   for (;;) {
@@ -79,7 +80,7 @@ void flatten(const Value& value, std::vector<Tensor>& out) {
   }
 }
 
-// Indexing takes one list of indexes; a lone index counts as a list of one.
+// Indexing accepts one list of indices; a lone index counts as a list of one.
 std::vector<Value> arguments_of(const Case& c, const std::map<std::string, Tensor>& tensors) {
   std::vector<Value> args;
   for (const Node& arg : c.node->at("args", Node::Kind::array).items) args.push_back(to_value(arg, tensors));

@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t report_width = 100;
 
-// Names a fusion of the model's call, or explains what there is.
+// Names a fusion of the model's call, or explains which there are.
 void check_fusion(const Jitted& f, const std::string& model, const std::string& fusion) {
   const std::vector<std::string> names = examine::fusion_names(f);
   if (std::find(names.begin(), names.end(), fusion) != names.end()) return;
@@ -34,7 +34,7 @@ void check_fusion(const Jitted& f, const std::string& model, const std::string& 
 
 constexpr const char* dtype_help = "dtype of matmuls (f32); parameters stay f32";
 
-// Everything that can be fused is: example models are too small to pay for kernels.
+// Fuses everything that can be fused: example models are too small for profitable kernels.
 JitOptions with_executors(const std::string& list, const std::string& dtype) {
   JitOptions options;
   if (dtype == "bf16") options.autocast = Dtype::bf16;
@@ -99,7 +99,7 @@ void print_json(const examine::Report& report) {
               rows_json(report.by_user_line()).c_str());
 }
 
-// Where a profile goes: to stdout, into a page, into a file of trace events.
+// The destinations of a profile: stdout, a page, a file of trace events.
 struct ProfileOutputs {
   bool prints = false, prints_json = false;
   std::string page, chrome;

@@ -38,7 +38,7 @@ struct MlpModel {
 
 // The library stays open: its functions are called as long as the process lives.
 Example exported(const Subject& subject, const JitOptions& options, bool runs_backward) {
-  // A name without a folder is looked for where the loader looks.
+  // A name without a folder is searched on the loader's path.
   const std::string path = std::filesystem::exists(subject.library) ? std::filesystem::absolute(subject.library).string() : subject.library;
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) throw UserError(std::string("the library cannot be opened: ") + dlerror());

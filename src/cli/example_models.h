@@ -12,9 +12,10 @@ inline constexpr const char* library_help = "a shared library that exports MODEL
 /// An example model, jitted, and a call of it.
 struct Example {
   Jitted function;
-  std::function<void()> step;  // with its backward, where that was asked for
+  std::function<void()> step;  // with its backward, if requested
 };
-/// What a command looks at: an example model, or a function that a shared library exports (fulgurite/exported_function.h).
+/// The subject of a command: an example model, or a function exported by a shared library
+/// (fulgurite/exported_function.h).
 struct Subject {
   std::string name;
   std::string library = {};

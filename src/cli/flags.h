@@ -8,7 +8,7 @@
 
 namespace fulgurite::cli {
 
-/// The command line is used wrongly: exit status 2.
+/// Wrong use of the command line: exit status 2.
 struct WrongUse : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -25,13 +25,13 @@ class Flags {
   void number(std::string name, double& value, double low, double high, std::string help);
   void choice(std::string name, std::string& value, std::vector<std::string> choices, std::string help);
   void toggle(std::string name, bool& value, std::string help);
-  /// Arguments without "--", in order; what is left over is wrong use.
+  /// Arguments without "--", in order; excess arguments are wrong use.
   void positional(std::string name, std::string& value, std::string help);
 
-  /// Throws WrongUse with one line. `--help` prints the help and gives false.
+  /// Throws WrongUse with one line. `--help` prints the help and returns false.
   bool parse(const std::vector<std::string>& arguments);
   bool was_given(std::string_view name) const;
-  /// The names of all flags that were given.
+  /// The names of all flags that were passed.
   std::vector<std::string> given() const;
   /// The help text, in lines of at most 100 columns.
   std::string help() const;

@@ -59,15 +59,15 @@ const Command& need_command(const std::string& name) {
   throw fulgurite::cli::WrongUse("there is no command " + name + (hint.empty() ? "; see fulgurite --help" : hint));
 }
 
-// Errors are one line: what a user sees names the problem, not our call stack.
+// Errors are one line: the user's message names the problem, not our call stack.
 void print_error(const char* message) {
   std::string line = message;
   if (const size_t end = line.find('\n'); end != std::string::npos) line.resize(end);
   std::fprintf(stderr, "fulgurite: %s\n", line.c_str());
 }
 
-// A descriptor that the caller closed would be given to the next file that is opened, and what is printed would go into that file.
-// Printing to the placeholder fails, as it should.
+// A descriptor that the caller closed would be reused for the next file that is opened, and printed text would go into
+// that file. Printing to the placeholder fails, as it should.
 void fill_closed_descriptors() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(descriptor, F_GETFD) < 0 && ::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) ::_exit(1);

@@ -29,14 +29,14 @@ std::string traits_text(const Symbol& symbol) {
   return out;
 }
 
-/// Where its gradient comes from.
+/// The origin of its gradient.
 const char* gradient_text(const Symbol& symbol) {
   if (symbol.traits.not_differentiable) return "none";
   if (symbol.gradient) return "rule";
   return symbol.is_primitive() ? "none" : "parts";
 }
 
-/// Who has a kernel for it; without one it runs by its parts.
+/// The executors that implement it; otherwise it is decomposed.
 std::vector<std::string> executors_of(const Symbol& symbol) {
   std::vector<std::string> out;
   for (const Executor* executor : {&onednn_executor(), &eager_executor()})

@@ -68,13 +68,14 @@ void Meter::report(const Report& report, const std::string& prefix) const {
 
 namespace {
 
-// What the other cases are measured against.
+// The limits that the other cases are measured against.
 bool bench_limits(const Report& report) {
   if (report.bench_case != "limits") return false;
   const examine::MachineLimits limits = examine::machine_limits();
   report("f32_gflops", 1e-9 * limits.f32_operations);
   report("bf16_gflops", 1e-9 * limits.bf16_operations);
-  // Of more than caches hold, in the ways in which kernels read and write it: into other memory, past the caches, into the same, and only read.
+  // Measures more bytes than caches hold, in the access patterns of kernels: into other memory, with non-temporal
+  // stores, in place, and only reading.
   const NoGrad no_grad;
   const Tensor from = zeros({int64_t{64} << 20}), to = zeros({int64_t{64} << 20});
   const auto past_caches = jit([](Tensor x) { return x * 2.0 + 1.0; }, {.executors = {"fuser"}});

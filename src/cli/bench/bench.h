@@ -9,7 +9,7 @@
 namespace fulgurite::cli {
 
 double wall_seconds();
-/// Of the process.
+/// The CPU time of the process.
 double cpu_seconds();
 double median(std::vector<double>);
 /// VmRSS or VmHWM of the kernel's table, in MB.

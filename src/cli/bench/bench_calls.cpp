@@ -1,4 +1,4 @@
-// What calls cost: small work, many times.
+// The overhead of calls: small work, many times.
 #include <algorithm>
 
 #include <fulgurite/fulgurite.h>
@@ -68,7 +68,7 @@ bool bench_decode(const Report& report, double seconds) {
   if (report.bench_case != "decode") return false;
   constexpr int64_t tokens = 64;
   manual_seed(0);
-  // The positions of 128 tokens have a place in the cache.
+  // The cache has room for the 128 tokens.
   models::Gpt model =
       models::make_gpt({.vocabulary = 50257, .layers = 12, .heads = 12, .width = 768, .block = 128, .bias = true, .tanh_gelu = true});
   nn::eval(model);

@@ -18,7 +18,7 @@ std::vector<int64_t> drawn_tokens(int64_t count, int64_t vocabulary) {
   return tokens;
 }
 
-/// Takes the model's values from a file of safetensors, and gives its "tokens", of which there must be `count`.
+/// Loads the model's values from a file of safetensors, and returns its "tokens", of which there must be `count`.
 std::vector<int64_t> load_inputs(const std::string& path, const models::Gpt& model, int64_t count, int64_t vocabulary) {
   std::map<std::string, Tensor> inputs = load_safetensors(path);
   const auto found = inputs.find("tokens");
@@ -35,8 +35,8 @@ std::vector<int64_t> load_inputs(const std::string& path, const models::Gpt& mod
   return stream;
 }
 
-// The peers' seeded weights cannot be drawn here bit for bit. Without a file of them the initial values are our own with the same deviations:
-// the time is that of the same work, and the first loss is near ln(vocabulary) as theirs is.
+// The peers' seeded weights cannot be drawn here bit for bit. Without a file of them the initial values are our own
+// with the same deviations: the work is the same, and the first loss is near ln(vocabulary), as theirs is.
 void train(const Report& report, const models::GptOptions& options, int64_t batch, int64_t length, optim::AdamWOptions adamw,
            double seconds, const std::string& inputs) {
   manual_seed(0);

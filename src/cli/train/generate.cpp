@@ -46,8 +46,8 @@ int64_t choose(std::vector<float> scores, double temperature, int64_t top_k, dou
 
 Tensor step(models::Gpt model, models::GptCache cache, Tensor token, Tensor position) { return model.step(token, position, cache); }
 
-/// The scores of what follows a context. As long as the context fits into the model's block, keys and values of its tokens are kept;
-/// beyond that all positions move with each token.
+/// The scores of the token after a context. As long as the context fits into the model's block, keys and values of its
+/// tokens are cached; beyond that all positions move with each token.
 class NextToken {
  public:
   NextToken(const models::Gpt& model, int64_t block)
@@ -99,7 +99,7 @@ int generate(const std::vector<std::string>& arguments) {
   load_model(model, checkpoint.tensors);
   nn::eval(model);
   const NoGrad no_grad;
-  // A text of one line has no new line to begin with.
+  // A text of one line has no newline to begin with.
   if (!flags.was_given("prompt") && checkpoint.vocabulary.find('\n') == std::string::npos) prompt = vocabulary.decode(0);
   std::vector<int64_t> context = vocabulary.encode(prompt);
   std::fputs(prompt.c_str(), stdout);

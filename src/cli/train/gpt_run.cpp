@@ -58,7 +58,7 @@ TensorMap with_prefix(const TensorMap& tensors, std::string_view prefix) {
   return out;
 }
 
-// What was not written by us could otherwise ask for a model of no heads or without end.
+// A foreign checkpoint could otherwise request a model without heads or of unbounded size.
 void check_sizes(const TrainConfig& c) {
   constexpr int64_t largest = 1 << 20;
   for (const int64_t size : {c.layers, c.heads, c.width, c.block, c.batch})

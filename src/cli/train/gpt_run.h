@@ -8,7 +8,7 @@
 
 namespace fulgurite::cli {
 
-/// What `fulgurite train` was asked for; saved with the checkpoint as JSON.
+/// The settings of `fulgurite train`; saved with the checkpoint as JSON.
 struct TrainConfig {
   int64_t layers = 4, heads = 4, width = 128, block = 64, batch = 12, steps = 2000, warmup = 100;
   double lr = 1e-3, min_lr = 1e-4, beta1 = 0.9, beta2 = 0.99, weight_decay = 0.1, clip = 1.0, dropout = 0;
@@ -31,18 +31,20 @@ struct Checkpoint {
   /// An entry of `extra`; empty if there is none.
   std::string value_of(const std::string& key) const;
 };
-/// The settings of a run that continues: those of the checkpoint, with what was given (names of flags) in `asked`. Throws UserError if a
-/// setting is to change that the model or the order of its batches depends on. Steps that were taken stay.
+/// The settings of a resumed run: those of the checkpoint, with the `given` flags from `asked`. Throws UserError if a
+/// setting changes that the model or the order of its batches depends on. Completed steps are kept.
 TrainConfig resumed_config(const Checkpoint&, const TrainConfig& asked, const std::vector<std::string>& given);
 
-/// `folder`/checkpoint/checkpoint.safetensors: the old file until the new one is whole.
+/// `folder`/checkpoint/checkpoint.safetensors: the old file until the new one is complete.
 std::string checkpoint_path(const std::string& folder);
 void save_checkpoint(const std::string& folder, const Checkpoint&);
-/// Throws UserError, one line, for a file that is missing, cut short, damaged or of another kind. `folder` may also be the checkpoint's own.
+/// Throws UserError, one line, for a file that is missing, truncated, damaged or of another kind. `folder` may also be
+/// the checkpoint's own.
 Checkpoint load_checkpoint(const std::string& folder);
 
 models::Gpt make_model(const TrainConfig&, int64_t vocabulary);
-/// Copies the tensors named "model.…" into the model; UserError if one is missing, of another shape, or has elements that are not finite.
+/// Copies the tensors named "model.…" into the model; UserError if one is missing, of another shape, or has elements
+/// that are not finite.
 void load_model(const models::Gpt&, const TensorMap& tensors);
 
 }  // namespace fulgurite::cli

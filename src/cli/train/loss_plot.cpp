@@ -16,7 +16,7 @@ std::string number(double value) {
   return text;
 }
 
-// A step of 1, 2 or 5 times a power of ten that cuts `range` into about `pieces`.
+// The step, 1, 2 or 5 times a power of ten, that divides `range` into about `ticks` intervals.
 double tick_step(double range, int ticks) {
   const double raw = range / ticks;
   const double power = std::pow(10.0, std::floor(std::log10(raw)));

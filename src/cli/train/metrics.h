@@ -7,16 +7,17 @@
 
 namespace fulgurite::cli {
 
-/// A run's metrics.jsonl: a line for each logged training loss and each validation, in order of steps, and the curves they make.
+/// A run's metrics.jsonl: a line for each logged training loss and each validation, in order of steps, and their
+/// curves.
 class Metrics {
  public:
-  /// Begins an empty file, or goes on after `step`: lines of later steps will be written again and are dropped, and so is a line that
-  /// was cut off in the middle of writing.
+  /// Starts an empty file, or resumes after `step`: lines of later steps, which will be written again, and a truncated
+  /// last line are dropped.
   void start(const std::string& path);
   void resume(const std::string& path, int64_t step);
   void add_training(int64_t step, double loss, double tokens_per_second);
   void add_validation(int64_t step, double loss, double tokens_per_second);
-  /// What was added is on the disk when this returns.
+  /// Flushes added lines to the disk.
   void sync() { file_.sync(); }
   const Curve& training() const { return training_; }
   const Curve& validation() const { return validation_; }

@@ -12,7 +12,7 @@ class Progress {
   ~Progress() { end_line("\n"); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  /// `is_due`: a line is written where there is no terminal too.
+  /// `is_due`: a line is written even if there is no terminal.
   void step(int64_t step, int64_t steps, double loss, double tokens_per_second, double seconds_left, bool is_due);
   /// A line of its own.
   void line(const std::string& text);

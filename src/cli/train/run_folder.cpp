@@ -36,7 +36,7 @@ void RunFolder::open(const std::string& path) {
   if (error) throw UserError("cannot make the folder " + path + "/checkpoint: " + error.message());
   lock_ = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock_ < 0) throw UserError("cannot open the folder " + path + ": " + std::strerror(errno));
-  // The kernel takes the lock back when the process ends, however it ends. File systems without locks go without.
+  // The kernel releases the lock when the process ends, however it ends. File systems without locks go without.
   if (::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     throw UserError("another run is training in " + path);
   remove_unfinished(path);

@@ -3,15 +3,15 @@
 
 namespace fulgurite::cli {
 
-/// The folder of a training run, held by one process: made if it is missing, locked against a second run, and rid of the unfinished
-/// files that a killed run left behind.
+/// The folder of a training run, held by one process: created if missing, locked against a second run, and cleared of
+/// the unfinished files of a killed run.
 class RunFolder {
  public:
   RunFolder() = default;
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
-  /// Throws UserError, one line, when the folder cannot be made or another run is training in it.
+  /// Throws UserError, one line, if the folder cannot be created or another run is training in it.
   void open(const std::string& path);
 
  private:

@@ -8,8 +8,8 @@
 
 namespace fulgurite::cli {
 
-/// A file's text, or the texts of a folder's files one after another in order of name (files that are not UTF-8 text are left out).
-/// Throws UserError, one line, for what is missing, empty or not UTF-8.
+/// A file's text, or the texts of a folder's files one after another in order of name (files that are not UTF-8 text
+/// are skipped). Throws UserError, one line, if the text is missing, empty or not UTF-8.
 std::string read_text(const std::string& path);
 /// The headers of the host compiler's C++ standard library: a text that every machine that builds this has.
 std::string read_standard_library_headers();
@@ -30,7 +30,8 @@ class Vocabulary {
   std::vector<uint32_t> characters_;
 };
 
-/// Rows of `block` tokens and the tokens that follow them, drawn by a counter: batch number `index` of `stream` is always the same.
+/// Rows of `block` tokens and the tokens that follow them, drawn by a counter: batch number `index` of `stream` is
+/// always the same.
 struct Batch {
   Tensor tokens, targets;  // i64 [batch, block]
 };

@@ -29,7 +29,7 @@ struct Data {
   Vocabulary vocabulary;
   std::vector<int64_t> train, validation;
   int64_t characters = 0;
-  std::string fingerprint;  // of the text: a run goes on with the text it began with
+  std::string fingerprint;  // of the text: a run resumes with its first text
 };
 
 std::string fingerprint(std::string_view text) {
@@ -57,7 +57,7 @@ Data load_data(const TrainFlags& f) {
   return data;
 }
 
-// Refuses a model whose weights, gradients and two moments alone are more than the machine's memory, before it begins to swap.
+// Rejects a model whose weights, gradients and two moments alone exceed the machine's memory, before it begins to swap.
 void check_memory(const TrainConfig& c, int64_t vocabulary) {
   const double width = static_cast<double>(c.width);
   const double parameters = 12.0 * static_cast<double>(c.layers) * width * width + static_cast<double>(vocabulary + c.block) * width;
@@ -145,7 +145,8 @@ class Run {
   }
   std::string metrics_path() const { return f_.out + "/metrics.jsonl"; }
 
-  // One whole step as a function of a batch: the model and the optimizer's state are captured, and written at the trace's end.
+  // One full step as a function of a batch: the model and the optimizer's state are captured, and written at the
+  // trace's end.
   Tensor train_step(const Tensor& tokens, const Tensor& targets) const {
     const auto loss_of = [](models::Gpt model, Tensor x, Tensor y) { return model.loss(x, y); };
     const auto step = [&] {
@@ -166,7 +167,7 @@ class Run {
         *optimizer_, optim::CosineOptions{.warmup = config_.warmup, .steps = std::max(config_.steps, config_.warmup + 1), .min_lr = config_.min_lr});
   }
 
-  // A loss that was not measured is left out.
+  // Losses that were not measured are omitted.
   void print_results(double seconds, int64_t first) const {
     const auto step = static_cast<long long>(step_);
     if (f_.as_json) {
@@ -247,7 +248,8 @@ class Run {
       if (name.starts_with("optimizer.")) state[name.substr(10)] = tensor;
     optimizer_->load_state_dict(state);
     step_ = checkpoint.step;
-    // The optimizer's state has the peak of the schedule so far, rounded as the run rounded it: only a new rate replaces it.
+    // The optimizer's state has the peak of the schedule so far, rounded as the run rounded it: only a new rate
+    // replaces it.
     if (config_.lr != checkpoint.config.lr) optimizer_->set_learning_rate(config_.lr);
     make_schedule();
     schedule_->set_iteration(step_);
@@ -258,7 +260,7 @@ class Run {
     }
   }
 
-  // What was already measured at the checkpoint's step is not measured again.
+  // Validations at the checkpoint's step are not repeated.
   void resume_metrics() {
     metrics_.resume(metrics_path(), step_);
     const auto at_step = [&](const Curve& curve) { return !curve.empty() && curve.back().first == static_cast<double>(step_); };

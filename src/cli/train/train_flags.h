@@ -14,7 +14,7 @@ struct TrainFlags {
   bool resume = false, show_traces = false, as_json = false;
   std::vector<std::string> given;  // the flags on the command line
 };
-/// False if only help was asked for.
+/// False if only help was requested.
 bool parse(TrainFlags&, const std::vector<std::string>& arguments);
 /// Throws WrongUse for settings that do not fit together.
 void check_settings(const TrainConfig&);
