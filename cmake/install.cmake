@@ -1,4 +1,4 @@
-# What `cmake --install` puts where, so that find_package(fulgurite CONFIG) gives the target fulgurite::fulgurite.
+# The layout of `cmake --install`, so that find_package(fulgurite CONFIG) provides the target fulgurite::fulgurite.
 
 install(TARGETS fulgurite EXPORT fulguriteTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET fulgurite_cli)

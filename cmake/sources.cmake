@@ -1,20 +1,20 @@
-# The library's targets: fulgurite_objects (compiled once), fulgurite (the shared library), fulgurite_internal (the same objects for
-# tests that look inside), fulgurite_cli (the command line).
+# The library's targets: fulgurite_objects (compiled once), fulgurite (the shared library), fulgurite_internal (the same
+# objects for tests of internals), fulgurite_cli (the command line).
 
 add_library(fulgurite_settings INTERFACE)
 # g++ 12 reports faults in the standard library's own strings (restrict) and variants (maybe-uninitialized).
 target_compile_options(fulgurite_settings INTERFACE -Wall -Wextra "$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-maybe-uninitialized>"
                        $<$<BOOL:${FULGURITE_WERROR}>:-Werror>)
 if(FULGURITE_SANITIZE)
-  # Optimising what sanitizers add takes the compiler three times as long.
+  # Optimising sanitizer instrumentation triples the compile time.
   target_compile_options(fulgurite_settings INTERFACE -O1 -g1 -fsanitize=${FULGURITE_SANITIZE} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all)
   target_link_options(fulgurite_settings INTERFACE -fsanitize=${FULGURITE_SANITIZE})
 endif()
 
-# Half of what the compiler does for a short file is to read headers: the standard library's and those that most files of a target include
-# it reads once. Sanitized builds go without, so that a file that lacks an include of its own is found, and with all warnings: from precompiled
-# headers g++ 12 reports faults in std::string.
+# Reading headers is half of the compiler's work for a short file: the standard library's and those that most files of a
+# target include are precompiled. Sanitized builds go without, so that missing includes are found, and so do builds with
+# all warnings: from precompiled headers g++ 12 reports faults in std::string.
 set(fulgurite_standard_headers)
 if(NOT FULGURITE_SANITIZE)
   foreach(header algorithm array cstdint functional initializer_list map memory optional ostream set span string string_view tuple
@@ -77,11 +77,13 @@ if(FULGURITE_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU"
   set_source_files_properties(${PROJECT_SOURCE_DIR}/src/codegen/host_compiler/compile_kernels.cpp PROPERTIES COMPILE_DEFINITIONS FULGURITE_ADDRESSES_CHECKED)
 endif()
 
-# What kernels compute their numbers with, as codegen/host_compiler/compile_kernels.cpp has it for generated ones. No fast-math: the first two only say that nobody
-# reads errno or the floating-point exception flags. A product is rounded before it is added to anything, unless the text says multiply_add, so that
-# a kernel of several operators gives their bits, whatever compiles it.
+# Floating-point flags of kernels, the same as in codegen/host_compiler/compile_kernels.cpp for generated ones. No
+# fast-math: the first two only declare that errno and the floating-point exception flags are not read. A product is
+# rounded before it is added to anything, unless the text says multiply_add, so that a kernel of several operators has
+# their bits with every compiler.
 set(fulgurite_number_flags -fno-math-errno -fno-trapping-math -ffp-contract=off)
-# Kernels are compiled once for each instruction set; the best one the CPU has is chosen when the first kernel is looked up.
+# Kernels are compiled once for each instruction set; the best one that the CPU has is selected at the first lookup of a
+# kernel.
 set(fulgurite_kernel_objects)
 function(add_kernel_variant name sources)
   add_library(fulgurite_kernels_${name} OBJECT ${sources})
@@ -106,18 +108,19 @@ function(add_product_variant name)
   list(APPEND fulgurite_kernel_objects $<TARGET_OBJECTS:fulgurite_products_${name}>)
   set(fulgurite_kernel_objects ${fulgurite_kernel_objects} PARENT_SCOPE)
 endfunction()
-# Everything in a kernel is inlined, so that sanitized ones take minutes each to optimise; undefined behaviour is looked for in the
-# variant with the widest registers, whose text is the same and whose code is the shortest.
+# Everything in a kernel is inlined, so that sanitized ones take minutes each to optimise; undefined behaviour is
+# checked in the variant with the widest registers, whose text is the same and whose code is the shortest.
 set(addresses_only)
 if(FULGURITE_SANITIZE)
   set(addresses_only -fno-sanitize=undefined)
 endif()
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
-  # Few CPUs are left that run these: they are not worth the compiler's time that -O3 takes.
+  # Few CPUs still run these: they are not worth the compile time of -O3.
   add_kernel_variant(baseline "${fulgurite_kernel_sources}" $<$<CONFIG:Release>:-O2> ${addresses_only})
   add_kernel_variant(avx2 "${fulgurite_kernel_sources}" -march=x86-64-v3 ${addresses_only})
   add_kernel_variant(avx512 "${fulgurite_kernel_sources}" -march=x86-64-v4 -mprefer-vector-width=512)
-  # What multiplies pairs of bf16, by an instruction or a matrix unit: only the kernels that gain by it, beside those of avx512, which ask the CPU.
+  # bf16 dot products, by an instruction or an AMX unit: only the kernels that gain by it, beside those of avx512, which
+  # query the CPU.
   add_kernel_variant(avx512_bf16 "${fulgurite_bf16_pair_sources}" -march=x86-64-v4 -mavx512bf16 -mprefer-vector-width=512)
   add_kernel_variant(matrix_unit "${fulgurite_bf16_pair_sources}" -march=x86-64-v4 -mavx512bf16 -mamx-tile -mamx-bf16 -mprefer-vector-width=512)
   target_compile_definitions(fulgurite_objects PRIVATE FULGURITE_X86_KERNELS)
@@ -169,7 +172,8 @@ if(fulgurite_cli_sources)
   add_executable(fulgurite_cli ${fulgurite_cli_sources})
   set_target_properties(fulgurite_cli PROPERTIES OUTPUT_NAME fulgurite)
   target_include_directories(fulgurite_cli PRIVATE ${PROJECT_SOURCE_DIR}/src)
-  # It has all of the library and exports it: a shared library of the user's, which is linked with libfulgurite, finds this copy.
+  # It contains and exports the complete library: a user's shared library linked with libfulgurite resolves to this
+  # copy.
   set_target_properties(fulgurite_cli PROPERTIES ENABLE_EXPORTS ON)
   target_link_libraries(fulgurite_cli PRIVATE -Wl,--whole-archive fulgurite_internal -Wl,--no-whole-archive)
 endif()
