@@ -1,4 +1,5 @@
-// Attention alone, straight from a packed projection, its two directions apart: prints one JSON line a case and direction.
+// Attention alone, straight from a packed projection, forward and backward measured separately: prints one JSON line a
+// case and direction.
 //   bench_attention [--dtype bf16] [--only NAME] [--seconds 0.5]
 #include <chrono>
 #include <cstdio>
@@ -41,7 +42,8 @@ struct Case {
   bool is_causal;
 };
 
-/// Query, key and value as views of one [batch, length, all heads * width] tensor, as a transformer's projection gives them.
+/// Query, key and value as views of one [batch, length, all heads * width] tensor, the output of a transformer's
+/// projection.
 void run(const Case& c, Dtype dtype, double seconds) {
   const int64_t all_heads = c.heads + 2 * c.key_value_heads;
   const Tensor packed = randn({c.batch, c.length, all_heads * c.width}).to(dtype);

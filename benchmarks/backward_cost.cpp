@@ -1,5 +1,6 @@
-// What the eager engine costs beside its kernels, one thread: recording and running backward of chains of tiny operators, a small network,
-// and a chain of a million nodes with the memory it takes. One JSON line for each case and metric; the least of several rounds.
+// The eager engine's overhead beside its kernels, one thread: recording and running backward of chains of tiny
+// operators, a small network, and a chain of a million nodes with its memory. One JSON line for each case and metric;
+// the minimum of several rounds.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -29,7 +30,7 @@ double resident_mib() {
   return static_cast<double>(resident * sysconf(_SC_PAGESIZE)) / (1 << 20);
 }
 
-/// A chain of one operator, as PyTorch's figures are taken.
+/// A chain of one operator, measured as PyTorch's figures are.
 template <class Operator>
 void measure_chain(const std::string& name, int length, Operator apply) {
   const Tensor x = (ones({4}) * 0.5).requires_grad_();

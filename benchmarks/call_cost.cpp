@@ -1,5 +1,6 @@
-// What a call costs beside its kernels, one thread: three pointwise operators and a small network, an empty function, further
-// arguments, graph breaks, heap allocations, many cached versions. One JSON line for each case and metric; the least of several rounds.
+// The overhead of a call beside its kernels, one thread: three pointwise operators and a small network, an empty
+// function, further arguments, graph breaks, heap allocations, many cache entries. One JSON line for each case and
+// metric; the minimum of several rounds.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -16,7 +17,7 @@ std::atomic<long> heap_allocations{0};
 
 }  // namespace
 
-// Counts what the process asks of the heap, from C++ and from C.
+// Counts the process's allocations, from C++ and from C.
 extern "C" void* __libc_malloc(size_t);
 extern "C" void* malloc(size_t bytes) {
   heap_allocations.fetch_add(1, std::memory_order_relaxed);
@@ -92,7 +93,7 @@ void measure_many_entries() {
   for (int64_t i = 0; i < 1000; ++i) others.push_back(rand({20 + i}));
   for (const Tensor& other : others) f(other, other + 1);
   const double same = microseconds([&] { f(x, y); });
-  // Each call asks for another version than the call before.
+  // Each call needs another cache entry than the call before.
   const Tensor small = rand({17}), small_too = rand({17});
   bool odd = false;
   const auto alternate = [&](const auto& g) {

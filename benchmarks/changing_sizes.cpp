@@ -1,4 +1,5 @@
-// Training steps whose sizes or numbers change from step to step, beside the same steps with sizes and numbers that repeat: time and memory.
+// Training steps whose sizes or scalars change from step to step, beside the same steps with repeating sizes and
+// scalars: time and memory.
 //   changing_sizes [STEPS]
 #include <fulgurite/fulgurite.h>
 
@@ -23,7 +24,7 @@ struct Result {
   double microseconds, megabytes;
 };
 
-/// Steps of two kinds take turns, so that both see the machine as it is.
+/// Steps of two kinds alternate, so that both see the same machine load.
 void compare(const char* name, int64_t steps, const std::function<void(int64_t)>& repeated, const std::function<void(int64_t)>& changing) {
   const auto run = [](int64_t first, int64_t last, const std::function<void(int64_t)>& step) {
     const double before = megabytes();
@@ -57,7 +58,7 @@ int main(int argc, char** argv) {
   };
   const fg::Tensor x = fg::ones({4, 8});
   compare("eager, a number", steps, [&](int64_t) { eager(x, 1.5); }, [&](int64_t i) { eager(x, 1 + static_cast<double>(i) * 1e-6); });
-  // Sizes come in an order that makes all rounds alike.
+  // The order of sizes makes all rounds alike.
   const auto rows = [&](int64_t i) { return 1 + i * 3571 % 499; };
   compare("eager, rows (1 to 499)", steps, [&](int64_t) { eager(fg::ones({250, 8}), 1.5); }, [&](int64_t i) { eager(fg::ones({rows(i), 8}), 1.5); });
   const auto f = fg::jit([](fg::Tensor x, fg::Tensor w) { return fg::sum(fg::relu(fg::matmul(x, w))); }, {.limits = {.warn_after = 0}});
@@ -65,7 +66,7 @@ int main(int argc, char** argv) {
     f(fg::ones({count, 8}), w).backward();
     w.set_grad({});
   };
-  // Each new size is a version: what is compared is memory.
+  // Each new size is a cache entry: the comparison is of memory.
   const int64_t compiled = steps / 2;
   compare("jit, rows (each a new one)", compiled, [&](int64_t) { jitted(1000); }, [&](int64_t i) { jitted(1 + i); });
   const fg::CacheStats stats = fg::cache_stats(f);

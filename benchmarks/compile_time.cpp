@@ -1,5 +1,5 @@
-// How long recording, transforming and planning take, without running a kernel: one JSON line for each case and metric, in CPU
-// milliseconds, the least of several fresh compiles.
+// The time of recording, transforming and planning, without running a kernel: one JSON line for each case and metric,
+// in CPU milliseconds, the minimum of several fresh compiles.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -31,13 +31,13 @@ void report(const std::string& bench_case, const char* metric, double value) {
   std::fflush(stdout);
 }
 
-/// Milliseconds of a compile: the whole, and what of it was recording.
+/// Milliseconds of a compile: in total, and of its recording.
 struct Compile {
   double total = 0, tracing = 0;
   size_t symbols = 0;  // in the programs
 };
 
-// As jit compiles where no executors are named: kernels are planned only where they may pay.
+// Compiles as jit does without named executors: kernels are planned only where they may be profitable.
 Compile compile_once(const std::function<Trace()>& record, bool differentiate, bool fuses_all = false) {
   Compile out;
   PipelineOptions options;
@@ -80,7 +80,8 @@ Compile compile_chain(int operators, bool fuses_all = false) {
   return compile_once([&] { return trace(chain, x, weight); }, true, fuses_all);
 }
 
-/// A chain and one four times as long, in turns, so that a slow moment of the machine meets both: the least of several compiles.
+/// A chain and one four times as long, alternately, so that a slow moment of the machine affects both: the minimum of
+/// several compiles.
 void measure_chains(const char* metric, int repetitions, double (*milliseconds)(int operators)) {
   const int operators[] = {1200, 4800};
   double best[2] = {};
@@ -125,7 +126,7 @@ void measure_gpt(int64_t layers) {
   measure("gpt_" + std::to_string(layers) + "_layers", 10, true, [&] { return trace(loss, model, tokens, targets); });
 }
 
-// The whole step of `fulgurite train`: gradients, clipping and the optimizer's writes in one trace.
+// The full step of `fulgurite train`: gradients, clipping and the optimizer's writes in one trace.
 void measure_training_step(int64_t layers) {
   const models::Gpt model =
       models::make_gpt({.vocabulary = 65, .layers = layers, .heads = 4, .width = 64, .block = 32, .bias = false});

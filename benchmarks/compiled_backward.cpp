@@ -1,9 +1,10 @@
-// What a captured backward costs beside its kernels, one thread: finding it, finding it and running it, beside the eager engine on the same
-// graph, and capturing it. One JSON line for each case; the least of several rounds, in microseconds. Before all that, the first captured
-// backward of the process, in milliseconds: how many of its lines are fusions, whose kernels the host compiles, and how long the library of
-// products took before to make its own kernels, which it does once in a process.
+// The overhead of a captured backward beside its kernels, one thread: finding it, finding it and running it, beside the
+// eager engine on the same graph, and capturing it. One JSON line for each case; the minimum of several rounds, in
+// microseconds. Before all that, the first captured backward of the process, in milliseconds: the number of its
+// fusions, whose kernels the host compiles, and the time that the GEMM library took before to generate its own kernels,
+// once per process.
 // usage: bench_compiled_backward [gpt6l]
-//   gpt6l   instead: the backward of a GPT whose forward was run eagerly, 6 layers, 6 heads, width 384, 8 sequences of 256, in milliseconds
+//   gpt6l   instead: the backward of a GPT with an eager forward, 6 layers, 6 heads, width 384, 8 sequences of 256
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

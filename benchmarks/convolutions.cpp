@@ -1,4 +1,4 @@
-// Convolutions alone and two small convolutional networks: prints one JSON line for each case and what was measured.
+// Convolutions alone and two small convolutional networks: prints one JSON line for each case and metric.
 //   bench_convolutions [--dtype bf16] [--only NAME] [--seconds 0.3]
 #include <chrono>
 #include <cstdio>

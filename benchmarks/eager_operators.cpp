@@ -1,5 +1,6 @@
-// One side of eager_operators.py: reads cases as lines of JSON from standard input, makes their tensors, and answers how long a
-// call takes. Operators are called through dispatch with arguments that were packed before; "typed" measures the C++ functions.
+// One side of eager_operators.py: reads cases as lines of JSON from standard input, creates their tensors, and prints
+// the time of a call. Operators are called through dispatch with prepacked arguments; "typed" measures the C++
+// functions.
 #include <chrono>
 #include <cstdio>
 #include <ctime>
@@ -37,7 +38,7 @@ double measure(double budget, const Call& call) {
   for (int repeats = 0; repeats < 2 || cpu_seconds() - start < budget; ++repeats) {
     const double from = cpu_seconds();
     for (int64_t i = 0; i < batch; ++i) call();
-    // The clock may stand still over a short time.
+    // The clock may not advance over a short time.
     if (const double taken = cpu_seconds() - from; taken > 0) best = std::min(best, taken / static_cast<double>(batch));
   }
   return best;

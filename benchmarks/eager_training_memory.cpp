@@ -1,5 +1,7 @@
-// What eager training of a GPT takes in memory: forward, backward() and AdamW, nothing traced. Resident memory above that of the idle process.
-// usage: bench_eager_training_memory [gpt6l|small] [STEPS]     (benchmarks/eager_training_memory.py compares with PyTorch)
+// The memory of eager training of a GPT: forward, backward() and AdamW, nothing traced. Resident memory above that of
+// the idle process.
+// usage: bench_eager_training_memory [gpt6l|small] [STEPS]     (benchmarks/eager_training_memory.py compares with
+// PyTorch)
 //   gpt6l   6 layers, 6 heads, width 384, 8 sequences of 256 bytes
 //   small   the same shape at a tenth of the width and of the length: for many steps
 #include <chrono>

@@ -1,5 +1,5 @@
-// Products of matrices: the generated kernel against oneDNN, alternately, on the shapes of training steps. Prints one JSON line a shape,
-// with the least time of each; GFLOP/s are of CPU time.
+// GEMMs: the generated kernel against oneDNN, alternately, on the shapes of training steps. Prints one JSON line a
+// shape, with the minimum time of each; GFLOP/s are of CPU time.
 //   bench_gemm [--dtype bf16|f16|f32] [--threads 1] [--rounds 20] [--only NAME]
 #include <algorithm>
 #include <cstdio>

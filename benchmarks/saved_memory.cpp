@@ -1,5 +1,6 @@
-// What the blocks of a GPT keep for their backward: bytes by the trace, resident memory above the idle process (with the kernels'
-// own workspace), and how much arithmetic recomputing adds. Prints a JSON line. usage: bench_saved_memory everything|default|checkpoint
+// The values that the blocks of a GPT save for backward: bytes by the trace, resident memory above the idle process
+// (with the kernels' own workspace), and the arithmetic added by recomputing. Prints a JSON line. usage:
+// bench_saved_memory everything|default|checkpoint
 #include <unistd.h>
 
 #include <cstdio>
@@ -72,7 +73,8 @@ void measure(const std::string& way) {
   if (way == "everything") options.skip_transforms = std::set<std::string>{"recomputation"};
   const auto f = jit(std::ref(model), options);
   const Tensor x = randn({batch, length, width}).requires_grad_();
-  // The first call: afterwards freed blocks stay with the allocator, and the process no longer tells what is kept.
+  // The first call: afterwards freed blocks stay with the allocator, and the process's memory no longer shows the saved
+  // bytes.
   const int64_t idle = resident_bytes();
   const Tensor out = f(x);
   const int64_t kept = resident_bytes() - idle;

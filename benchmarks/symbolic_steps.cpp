@@ -1,6 +1,6 @@
-// What symbols for sizes cost: a GPT's training step with symbolic batch and length at 40 pairs of them, against the step compiled for each
-// pair; and a LLaMA's decoding with a key-value cache that grows. One JSON line for each case and metric; the two are timed by turns and
-// the least of several rounds counts.
+// The cost of symbolic sizes: a GPT's training step with symbolic batch and length at 40 pairs of them, against the
+// step compiled for each pair; and a LLaMA's decoding with a growing key-value cache. One JSON line for each case and
+// metric; the two are timed alternately and the minimum of several rounds counts.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -21,14 +21,14 @@ void report(const char* bench_case, const char* metric, double value) {
   std::fflush(stdout);
 }
 
-/// Of the one thread that runs, so that other processes do not matter.
+/// The CPU time of the one thread that runs, so that other processes do not matter.
 double processor_milliseconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
 }
 
-/// With the compiler's run, where one has to be waited for.
+/// Includes the compile, if the call has to wait for one.
 template <class Run>
 double wall_milliseconds(Run&& run) {
   const auto start = std::chrono::steady_clock::now();
@@ -61,7 +61,7 @@ struct Ratios {
   }
 };
 
-/// The least times of both, taken by turns.
+/// The minimum times of both, measured alternately.
 template <class First, class Second>
 std::pair<double, double> by_turns(First&& first, Second&& second) {
   double a = 1e30, b = 1e30;
