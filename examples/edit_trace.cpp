@@ -1,4 +1,4 @@
-// A printed trace, changed, and run in the place of the one that it was: forward and backward.
+// A printed trace, edited, and run instead of the original: forward and backward.
 #include <iostream>
 
 #include <fulgurite/edit.h>
@@ -23,7 +23,7 @@ int main(int count, char** arguments) {
 
   const std::string forward = fg::last_traces(f).back().cpp({.time = false, .source = false});
   const std::string backward = fg::last_backward_traces(f).back().cpp({.time = false, .source = false});
-  // A folder of headers may be given; an installed library finds its own.
+  // A folder of headers may be passed; an installed library finds its own.
   const std::vector<std::string> folders(arguments + 1, arguments + count);
   const auto edited = fg::examine::with_edited(f, {.forward = replaced(forward, "tanh(t0)", "relu(t0) * 3.0"),
                                                    .backward = replaced(backward, "return {Tensor(), ", "return {Tensor(), -2.0 * "),

@@ -1,4 +1,4 @@
-// What a fusion was given: a session that asks a jitted function about the kernels it ran. Its output is examine_fusions.txt.
+// Inputs of a fusion: a session that queries the kernels a jitted function ran. Its output is examine_fusions.txt.
 #include <iostream>
 
 #include <fulgurite/fulgurite.h>
@@ -37,7 +37,7 @@ int main() {
 
   std::cout << fg::examine::kernel_source(func, "fusion0") << '\n';
 
-  // What the trace does not know: how the input really lay.
+  // The trace does not have this: the input's actual strides.
   func(x.t());
   for (const auto& input : fg::examine::fusion_inputs(func, "fusion0"))
     std::cout << input.name << ": \"" << input.device << ' ' << input.dtype << input.shape << "\", strides " << input.strides << ", offset "

@@ -1,4 +1,4 @@
-// A fusing executor of one's own: regions of additions and multiplications run as a small stack program, element by element.
+// A custom fusing executor: groups of additions and multiplications run as a small stack program, element by element.
 #include <cstdio>
 #include <map>
 
@@ -8,7 +8,7 @@ namespace fg = fulgurite;
 
 namespace {
 
-/// One line of a region: a value from two others, by their places.
+/// One op of a fusion group: a value from two others, by their positions.
 struct Operation {
   bool is_gemm;
   size_t left, right;
