@@ -177,7 +177,7 @@ TEST("threads may differentiate with the same leaf") {
 }
 
 TEST("only the gradients that lead to an input are computed") {
-  // Each factor's gradient needs the other one's elements: what was written cannot be read any more.
+  // Each factor's gradient needs the other one's elements: overwritten values cannot be read.
   const Tensor x = leaf({2}), w = leaf({5});
   const Tensor a = x * 1, b = w * 1;
   const Tensor y = sum(a * b);

@@ -1,4 +1,4 @@
-// Eager calls whose sizes and numbers change from call to call.
+// Eager calls whose sizes and scalars change from call to call.
 #include <fulgurite/autograd.h>
 #include <fulgurite/compiled_autograd.h>
 #include <fulgurite/operators.h>

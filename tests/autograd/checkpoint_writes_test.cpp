@@ -1,4 +1,4 @@
-// What a checkpointed function writes into tensors that it did not make counts once, though the function runs twice.
+// Writes of a checkpointed function into tensors from outside count once, though the function runs twice.
 #include <fulgurite/compiled_autograd.h>
 #include <fulgurite/fulgurite.h>
 

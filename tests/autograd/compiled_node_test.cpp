@@ -16,7 +16,7 @@ std::vector<float> values(const Tensor& t) { return t.contiguous().to_vector<flo
 // sin(exp(x)) * w: saves values made inside.
 Tensor body(const Tensor& x, const Tensor& w) { return sin(exp(x)) * w; }
 
-// What a compiled function does with its program.
+// Compiles and runs a function as jit does.
 Tensor run_compiled(const Tensor& x, const Tensor& w) {
   CompiledFunction compiled;
   {

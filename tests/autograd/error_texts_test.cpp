@@ -1,4 +1,4 @@
-// What the engine refuses, and what it says. Each error of PyTorch's engine, and where its counterpart here is tested ("here": below):
+// Errors of the engine, and their texts. Each error of PyTorch's engine, and where its counterpart here is tested ("here": below):
 //
 //   backward() and grad()
 //     grad can be implicitly created only for scalar outputs            backward_test, "backward of a tensor that is not a scalar"
@@ -50,7 +50,7 @@
 //     A different number of tensors was saved                           checkpoint_test, "a recomputation that does something else"
 //     Recomputed values … have different metadata                       the same
 //
-// What has no counterpart: sparse, nested and complex tensors, forward mode, registration of hooks on a single saved tensor.
+// Without a counterpart: sparse, nested and complex tensors, forward mode, registration of hooks on a single saved tensor.
 #include <thread>
 
 #include <fulgurite/fulgurite.h>

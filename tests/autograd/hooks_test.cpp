@@ -1,4 +1,4 @@
-// Hooks: which there are, when they run, what they see and may give. The orders are PyTorch's.
+// Hooks: their kinds, their order, their inputs and results. The orders are PyTorch's.
 #include <fulgurite/fulgurite.h>
 
 #include "support/test.h"
@@ -104,7 +104,7 @@ TEST("an exception of a hook goes through backward as it is") {
     stopped = true;
   }
   expect(stopped);
-  // The nodes that ran have given back what they had saved.
+  // The nodes that ran have released their saved tensors.
   expect_error([&] { sum(y).backward(); }, "backward through ExpBackward0 a second time");
 }
 

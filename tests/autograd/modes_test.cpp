@@ -1,4 +1,4 @@
-// Inference mode, anomaly detection, and hooks on what is saved.
+// Inference mode, anomaly detection, and hooks on saved tensors.
 #include <cmath>
 #include <map>
 

@@ -1,4 +1,4 @@
-// Writes through views that have one element of memory at several places.
+// Writes through views in which one element of memory has several indices.
 #include <functional>
 #include <utility>
 

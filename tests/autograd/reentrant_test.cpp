@@ -1,4 +1,4 @@
-// Backward inside a backward: the reentrant checkpoint, hooks that run backward, and how deep it goes.
+// Backward inside a backward: the reentrant checkpoint, hooks that run backward, and the depth of nesting.
 #include <cmath>
 #include <functional>
 #include <memory>

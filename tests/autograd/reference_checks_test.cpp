@@ -1,5 +1,5 @@
-// The checks that every mode of differentiation must pass, in eager mode and through jitted functions; numbered as in the survey of PyTorch's
-// engine. Compiled autograd runs the same ones.
+// The checks that every mode of differentiation must pass, in eager mode and through jitted functions; numbered as in
+// the survey of PyTorch's engine. Compiled autograd runs the same ones.
 #include <cmath>
 
 #include <fulgurite/fulgurite.h>

@@ -1,5 +1,5 @@
-// Gradients of gradients as people use them: a gradient penalty, a product of the Hessian with a vector, a step of MAML. Eagerly, through a
-// jitted function, and through a part of each. The numbers are PyTorch's, in f64.
+// Gradients of gradients in typical uses: a gradient penalty, a Hessian-vector product, a step of MAML. Eagerly,
+// through a jitted function, and through a part of each. The expected values are PyTorch's, in f64.
 #include <functional>
 
 #include <fulgurite/fulgurite.h>

@@ -142,7 +142,7 @@ def test_resume_after_stopping(cli):
     flags = ["--steps", "20", "--dropout", "0.1", "--eval-every", "10", "--checkpoint-every", "5"]
     cli.train(whole, *flags)
     cli.train(halves, *flags, "--stop-at", "10")
-    # What a killed run may leave: a file half-written, a line half-written, lines after the checkpoint.
+    # A killed run may leave these: a file half-written, a line half-written, lines after the checkpoint.
     (halves / "checkpoint" / "checkpoint.safetensors.12345.part").write_bytes(b"half")
     (halves / "loss.svg.12345.part").write_bytes(b"half")
     with open(halves / "metrics.jsonl", "a") as metrics:

@@ -8,7 +8,7 @@ TEXT = "the quick brown fox jumps over the lazy dog, and the dog sleeps on.\n" *
 TINY = ["--layers", "1", "--heads", "2", "--width", "16", "--block", "8", "--batch", "2", "--warmup", "2", "--eval-batches", "1",
         "--log-every", "1", "--threads", "1"]
 
-# How lines of a training's progress begin.
+# The first words of lines of a training's progress.
 PROGRESS = ("text: ", "a GPT of ", "continuing from step ", "step ")
 
 
@@ -33,7 +33,7 @@ def contents(folder):
 class Cli:
     def __init__(self, program, folder):
         self.program, self.folder = str(program), folder
-        # Settings of the caller's shell must not change what is printed.
+        # Settings of the caller's shell must not change the output.
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("FULGURITE_")}
         # An allocation that cannot be made fails with AddressSanitizer as it does without.
         self.environment["ASAN_OPTIONS"] = self.environment.get("ASAN_OPTIONS", "") + ":allocator_may_return_null=1"

@@ -7,7 +7,7 @@ import time
 from good_runs import losses_of
 from harness import contents, expect, expect_equal
 
-# What is not a setting of a run and would take time.
+# Flags that are not settings of a run and would take time.
 QUICK = ["--threads", "1", "--log-every", "1", "--eval-batches", "1"]
 
 

@@ -1,5 +1,5 @@
-// Hooks that add and remove hooks while the backward that calls them runs: a captured backward does what the engine
-// does, or says so.
+// Hooks that add and remove hooks while the backward that calls them runs: a captured backward agrees with the engine,
+// or reports that it cannot.
 #include <fulgurite/fulgurite.h>
 
 #include "support/test.h"

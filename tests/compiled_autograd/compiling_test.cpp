@@ -1,4 +1,4 @@
-// When a backward is compiled, how often, and what becomes of one that cannot be.
+// When and how often a backward is compiled, and how one that cannot be compiled runs.
 #include <algorithm>
 #include <atomic>
 #include <stdexcept>

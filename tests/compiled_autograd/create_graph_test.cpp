@@ -34,7 +34,7 @@ struct Once {
   static Tensor backward(autograd::Context&, Tensor gradient) { return gradient * 2; }
 };
 
-/// What is found with the engine must be what is found captured: twice, with `captures` captures.
+/// The engine and a captured backward must agree: twice, with `captures` captures.
 void expect_same(const std::function<std::vector<float>()>& run, int64_t captures) {
   const std::vector<float> expected = run();
   compiled_autograd::reset();

@@ -1,4 +1,4 @@
-// One capture for many sizes: what its symbols are, when it serves, and what is captured again.
+// One capture for many sizes: its symbols, its guards, and recaptures.
 #include <fulgurite/fulgurite.h>
 
 #include "compiled_autograd/log_text.h"
@@ -31,7 +31,7 @@ std::vector<Tensor> network_weights() {
   return {weight, bias};
 }
 
-// Of a random batch and the weights, all numbers one after another.
+// The gradients of a random batch and of the weights, concatenated.
 template <class Loss>
 std::vector<float> gradients_of(int64_t batch, const std::vector<Tensor>& weights, const Loss& loss) {
   manual_seed(batch);
@@ -127,7 +127,7 @@ TEST("sizes that were one and are not any more are captured again, once") {
 TEST("a rule that asks about a size guards its answer") {
   compiled_autograd::reset();
   const auto scope = compiled_autograd::enable();
-  // Of one row the sizes of the sum broadcast, of more they do not.
+  // For one row the sizes of the sum broadcast, for more they do not.
   const auto run = [](int64_t rows) {
     const Tensor x = ones({rows, 2}).requires_grad_(), y = ones({3, 2}).requires_grad_();
     sum(x + y).backward();

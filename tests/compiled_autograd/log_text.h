@@ -9,7 +9,7 @@
 
 namespace fulgurite::test {
 
-/// What `run` says on a channel, without the channel's name and the text of source files.
+/// The text that `run` reports on a channel, without the channel's name and the text of source files.
 inline std::string reported(LogChannel channel, const std::function<void()>& run) {
   const uint32_t before = context().log_channels.exchange(uint32_t{1} << static_cast<int>(channel));
   std::string out;
@@ -28,7 +28,7 @@ inline std::string reported(LogChannel channel, const std::function<void()>& run
   return out;
 }
 
-/// The lines of a text that hold a part.
+/// The lines of a text that contain a substring.
 inline std::string lines_with(const std::string& text, std::string_view part) {
   std::string out;
   for (size_t at = 0; at < text.size();) {

@@ -1,5 +1,5 @@
-// The checks of tests/autograd/reference_checks_test.cpp, numbered alike, each with the engine and captured: equal values, orders of hooks
-// and errors, and how many captures there are.
+// The checks of tests/autograd/reference_checks_test.cpp, numbered alike, each with the engine and captured: equal
+// values, orders of hooks and errors, and the number of captures.
 #include <functional>
 #include <stdexcept>
 
@@ -27,7 +27,7 @@ std::string error_of(const std::function<void()>& run) {
   return "no error";
 }
 
-/// What a check finds with the engine must be what it finds captured, `captures` times.
+/// The engine and a captured backward must agree, with `captures` captures.
 void expect_same(const std::function<std::string()>& check, const std::string& expected, int64_t captures) {
   expect_equal(check(), expected);
   compiled_autograd::reset();
@@ -242,7 +242,7 @@ TEST("8: an error in a node is explained with the line of the forward, captured 
 
 namespace {
 
-/// A hook that fails the first time, and what a second backward of the same graph does.
+/// A hook that fails the first time, and a second backward of the same graph.
 std::string fail_and_try_again(const std::function<void(const Tensor& y, const Tensor& x, const std::function<void()>& fail)>& register_hook,
                                const std::function<Tensor(const Tensor&)>& f) {
   const Tensor x = leaf({1, 2}), z = leaf({3, 4});

@@ -20,7 +20,7 @@ std::string captured_text() {
   return text.substr(text.find("void compiled_backward"));
 }
 
-/// What is found with the engine must be what is found captured.
+/// The engine and a captured backward must agree.
 void expect_same(const std::function<std::vector<float>()>& run, int64_t captures, compiled_autograd::Options options = {.fullgraph = true}) {
   const std::vector<float> expected = run();
   compiled_autograd::reset();

@@ -1,4 +1,4 @@
-// The sections of docs/compiled_autograd.md, and what each of them prints.
+// The sections of docs/compiled_autograd.md, and the output of each of them.
 #include <functional>
 
 #include <fulgurite/fulgurite.h>
@@ -21,7 +21,7 @@ struct Model {
 
 namespace {
 
-/// What a captured trace is, first or last, from its head on.
+/// The text of a captured trace, first or last, from its head on.
 std::string text_from_head(const Trace& trace) {
   const std::string text = print(trace, {.time = false, .source = false});
   return text.substr(text.find("void compiled_backward"));

@@ -1,4 +1,4 @@
-# Compiles the C++ form of traces against the library and runs it. Called with -DDUMP, -DCOMPILER, -DLIBRARY, -DINCLUDES, -DFLAGS and -DFOLDER.
+# Compiles and runs the C++ form of traces. Called with -DDUMP, -DCOMPILER, -DLIBRARY, -DINCLUDES, -DFLAGS and -DFOLDER.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status)
   if(NOT status EQUAL 0)

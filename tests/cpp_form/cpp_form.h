@@ -1,5 +1,5 @@
 #pragma once
-// What the file of traces that dump_traces writes is compiled against: calls a trace's functions and compares.
+// The runtime of the file of traces that dump_traces writes: calls a trace's functions and compares.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -68,7 +68,7 @@ inline bool compare(const Call& call, const char* what, const std::vector<Tensor
   return same;
 }
 
-/// Of a program, which does not make results that share memory with an argument or another result: they are views, made after it.
+/// For a program: it omits results that alias an argument or another result, which are views built after it.
 inline bool compare_made(const Call& call, const std::vector<Tensor>& actual) {
   const std::vector<Tensor> wanted = named(call.outputs);
   size_t found = 0;

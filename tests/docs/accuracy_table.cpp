@@ -1,5 +1,5 @@
-// How far f32 operators of one number are from the exact result, in units in the last place of it, over all 2^32 inputs or every
-// n-th of them; the exact result is computed in f64 by the C library. Fails when one is further off than its bound.
+// The errors of f32 operators with one operand, in units in the last place of the exact result, over all 2^32 inputs or
+// every n-th of them; the exact result is computed in f64 by the C library. Fails when one exceeds its bound.
 // usage: accuracy_table [--stride N] [--only OPERATOR] [--write FILE]
 #include <algorithm>
 #include <array>
@@ -22,7 +22,7 @@
 namespace fulgurite::test {
 namespace {
 
-/// An operator, what it should give, and how far off it may be. An error counts in units of no number smaller than `least`.
+/// An operator, its exact function, and its error bound. The unit of an error is that of `least` or a larger number.
 struct Function {
   const char* name;
   double (*exact)(double);
@@ -77,7 +77,7 @@ const std::vector<Function>& functions() {
   return list;
 }
 
-/// The distance of neighbouring f32 around the number: a power of two, made from its exponent alone, since 2^32 of them are asked for.
+/// The distance of neighbouring f32 around the number: a power of two, built from its exponent alone for speed.
 double unit_of(double x) {
   constexpr uint64_t bias = 1023, least = bias - 126, largest = bias + 127;
   const uint64_t exponent = std::bit_cast<uint64_t>(x) >> 52 & 0x7ff;

@@ -22,7 +22,7 @@ constexpr Dtype dtypes[] = {Dtype::f64, Dtype::f32, Dtype::bf16, Dtype::f16, Dty
 constexpr const char* all_floating = "f64 f32 bf16 f16";
 constexpr const char* all_integers = "i64 i32 i16 i8 u8";
 
-/// Whether the call works with its floating tensors, or all where none is, in another dtype.
+/// Returns true if the call works with its floating tensors, or all if none is, in another dtype.
 bool works(const OperatorCase& c, Dtype dtype) {
   std::vector<Tensor> inputs = c.inputs();
   const bool any_floating = std::ranges::any_of(inputs, [](const Tensor& x) { return is_floating(x.dtype()); });
@@ -57,7 +57,7 @@ std::string gradient_of(const Symbol& symbol) {
   return symbol.is_primitive() ? "none" : "of its parts";
 }
 
-/// What the first case that is recorded as one line has inside it.
+/// The subsymbols of the first case that is recorded as one op.
 std::string parts_of(const Symbol& symbol, const std::vector<const OperatorCase*>& cases) {
   if (symbol.is_primitive()) return symbol.traits.view ? "view" : "primitive";
   for (const OperatorCase* c : cases) {

@@ -56,7 +56,7 @@ TEST("the page has every stage of forward and backward, op by op") {
   expect_equal(statements(data, stages[0]),
                std::vector<std::string>{"auto t0 = mul(t_0, t_1);", "auto t1 = add(t0, 1.5);", "auto t2 = tanh(t1);", "return t2;"});
   for (size_t i = 0; i < stages.size(); ++i) expect_equal(statements(data, stages[i]).size(), forward[i].bound_symbols.size());
-  // A line that is the same in many stages stands in the table once.
+  // An op that is the same in many stages occurs in the table once.
   const auto& first = stages[0].at("lines", Kind::array).items;
   const auto& second = stages[1].at("lines", Kind::array).items;
   expect_equal(first.back().integer, second.back().integer);

@@ -111,7 +111,7 @@ TEST("fusions of forward, backward and other specialisations have names of their
   expect_equal(first, std::vector<std::string>{"fusion0", "fusion1"});
   expect_equal(second, std::vector<std::string>{"fusion2", "fusion3"});
   expect_equal(examine::fusion_inputs(f, "fusion3")[0].shape[0].hint(), 5);
-  // Of one that the last call did not run, the last call that did.
+  // For a fusion that the last call did not run, the last call that did.
   expect_equal(examine::fusion_inputs(f, "fusion1")[0].shape[0].hint(), 4);
 }
 
@@ -156,7 +156,7 @@ TEST("a report has the times of the last runs, without anything switched on befo
   for (const double time : report.last_runs) expect(time > 0.1 && time < 1e6, std::to_string(time));
   expect(report.microseconds > 0 && report.share_of_limit > 0);
   expect(text_of(report).find("% of what the machine does at best)\n  last runs: ") != std::string::npos, text_of(report));
-  // Line by line nothing is noted: it is measured.
+  // Op by op nothing is recorded: it is measured.
   const auto reported = examine::with_callbacks(f, {.before = [](const BoundSymbol&, const std::vector<Tensor>&) {}});
   reported(x, y);
   const examine::FusionReport measured = examine::fusion_report(reported, examine::fusion_names(reported).at(0));

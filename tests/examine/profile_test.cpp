@@ -62,10 +62,10 @@ TEST("bytes and operations of a line are those of its tensors") {
   expect_equal(product.bytes_written, 4 * 64 * 256);
   expect_equal(product.operations, 2 * 64 * 128 * 256);
   expect(product.share_of_limit > 0);
-  // What is expanded is in memory once.
+  // Expanded elements are in memory once.
   const auto g = jit([](Tensor x) { return tanh(x); });
   expect_equal(line_of(examine::profile(g, expand(randn({64}), {1000, 64})), "torch.tanh").bytes_read, 4 * 64);
-  // Of a table only what is looked up.
+  // A lookup reads only the selected elements of its table.
   const auto h = jit([](Tensor table, Tensor at) { return index_select(table, 0, at); });
   expect_equal(line_of(examine::profile(h, randn({1000, 8}), tensor({1, 2})), "torch.index_select").bytes_read, 4 * 16 + 8 * 2);
 }
@@ -129,7 +129,7 @@ TEST("memory over time: lifetimes, and what is alive at the peak") {
   int64_t alive = 0;
   for (const examine::Lifetime& life : part.at_the_peak) alive += life.bytes;
   expect_equal(alive, part.memory.peak_bytes);
-  // At every line, what is alive adds up to what the memory report says.
+  // At every op, the live bytes add up to those of the memory report.
   const Trace trace = last_traces(f).back();
   const std::vector<examine::Lifetime> lives = examine::lifetimes(trace);
   for (int i = 0; i < static_cast<int>(part.memory.lines.size()); ++i) {

@@ -25,7 +25,7 @@ using namespace fulgurite::test;
 
 namespace {
 
-/// Query, key and value as views of one tensor, as a transformer's projection gives them.
+/// Query, key and value as views of one tensor, the output of a transformer's projection.
 struct Operands {
   Tensor query, key, value, grad;
 };
@@ -62,7 +62,7 @@ struct PairKernels {
     return results;
   }
 };
-/// Those that serve these operands, on a CPU that has them or not: none where it lacks even AVX2.
+/// Those that support these operands, even if the CPU lacks them: none without AVX2.
 std::vector<PairKernels> pair_kernels([[maybe_unused]] const Operands& o) {
 #if defined(FULGURITE_PAIR_ATTENTION)
   const bool are_bf16_dot = o.query.dtype() == Dtype::bf16 && o.query.shape()[2].hint() >= 16 && o.key.shape()[2].hint() >= 16;

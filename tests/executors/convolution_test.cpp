@@ -148,7 +148,7 @@ TEST("convolutions and pooling do not depend on the number of threads") {
 
 namespace {
 
-/// What a convolution and its gradients are made of: sizes that are cut into samples, channels and rests in every way.
+/// The shapes of a convolution: sizes that are cut into samples, channels and remainders in every way.
 struct CutCase {
   Shape input, weight;
   Numbers2 numbers = {};

@@ -21,7 +21,7 @@ inline KernelAndDecomposition run_both(const Symbol& symbol, std::vector<Argumen
   return both;
 }
 
-/// A symbol's kernel gives what its decomposition gives.
+/// A symbol's kernel agrees with its decomposition.
 inline void expect_as_decomposed(const Symbol& symbol, const std::vector<Argument>& arguments, double tolerance,
                                  SourceLocation at = SourceLocation::here()) {
   const KernelAndDecomposition both = run_both(symbol, arguments);

@@ -1,4 +1,4 @@
-// Composites of many elements are computed block by block, and transposed operands tile by tile: with the bits of small calls.
+// Large composites are computed block by block, transposed operands tile by tile: with the bits of small calls.
 #include <cstring>
 
 #include <fulgurite/error.h>

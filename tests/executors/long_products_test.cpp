@@ -1,4 +1,4 @@
-// Products along a long depth are as accurate as sums.
+// GEMMs with large K are as accurate as sums.
 #include <cmath>
 
 #include <fulgurite/fulgurite.h>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t count = int64_t{1} << 22;
 
-/// How far an element is from the sum of `count` equal squares, relative to it.
+/// The relative error of an element from the sum of `count` equal squares.
 double error_of(const Tensor& result) {
   const double number = static_cast<double>(0.1f), exact = static_cast<double>(count) * number * number;
   return std::fabs(amax(abs(result.to(Dtype::f64) - exact)).item<double>() / exact);

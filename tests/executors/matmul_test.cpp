@@ -5,7 +5,7 @@ using namespace fulgurite::test;
 
 namespace {
 
-/// The product of two stacks with equal batch sizes, by its definition.
+/// The matmul of two stacks with equal batch sizes, by its definition.
 std::vector<double> product(const Tensor& a, const Tensor& b) {
   const std::vector<double> x = elements(a), y = elements(b);
   const int64_t m = a.size(-2), k = a.size(-1), n = b.size(-1),
@@ -21,7 +21,7 @@ std::vector<double> product(const Tensor& a, const Tensor& b) {
   return result;
 }
 
-// Of sums of some hundred terms that may cancel.
+// For sums of some hundred terms that may cancel.
 double gemm_tolerance(Dtype dtype) {
   return is_floating(dtype) ? std::max(tolerance_of(dtype) * 4, dtype == Dtype::f32 ? 3e-5 : 0) : 0;
 }

@@ -14,7 +14,7 @@ constexpr Dtype all_dtypes[] = {Dtype::f64, Dtype::f32, Dtype::bf16, Dtype::f16,
 
 bool comes_before(double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; }
 
-/// The places of a row's elements in order, equal ones as they stand.
+/// The indices of a row's elements in order, equal ones in their original order.
 std::vector<int64_t> order_of(const std::vector<double>& row, bool descending) {
   std::vector<int64_t> places(row.size());
   std::iota(places.begin(), places.end(), 0);
@@ -25,7 +25,7 @@ std::vector<int64_t> order_of(const std::vector<double>& row, bool descending) {
   return places;
 }
 
-/// Requires values and places along the last dimension to be the first `count` of each row in order.
+/// Requires values and indices along the last dimension to be the first `count` of each row in order.
 void expect_ordered(const Tensor& x, const Tensor& values, const Tensor& places, bool descending,
                     SourceLocation at = SourceLocation::here()) {
   const std::vector<double> all = elements(x), given = elements(values), given_places = elements(places);

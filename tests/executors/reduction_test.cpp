@@ -7,7 +7,7 @@ using namespace fulgurite::test;
 
 namespace {
 
-/// Splits the elements by result and gives each group to `reference`.
+/// Splits the elements by result and passes each group to `reference`.
 std::vector<double> reduce(const Tensor& x, std::vector<int64_t> dims,
                            const std::function<double(const std::vector<double>&)>& reference) {
   std::vector<int64_t> order;

@@ -1,4 +1,4 @@
-// Angle functions of lanes, and the special functions of one float that are computed in double, against the C library's.
+// Angle functions of lanes, and special functions of one float computed in double, against the C library's.
 #include "executors/eager/kernels/elementwise/special_math.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// How far functions of floats are from the truth, in units in the last place, over floats of every kind.
+// The errors of functions of floats, in units in the last place, over floats of every kind.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 
 namespace fulgurite::test {
 
-/// How far `got` is from the true value, in units of its last place.
+/// The error of `got`, in units in the last place of the true value.
 inline double error_in_ulps(float got, double truth) {
   if (std::isnan(truth)) return std::isnan(got) ? 0 : 1e9;
   const float rounded = static_cast<float>(truth);
@@ -21,7 +21,7 @@ inline double error_in_ulps(float got, double truth) {
   return std::fabs(got - truth) / std::ldexp(1.0, std::max(exponent - 24, -149));
 }
 
-/// `function(in, out)` computes 16 floats; it is held against `truth` at every exponent and sign, with mantissas that differ from one to the next, and the edges.
+/// Compares `function(in, out)`, of 16 floats, with `truth`: all exponents and signs, varying mantissas, edges.
 template <class Function, class Truth>
 void check_floats(const char* name, Function function, Truth truth, double bound) {
   double worst = 0;

@@ -1,4 +1,4 @@
-// Executors from outside: what they claim, in which order, and that nobody else is changed by it.
+// User-defined executors: their claims, the order of claims, and no effect on other functions.
 #include <atomic>
 #include <thread>
 

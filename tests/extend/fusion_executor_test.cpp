@@ -1,4 +1,4 @@
-// Fusing executors of the user's: what regions they get, what they may answer, and what goes wrong.
+// User-defined fusing executors: the groups that they get, their valid answers, and errors.
 #include <fulgurite/fulgurite.h>
 
 #include "support/test.h"
@@ -8,7 +8,7 @@ using namespace fulgurite::test;
 
 namespace {
 
-// Regions are evaluated line by line; their texts are kept.
+// Groups are evaluated op by op; their texts are retained.
 std::shared_ptr<std::vector<std::string>> evaluating(const std::string& name, std::initializer_list<const char*> operators) {
   auto seen = std::make_shared<std::vector<std::string>>();
   FusionExecutor executor(name);

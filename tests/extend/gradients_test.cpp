@@ -1,4 +1,4 @@
-// Gradient rules from outside: where they come from, and what they may do.
+// User-defined gradient rules: their sources and their limits.
 #include <cmath>
 
 #include <fulgurite/fulgurite.h>

@@ -1,4 +1,4 @@
-// What is said of gradient rules that are missing or wrong.
+// Error messages for gradient rules that are missing or wrong.
 #include <filesystem>
 #include <fstream>
 

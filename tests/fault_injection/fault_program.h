@@ -7,7 +7,7 @@
 
 namespace fulgurite::test {
 
-/// A random chain of operators with places where an input can make a NaN: the same operators for the same seed.
+/// A random chain of operators with steps where an input can cause a NaN: the same operators for the same seed.
 class FaultProgram {
  public:
   using Function = std::function<Tensor(std::vector<Tensor>)>;
@@ -18,10 +18,10 @@ class FaultProgram {
   Function function() const {
     return [program = *this](std::vector<Tensor> inputs) { return program(inputs); };
   }
-  /// x, a matrix, then one tensor for each place; x, the matrix and those under a root require gradients. Nothing is wrong with them.
+  /// x, a matrix, one tensor for each NaN source; x, the matrix and those under a root require gradients. All valid.
   std::vector<Tensor> inputs() const;
 
-  /// Ways of making a NaN, each at one place: log(-1), 0/0, inf - inf, and the gradient of a root at 0.
+  /// Sources of a NaN: log(-1), 0/0, inf - inf, and the gradient of a root at 0.
   enum class Place { logarithm, quotient, difference, root };
   const std::vector<Place>& places() const { return places_; }
   static constexpr size_t first_place = 2;  // among the inputs
@@ -36,12 +36,12 @@ class FaultProgram {
   unsigned seed_;
 };
 
-/// Whether a fault was found where it was planted; `report` is what was said.
+/// True if a fault was located where it was injected; `report` is the text of the report.
 struct Located {
   bool is_located = false;
   std::string planted, report;
 };
-/// Faults of each kind. Those that change no result are no faults, and others are drawn in their place.
+/// Faults of each kind. Mutations that change no result are not faults, and others are drawn in their place.
 Located plant_in_kernel_text(unsigned seed);      // a statement of a generated kernel is another one
 Located plant_in_fusion_executor(unsigned seed);  // a user's fusing executor runs one line wrong
 Located plant_in_operator(unsigned seed);         // a user's implementation of an operator is wrong

@@ -1,4 +1,4 @@
-// Faults planted in kernels, in inputs and in passes: each must be located to the line. tools/planted_faults runs many.
+// Faults injected into kernels, inputs and passes: each must be located to the op. tools/planted_faults runs many.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

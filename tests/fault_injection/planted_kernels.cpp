@@ -1,4 +1,4 @@
-// Kernels that are wrong in one line, found by DebugOptions::verify_against_eager.
+// Kernels with one wrong op, found by DebugOptions::verify_against_eager.
 #include <algorithm>
 #include <deque>
 #include <random>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr unsigned programs = 8;
 
-/// The value whose line is planted wrong, for whoever compiles: "" for none.
+/// The value whose op is compiled wrongly: "" for none.
 std::string& target() {
   static std::string name;
   return name;
@@ -114,7 +114,7 @@ void register_spoiled_kernels() {
   (void)once;
 }
 
-// What lines inside the fusions of a function make, as floating tensors.
+// The values computed by ops inside the fusions of a function, as floating tensors.
 std::vector<std::string> values_in_fusions(const Jitted& f, const std::function<bool(const BoundSymbol&)>& takes) {
   std::vector<std::string> out;
   for (const auto& stages : {last_traces(f), last_backward_traces(f)})

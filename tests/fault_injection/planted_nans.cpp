@@ -24,7 +24,7 @@ Located plant_nan(unsigned seed) {
                            : place == Place::difference ? std::numeric_limits<double>::infinity()
                                                         : 0.0;
     input = is_root ? spoiled.requires_grad_() : spoiled;
-    // The operator at that place, and what it is given: the input, or what is made of it.
+    // The operator at that step, and its operand: the input, or a value computed from it.
     static const char* const names[] = {"log", "div", "sub", "sqrt"};
     const std::string name = names[static_cast<int>(place)];
     const std::string argument = "t_0_" + std::to_string(FaultProgram::first_place + which);

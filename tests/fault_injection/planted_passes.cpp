@@ -1,4 +1,4 @@
-// User passes that spoil a line, found by examine::find_broken_pass, and by DebugOptions::check_traces where what they give is not a trace.
+// User passes that corrupt an op, found by examine::find_broken_pass; invalid traces by DebugOptions::check_traces.
 #include <algorithm>
 #include <random>
 
@@ -51,7 +51,7 @@ Value with_dtype(const Value& value, Dtype dtype) {
   return Value{detail::Ref<TensorProxy>(proxy)};
 }
 
-// The trace with its line spoiled; nothing where this kind cannot be planted there.
+// The trace with its op corrupted; nullopt if this kind cannot be injected there.
 std::optional<Planted> spoil(const Trace& given, int line, Kind kind) {
   Planted out{given, {}, line, true};
   const BoundSymbol before = given.bound_symbols.read()[static_cast<size_t>(line)];

@@ -152,7 +152,7 @@ PointwiseProgram random_pointwise_program(unsigned seed) {
   const size_t count = 2 + random() % (seed % 8 == 0 ? 20 : 8);
   for (size_t i = 0; i < count; ++i) {
     const size_t values = program.shapes.size() + i;
-    // The first operand is what was computed last, or has the result's size at least.
+    // The first operand is the value computed last, or has at least the result's size.
     const size_t left = i == 0 ? 0 : random() % 3 ? values - 1 : 0;
     program.steps.push_back({static_cast<unsigned>(random() % 15), static_cast<unsigned>(random()), static_cast<double>(random() % 4001) / 1000 - 2, left, random() % values, random() % values});
   }
@@ -173,7 +173,7 @@ std::string differing(const Tensor& actual, const Tensor& expected) {
   return {};
 }
 
-/// Some programs that are compiled together: the compiler reads what kernels are made of once for all of them.
+/// Some programs that are compiled together: the compiler reads the kernel headers once for all of them.
 struct Batch {
   std::vector<PointwiseProgram> programs;
   std::vector<size_t> first_input;

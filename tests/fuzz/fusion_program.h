@@ -1,5 +1,5 @@
 #pragma once
-// Random programs of what the fuser takes and some of what it does not.
+// Random programs of ops that the fuser supports and some that it does not.
 #include <cmath>
 #include <random>
 #include <string>
@@ -196,7 +196,7 @@ inline Program random_program(unsigned seed) {
     size_t left = pick(), right = pick();
     auto kind = static_cast<unsigned>(random() % operator_kinds);
     if (program.has_gemms) {
-      // A product every few operators, and what follows it mostly computed element by element.
+      // A matmul every few operators, and what follows it mostly computed element by element.
       if (i % 4 == 0) kind = gemm_kind;
       else if (random() % 4 != 0) kind %= pointwise_kinds, left = values - 1;
     }

@@ -1,4 +1,4 @@
-// Random functions with branches on sizes and numbers, jitted with symbols and compared with eager mode (tools/random_branches).
+// Random functions with branches on sizes and scalars, jitted with symbols, against eager mode (tools/random_branches).
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

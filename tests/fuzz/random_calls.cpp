@@ -1,6 +1,6 @@
-// Calls operators with random arguments, legal and illegal ones. Each call must give results or throw UserError, and the same when it is
-// jitted. With --write those that give results are written down for PyTorch. usage: random_calls [--count N] [--seed N] [--only OP]
-// [--write FOLDER]
+// Calls operators with random arguments, legal and illegal ones. Each call must return results or throw UserError, and
+// do the same when it is jitted. With --write, calls with results are written for PyTorch. usage: random_calls [--count
+// N] [--seed N] [--only OP] [--write FOLDER]
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -248,10 +248,10 @@ std::vector<Tensor> clones(const std::vector<Tensor>& tensors) {
   return out;
 }
 
-/// Elements that nobody wrote are not compared.
+/// Uninitialized elements are not compared.
 bool has_values(const RandomCall& drawn) { return !drawn.symbol->name().starts_with("empty"); }
 
-/// Whether a trace returns results of these types.
+/// Returns true if a trace returns results of these types.
 bool gives(const Trace& trace, const std::vector<Tensor>& results) {
   const std::vector<Value> returned = trace.bound_symbols.read().back().flat_args();
   if (returned.size() != results.size()) return false;
@@ -271,7 +271,7 @@ bool is_for_pytorch(const RandomCall& drawn, const std::vector<Tensor>& results)
   return has_values(drawn);
 }
 
-/// What is wrong with a call; empty when nothing is. One that gives results is written down.
+/// The problem with a call; empty if there is none. A call with results is written.
 std::string check(const RandomCall& drawn, WrittenRecords* written = nullptr) {
   const NoGrad no_grad;
   const std::string_view name = drawn.symbol->qualified_name();
@@ -295,7 +295,7 @@ std::string check(const RandomCall& drawn, WrittenRecords* written = nullptr) {
   manual_seed(case_seed);
   const Outcome compiled = outcome_of([&] { return jitted(tensors); });
   if (compiled.is_fault) return text::cat("jitted: ", compiled.fault);
-  // A trace cannot know what depends on elements, and says so.
+  // A trace cannot have values that depend on elements, and reports that.
   if (!compiled.error.empty()) {
     const bool is_limit = compiled.error.find("inside a trace") != std::string::npos;
     return eager.error.empty() && !is_limit ? text::cat("jitted alone it fails: ", compiled.error) : std::string();
@@ -315,7 +315,7 @@ std::string check(const RandomCall& drawn, WrittenRecords* written = nullptr) {
   return {};
 }
 
-/// Where a run stands, in memory that it shares with its parent.
+/// The progress of a run, in memory that it shares with its parent.
 struct Progress {
   size_t next = 0, wrong = 0;
 };

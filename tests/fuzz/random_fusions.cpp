@@ -1,9 +1,9 @@
-// Random programs of what the fuser takes and some of what it does not: eager mode, the eager executor under jit, and the fuser agree. Against
-// f64 the fuser's error is at most 4 times eager's plus 2 units in the last place; integers and the eager executor are equal. What computes in f64
-// itself has no wider type to be measured with: there eager's error is that of the same program in f32, in units of f64; of
-// what is computed in f32 on the way the units are those of f32. Where an error is larger, eager's is the largest of nine sets of elements.
+// Random programs of ops that the fuser supports and some that it does not: eager mode, the eager executor under jit,
+// and the fuser agree. Against f64 the fuser's error is at most 4 times eager's plus 2 units in the last place;
+// integers and the eager executor are equal. f64 has no wider type: there eager's error is that of the program in f32,
+// in units of f64, or of f32 for values computed in f32. If an error is larger, eager's is the largest of nine sets.
 //   random_fusions [--count 100] [--first 0] [--verbose]
-//   random_fusions --equal [--count 100] [--first 0]      programs of pointwise operators, whose bits are those of the eager executor
+//   random_fusions --equal [--count 100] [--first 0]      pointwise operators, bitwise equal to the eager executor
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -53,7 +53,7 @@ double difference(const std::vector<double>& a, const std::vector<double>& b) {
   return most;
 }
 
-/// By how much eager mode in f64 may be off, for each result: rounding grows with the unit, whatever the program does with it.
+/// The error bound of eager mode in f64, for each result: rounding grows with the unit, whatever the program computes.
 std::vector<double> errors_in_f64(const Program& program, const std::vector<Tensor>& inputs) {
   const std::vector<Tensor> rounded = narrow(inputs), found = program(rounded, false), exact = program(wide(rounded), true);
   std::vector<double> errors;
@@ -62,7 +62,7 @@ std::vector<double> errors_in_f64(const Program& program, const std::vector<Tens
   return errors;
 }
 
-/// The error of eager mode on other elements: where its roundings cancel by chance, it says nothing on the program's own.
+/// The error of eager mode on other elements: roundings may cancel by chance on the program's own.
 double error_on_other_elements(const Program& program, size_t result) {
   double most = 0;
   for (unsigned i = 1; i <= 8; ++i) {
@@ -82,14 +82,14 @@ struct Counts {
   int programs = 0, fusions = 0, failures = 0;
 };
 
-/// Whether some of a trace is computed in f32: such a part of a result of f64 is as exact as f32 is.
+/// Returns true if some of a trace is computed in f32: such a part of an f64 result is as exact as f32 is.
 bool computes_in_f32(const BoundSymbol& bound) {
   const auto is_narrow = [](const Value& value) { return value.is_tensor() && is_floating(value.tensor().dtype) && value.tensor().dtype != Dtype::f64; };
   return std::ranges::any_of(bound.outputs.read(), is_narrow) || std::ranges::any_of(bound.subsymbols.read(), computes_in_f32);
 }
 
-/// What is wrong with a program; empty where it says nothing, because it overflows or its operators refuse their arguments, and where all
-/// is well.
+/// The problem of a program; empty if it is inconclusive, because it overflows or its operators reject their arguments,
+/// and if there is none.
 std::string problem_of(const Program& program, Counts& counts, std::string* trace_text = nullptr) {
   std::vector<Tensor> inputs, reference, eager;
   std::vector<double> in_f64;
@@ -140,7 +140,7 @@ std::string problem_of(const Program& program, Counts& counts, std::string* trac
   return {};
 }
 
-/// The program without one of its operators, what read its value reads its left operand.
+/// The program without one of its operators: readers of its value read its left operand.
 Program without(const Program& program, size_t number) {
   Program out = program;
   const size_t value = program.operands() + number, instead = program.operators[number].left;

@@ -1,5 +1,5 @@
-// Random pairs of cut points of a GPT's training step: the piece between them runs alone, as it was claimed, claimed anew by the default list, and
-// on eager, and must give what the whole run on the same executors had there; and on eager what the run on the default list had.
+// Random cut points of a GPT's training step: the slice between them runs alone, as claimed, reclaimed by the default
+// list, and on eager, and must equal the complete run on the same executors; on eager also the default run.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -42,7 +42,7 @@ Options parse(int count, char** arguments) {
   return options;
 }
 
-/// Copies whose dimensions lie in the order of the originals': products add in another order where they do not.
+/// Copies whose dimensions have the memory order of the originals': GEMMs of other layouts add in another order.
 std::vector<Tensor> copies(const std::vector<Tensor>& tensors) {
   std::vector<Tensor> out;
   for (const Tensor& tensor : tensors) {
@@ -68,7 +68,7 @@ bool is_same(const Tensor& got, const Tensor& wanted) {
   return std::memcmp(a.impl()->data(), b.impl()->data(), static_cast<size_t>(b.numel().hint() * size_of(b.dtype()))) == 0;
 }
 
-/// The lines of a piece in f64, whatever they round to on the way.
+/// The ops of a slice in f64, whatever they round to on the way.
 class Exact {
  public:
   Exact(const Trace& slice_, const std::vector<Tensor>& given) : lines_(without_claims(slice_)) {
@@ -94,7 +94,7 @@ class Exact {
   std::vector<Tensor> given_, results_;
 };
 
-/// Pieces of a step, each on its own.
+/// Slices of a step, each on its own.
 class Slices {
  public:
   Slices(const Trace& step, const std::vector<Tensor>& inputs, const Options& options)
@@ -107,8 +107,8 @@ class Slices {
     }
   }
 
-  /// The whole run and each piece on the same executors; on what the whole run had there, or another time for a piece, rounding may differ
-  /// where a cut divides a fusion. `is_exact`: nowhere.
+  /// Compares the complete run and each slice on the same executors; against the complete run, or another run of a
+  /// slice, rounding may differ if a cut divides a fusion. `is_exact`: nowhere.
   void check(const char* on, const std::vector<std::string>& executors, const char* slice_on, const std::vector<std::string>& slice_executors,
              bool is_exact) {
     const std::map<std::string, Tensor> whole = examine::run_lines(step_, inputs_, executors);
@@ -118,7 +118,7 @@ class Slices {
       const auto first = cut.first, last = cut.second;
       const Trace slice_ = examine::slice(step_, first, last);
       std::vector<Tensor> given, wanted;
-      // Claimed anew, the whole may have inside a fusion what crosses the cut.
+      // Reclaimed, the complete trace may have values that cross the cut inside a fusion.
       const auto take = [&](const Value& value, std::vector<Tensor>& tensors) {
         const auto found = whole.find(value.tensor().name);
         if (found != whole.end()) tensors.push_back(found->second);
@@ -151,7 +151,7 @@ class Slices {
     if (inside_ > 0) std::printf("; %lld cuts go through a fusion of the whole run, which has no such values", inside_);
     std::printf("\n");
     std::fflush(stdout);
-    // Of most pieces there must be something to compare.
+    // Most slices must have something to compare.
     if (10 * inside_ > static_cast<long long>(cuts_.size())) ++differ_;
     all_differ_ += differ_;
   }
@@ -166,8 +166,8 @@ class Slices {
       });
     return name;
   }
-  // What is wrong with a result, or "". A piece is long, so what counts is how far tensors are apart beside how large they are. Where something
-  // nearly cancels, that is far: then both must be as near to f64 as eager is, within a factor of 4 and two units in the last place.
+  // The problem with a result, or "": the distance of tensors relative to their magnitude. If values nearly cancel,
+  // both must be as near to f64 as eager is, within a factor of 4 and two units in the last place.
   template <class Error>
   std::string problem_of(const Tensor& got, const Tensor& wanted, bool is_exact, Exact& exact, size_t k, const Error& error_of_eager) {
     ++results_;

@@ -1,6 +1,6 @@
-// Many threads call many jitted functions at once, with hits, misses, evictions and gradients, and every result is compared with the one that
-// a single thread got. usage: stress_calls [--threads 16] [--calls 20000] [--functions 50] [--seed 1]. Ends with `N calls, N wrong`; 1 when any
-// is, or a key was compiled twice without an eviction between.
+// Many threads call many jitted functions simultaneously, with hits, misses, evictions and gradients, and every result
+// is compared with that of a single thread. usage: stress_calls [--threads 16] [--calls 20000] [--functions 50] [--seed
+// 1]. Ends with `N calls, N wrong`; 1 when any is, or a key was compiled twice without an eviction between.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -42,7 +42,7 @@ struct Recorded {
   };
 };
 
-/// A tensor, and what to differentiate with respect to; gives results and gradients as numbers.
+/// Returns the results of a key's call as numbers, with gradients if requested.
 using Call = std::function<std::vector<float>(int64_t key, bool with_gradient)>;
 
 struct Function {
@@ -134,7 +134,7 @@ Function make_function(int number) {
   return make([loss](Tensor x) { return grad(loss)(x.detach()) + x; }, keeps_all, is_symbolic);
 }
 
-/// Lines of explain() that say what a version holds for; those with symbols hold for more than they say.
+/// Lines of explain() with the guards of an entry; symbolic entries are valid for more than these.
 bool has_twins(const std::string& explained) {
   std::set<std::string> seen;
   for (size_t at = explained.find("  holds for: "); at != std::string::npos; at = explained.find("  holds for: ", at + 1))

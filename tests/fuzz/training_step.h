@@ -19,7 +19,7 @@ struct StepOptions {
   std::vector<std::string> executors = {};  // empty: the default list
 };
 
-/// Not to be moved: what is jitted refers to it.
+/// Not movable: the jitted function refers to it.
 class TrainingStep {
  public:
   using Function = decltype(jit(std::declval<std::function<Tensor(Tensor, Tensor)>>()));

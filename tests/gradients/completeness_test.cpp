@@ -1,4 +1,4 @@
-// Every operator has a gradient for each floating tensor it takes, or the trait or the reason that says why not.
+// Every operator has a gradient for each floating tensor operand, or the trait or the documented reason why not.
 #include <map>
 #include <set>
 
@@ -11,7 +11,7 @@ using namespace fulgurite::test;
 
 namespace {
 
-/// Operators whose trait is not_differentiable though floating tensors go in and come out.
+/// Operators whose trait is not_differentiable despite floating operands and results.
 const std::map<std::string_view, std::string_view> constant_operators = {
     {"torch.full_like", "reads no element"},
     {"torch.zeros_like", "reads no element"},
@@ -49,7 +49,7 @@ std::string parameter_name(const Symbol& symbol, const Parameter& parameter) {
   return std::string(symbol.qualified_name()) + " " + std::string(parameter.name);
 }
 
-/// What the cases of one operator show.
+/// The findings of the cases of one operator.
 struct Findings {
   bool has_case = false, keeps_floating = false, has_gradient = false;
   std::set<std::string> floating_parameters, differentiated_parameters;

@@ -26,7 +26,7 @@ Batch make_batch() { return {tensor({1.0, 2.0, 3.0}), tensor({2, 0, 2}), tensor(
 
 Tensor bf16(std::vector<double> numbers) { return tensor(numbers).to(Dtype::bf16); }
 
-/// Of a sum of products with three factors, taken from the first to the last.
+/// The gradient of a sum of products with three factors, added from the first to the last.
 double gradient_of_three_uses(const std::array<double, 3>& factors, bool is_compiled) {
   const auto f = [factors](Tensor x) {
     const Tensor first = x * factors[0];
@@ -85,7 +85,7 @@ TEST("results that are integers or booleans stand beside those with gradients") 
     const std::vector<Tensor> gradients =
         autograd::grad({largest, doubled}, {x}, {ones_like(largest), ones_like(doubled)});
     expect_near(gradients[0].contiguous().reshape({-1}).to_vector<float>(), std::vector<double>{3, 2, 2, 3});
-    // Only one of the results is asked.
+    // Only one of the results is differentiated.
     const auto [again, same_places, same_positive, unused] = is_compiled ? jit(f)(x) : f(x);
     const std::vector<Tensor> of_one = autograd::grad({again}, {x}, {ones_like(again)});
     expect_near(of_one[0].contiguous().reshape({-1}).to_vector<float>(), std::vector<double>{1, 0, 0, 1});

@@ -8,7 +8,7 @@ using namespace fulgurite::test;
 
 namespace {
 
-/// What the gradcheck of a case says: "" or what is wrong.
+/// The gradcheck's report of a case: "" or the problem.
 std::string check(const OperatorCase& c, bool transposed) {
   std::vector<Tensor> inputs = c.inputs();
   std::vector<bool> turned(inputs.size());

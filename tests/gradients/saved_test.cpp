@@ -1,4 +1,4 @@
-// What a backward takes from its forward.
+// Values that a backward reads from its forward.
 #include <algorithm>
 
 #include "ir/analysis/trace_values.h"
@@ -26,7 +26,7 @@ bool same_numbers(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
 }
 
-/// Whether any gradient changes with the elements of saved tensor `which`.
+/// Returns true if any gradient changes with the elements of saved tensor `which`.
 bool depends_on(const CaseTraces& traces, size_t which) {
   const std::vector<Tensor> gradients = traces.run_backward(traces.backward, traces.saved);
   for (const Tensor& other : replacements(traces.saved[which])) {

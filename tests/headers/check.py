@@ -17,7 +17,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin"}
 
-# Options of the compiler, and what its first error must say.
+# Options of the compiler, and the required text of its first error.
 WRONG_MODES = [
     (["-std=c++17"], "Fulgurite is a C++20 library: compile with -std=c++20"),
     (["-std=c++14"], "Fulgurite is a C++20 library: compile with -std=c++20"),
@@ -26,7 +26,7 @@ WRONG_MODES = [
     (["-std=c++20", "-D_GLIBCXX_USE_CXX11_ABI=0"], "compile without _GLIBCXX_USE_CXX11_ABI=0"),
 ]
 
-# Expressions, and what they print. x is arange(12).reshape({3, 4}), image is [1, 1, 6, 6], n is Int(2), shape is Shape{3, 4}.
+# Expressions and outputs. x is arange(12).reshape({3, 4}), image is [1, 1, 6, 6], n is Int(2), shape is Shape{3, 4}.
 ACCEPTED = [
     ("conv(nn::Conv2d(1, 4, 3))", "stride 1 padding 0 dilation 1 groups 1 bias 1 [1, 4, 4, 4]"),
     ("conv(nn::Conv2d(1, 4, 3, {}))", "stride 1 padding 0 dilation 1 groups 1 bias 1 [1, 4, 4, 4]"),
@@ -88,7 +88,7 @@ ACCEPTED = [
     ("nn::pad(x, {1, 1}).shape()", "[3, 6]"),
 ]
 
-# What g++ 12 would accept as another call if these parameters had constructors from initializer lists.
+# Calls that g++ 12 would accept as other calls if these parameters had constructors from initializer lists.
 REFUSED = [
     "nn::Conv2d(1, 4, {.kernel_size = 3})", "nn::Conv2d(1, 4, 3, 1, {.padding = 2})", "nn::Conv2d(1, 4, 3, 1, {.padding = \"same\"})",
     "nn::Conv2d(1, 4, 3, {.paddings = 2})", "nn::Conv2d(1, 4, 3, {.stride = {.x = 2}})", "nn::Conv2d(1, 4, 3, 1, 0, {.dilation = 2})",

@@ -1,4 +1,4 @@
-// What calls ask of the heap, once one like them has been made: nothing. A binary of its own, because it counts what malloc is asked.
+// Repeated calls do not allocate, once one like them has run. A binary of its own, because it counts allocations.
 #include <atomic>
 #include <cstdlib>
 
@@ -44,7 +44,7 @@ void* aligned_alloc(size_t alignment, size_t bytes) {
 
 namespace {
 
-/// Of 100 calls, after some that make what is kept.
+/// Allocations of 100 calls, after some that fill the caches.
 template <class Call>
 long heap_allocations(Call&& call) {
   for (int i = 0; i < 20; ++i) call();

@@ -1,5 +1,5 @@
-# Installs the build and compiles and runs a program that finds it with find_package. Called with -DBUILD, -DCOMPILER, -DGENERATOR, -DFLAGS,
-# -DVERSION and -DFOLDER.
+# Installs the build and compiles and runs a program that finds it with find_package. Called with -DBUILD, -DCOMPILER,
+# -DGENERATOR, -DFLAGS, -DVERSION and -DFOLDER.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)

@@ -1,4 +1,4 @@
-// Graph breaks: a traced function asks for elements, and runs in pieces.
+// Graph breaks: a traced function reads elements, and runs as subgraphs.
 #include <sstream>
 
 #include <fulgurite/fulgurite.h>
@@ -12,7 +12,7 @@ namespace {
 
 std::vector<double> numbers(const Tensor& x) { return x.detach().to(Dtype::f64).contiguous().to_vector<double>(); }
 
-/// The function's traces as recorded, one for each piece.
+/// The function's traces as recorded, one for each subgraph.
 size_t count_subgraphs(const Jitted& f) {
   size_t subgraphs = 0;
   for (const Trace& stage : last_traces(f)) subgraphs += stage.provenance.empty();

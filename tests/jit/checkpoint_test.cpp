@@ -10,7 +10,7 @@ namespace {
 
 Tensor chain(Tensor x, Tensor y) { return exp(cos(sin(x))) * y; }
 
-// The gradients of x and y after one call, and what the forward saved.
+// The gradients of x and y after one call, and the tensors saved by the forward.
 template <class F>
 void expect_only_arguments_saved(const F& f, const std::vector<std::vector<float>>& expected) {
   const Tensor x = tensor({{0.1, 0.2}, {0.3, 0.4}}).requires_grad_(),

@@ -1,4 +1,4 @@
-// Custom functions inside traced functions: draws, and what they may not do there.
+// Custom functions inside traced functions: draws, and forbidden operations.
 #include <fulgurite/fulgurite.h>
 
 #include "support/test.h"

@@ -1,4 +1,4 @@
-// Custom functions (autograd::apply) inside traced functions: recorded once, with their own backward as the gradient rule.
+// Custom functions (autograd::apply) inside traced functions: recorded once, with their backward as gradient rule.
 #include <cmath>
 
 #include <fulgurite/fulgurite.h>
@@ -209,7 +209,7 @@ def computation(t_0):
     # prims.put_grad(t_0, t5)
   return t1
 )");
-  // Where no gradient is asked for it is what its forward does.
+  // Without gradients it is replaced by its forward.
   f(tensor({2.0, 3.0}));
   expect_equal(last_traces(f).front().bound_symbols.size(), size_t{3});
 }

@@ -8,7 +8,7 @@ using namespace fulgurite::test;
 
 namespace {
 
-/// The lines of explain() that say why a compile was needed, the first one left out.
+/// The lines of explain() with the reasons of compiles, without the first one.
 std::string reasons(const Jitted& f) {
   const std::string text = explain(f);
   std::string out;

@@ -1,4 +1,4 @@
-// What a compiled version depends on: when any of it changes, the function is compiled again and gives what it gives in eager mode.
+// Guards of a cache entry: when any of them fails, the function is recompiled and agrees with eager mode.
 #include <string>
 
 #include <fulgurite/fulgurite.h>

@@ -75,7 +75,7 @@ TEST("transforms of the user's run between the gradient and the executors") {
   expect_equal(cache_misses(f), 0);
 }
 
-// Of whoever gives `pass` to a function that is then called.
+// The error goes to the caller that passes `pass` to a function that is then called.
 void expect_refused(const Transform& pass, const std::string& message, bool is_differentiated = false) {
   const auto f = with_transforms(jit([](Tensor x) { return tanh(sin(x)); }), {pass});
   expect_error([&] { f(is_differentiated ? ones({2, 3}).requires_grad_() : ones({2, 3})); }, message);

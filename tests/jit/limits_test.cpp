@@ -1,4 +1,4 @@
-// How much a jitted function keeps, and what it says when it is compiled often.
+// Cache limits of a jitted function, and its warnings about frequent compiles.
 #include <functional>
 #include <string>
 

@@ -25,7 +25,7 @@ std::vector<JitOptions> ways() {
   return out;
 }
 
-/// What `use` finds with the function as it is, and compiled in each way, twice; an error counts by its presence.
+/// The results of `use` with the plain function, and compiled in each way, twice; an error counts by its presence.
 template <class F>
 void expect_as_eager(
     F f, const std::function<std::vector<double>(std::function<std::vector<Tensor>(std::vector<Tensor>)>)>& use,

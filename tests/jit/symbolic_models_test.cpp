@@ -1,4 +1,4 @@
-// Models under symbolic sizes: one compile, and what constant sizes give.
+// Models under symbolic sizes: one compile, and the results of constant sizes.
 #include <set>
 
 #include <fulgurite/fulgurite.h>

@@ -1,4 +1,4 @@
-// Sizes and numbers that are symbols: what is recorded, what is guarded, and that a hit is right.
+// Symbolic sizes and scalars: recorded traces, guards, and correct hits.
 #include <fulgurite/error.h>
 #include <fulgurite/fulgurite.h>
 #include <fulgurite/models/gpt.h>

@@ -1,4 +1,4 @@
-// Many threads call jitted functions at once.
+// Many threads call jitted functions simultaneously.
 #include <atomic>
 #include <functional>
 #include <thread>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int threads = 8;
 
-/// Runs `work(thread)` in so many threads, which start together; what one throws fails the test.
+/// Runs `work(thread)` in so many threads, which start together; an exception in one fails the test.
 void run_threads(const std::function<void(int)>& work) {
   std::atomic<int> waiting{threads};
   std::atomic<bool> failed{false};

@@ -1,5 +1,5 @@
-// Every operator on its cases without elements and without dimensions: an answer of the shape that a trace says, or an
-// error in both.
+// Every operator on its cases without elements and without dimensions: a result of the trace's shape, or an error in
+// both.
 #include "ir/analysis/trace_values.h"
 #include "support/cases/altered_inputs.h"
 #include "support/cases/case_traces.h"
@@ -17,14 +17,14 @@ std::vector<Tensor> with_gradients(const OperatorCase& c, std::vector<Tensor> in
   return inputs;
 }
 
-/// "" or what is wrong with the case's answer to these inputs, and with its gradient.
+/// "" or the problem with the case's answer to these inputs, and with its gradient.
 std::string check(const OperatorCase& c, const std::vector<Tensor>& changed_inputs) {
   const std::vector<Tensor> inputs = with_gradients(c, changed_inputs);
   const Answer answer = answer_of(c, inputs);
   try {
     const std::vector<Value> types = returned_values(record_case(c, inputs));
     if (!answer.error.empty()) {
-      // What only elements tell: an index, a class number, a divisor.
+      // Only elements determine it: an index, a class number, a divisor.
       return "";
     }
     for (size_t i = 0; i < types.size(); ++i)

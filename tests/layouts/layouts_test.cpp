@@ -1,4 +1,4 @@
-// Every operator on each of its cases, where the tensors lie in memory otherwise than row by row.
+// Every operator on each of its cases, with tensors that are not contiguous.
 #include "executors/reference.h"
 #include "support/cases/altered_inputs.h"
 #include "support/cases/case_traces.h"
@@ -12,7 +12,7 @@ namespace {
 /// Their results' elements are whatever was there.
 bool is_uninitialized(const OperatorCase& c) { return c.symbol->name().starts_with("empty"); }
 
-/// Products of matrices choose their order of summation by the layout; elsewhere it is one order.
+/// GEMMs choose their order of summation by the layout; elsewhere it is one order.
 bool multiplies_matrices(const std::vector<BoundSymbol>& lines) {
   for (const BoundSymbol& line : lines)
     if (line.symbol->traits.matmul || multiplies_matrices(line.subsymbols)) return true;

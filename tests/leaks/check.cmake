@@ -1,4 +1,4 @@
-# Builds a program with a sanitizer, links it with the library as it is, and runs it. Called with -DCOMPILER, -DLIBRARY, -DINCLUDES and -DFOLDER.
+# Links a sanitized program with the library and runs it. Called with -DCOMPILER, -DLIBRARY, -DINCLUDES and -DFOLDER.
 file(REMOVE_RECURSE ${FOLDER})
 file(MAKE_DIRECTORY ${FOLDER})
 set(includes ${INCLUDES})

@@ -1,4 +1,4 @@
-// Makes what the library keeps: gradients, recorded operators, a compiled function, threads. Built with LeakSanitizer, which must find no leak.
+// Creates gradients, recorded operators, a compiled function, threads. LeakSanitizer must find no leak.
 #include <fulgurite/fulgurite.h>
 
 #include <cstdio>

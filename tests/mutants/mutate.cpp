@@ -44,7 +44,7 @@ std::string text_of(const BoundSymbol& bound) {
   return text.substr(0, text.find("  //"));
 }
 
-/// What the other order would not change.
+/// Operators for which the other order changes nothing.
 bool is_commutative(const BoundSymbol& bound) {
   for (const char* name :
        {"torch.mul", "torch.add", "torch.eq", "torch.logical_and", "torch.logical_or", "torch.maximum"})
@@ -116,7 +116,7 @@ class Mutation {
     next_id_ = trace_.next_id;
   }
 
-  /// The way that a rule took until a line.
+  /// The path that a rule took up to an op.
   std::string symbols_to(size_t line) const {
     std::string out;
     for (size_t i = 0; i <= line; ++i) {
@@ -175,7 +175,7 @@ class Mutation {
         "arguments " + std::to_string(place) + " and " + std::to_string(place + 1) + " exchanged");
   }
 
-  // Tensors, and numbers in their places; numbers beside them were changed one by one.
+  // Tensors, and scalars at their positions; scalars beside them were changed one by one.
   void change_order(const BoundSymbol& bound) {
     if (is_commutative(bound)) return;
     const std::vector<Value> leaves = leaves_of(bound);

@@ -1,5 +1,5 @@
-// Changes the backward traces of all operator cases, one small mistake at a time, and says whether the gradient tests
-// would notice. usage: mutate_gradients [--only OP] [--equivalents] Ends with `N mutants, N killed, N equivalent, N
+// Changes the backward traces of all operator cases, one small mistake at a time, and checks that the gradient tests
+// notice. usage: mutate_gradients [--only OP] [--equivalents] Ends with `N mutants, N killed, N equivalent, N
 // survived`; exit status 1 when any survived.
 #include <algorithm>
 #include <cmath>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr int samples = 30, forward_samples = 100;
 
-/// The check that the gradient tests make: whether these gradients of a case are right.
+/// The check of the gradient tests: returns true if these gradients of a case are right.
 class Judge {
  public:
   Judge(const OperatorCase& c, const CaseTraces& traces) : traces_(traces) {
@@ -49,7 +49,7 @@ class Judge {
   }
 
  private:
-  /// Where a gradient is known not to be a number, it must not be one.
+  /// If a gradient is expected to be NaN, it must be NaN.
   static bool is_right(Tensor gradient, const Tensor& input, std::vector<double> expected) {
     if (gradient.defined() && gradient.shape() == input.shape() && gradient.dtype() == Dtype::f64) {
       std::vector<double> numbers = gradient.contiguous().to_vector<double>();
@@ -76,7 +76,7 @@ Tensor sample_of(const TensorProxy& proxy, std::mt19937& random, bool has_infini
   return tensor(numbers).to(proxy.dtype).reshape(proxy.shape);
 }
 
-/// A line, or what stands instead of it, as a function of the line's tensors.
+/// An op, or its replacement, as a function of the op's tensors.
 Trace function_of(const std::vector<BoundSymbol>& lines, const BoundSymbol& original, int next_id) {
   Trace trace;
   trace.next_id = next_id;
@@ -105,7 +105,7 @@ bool same_numbers(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   return true;
 }
 
-/// The same but for rounding: what two ways to the same number in f64 may differ by, where the numbers on the way are about 1.
+/// Equal up to rounding in f64, if intermediate values are about 1.
 bool same_but_for_rounding(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   if (same_numbers(a, b)) return true;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -124,7 +124,7 @@ bool same_but_for_rounding(const std::vector<Tensor>& a, const std::vector<Tenso
   return true;
 }
 
-/// Whether two traces of the same inputs give the same for numbers of any kind, not those of a case alone.
+/// Returns true if two traces of the same inputs agree for any inputs, not only those of a case.
 bool is_same_function(const Trace& before, const Trace& after) {
   std::mt19937 random(1);
   int compared = 0;
@@ -163,7 +163,7 @@ Tensor other_input(const Tensor& input, std::mt19937& random) {
   }
 }
 
-/// Whether both backwards give the same for what the forward makes of inputs with zeros and ties among them.
+/// Returns true if both backwards agree for the forward's results on inputs with zeros and ties among them.
 bool is_same_after_forward(const CaseTraces& traces, const Trace& after) {
   std::mt19937 random(1);
   int compared = 0;

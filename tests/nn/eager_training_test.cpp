@@ -1,4 +1,4 @@
-// Training in eager mode: accumulation over batches, groups of parameters, f16 with a scaled loss, and the same steps traced.
+// Eager training: accumulation over batches, parameter groups, f16 with a scaled loss, and the same steps traced.
 #include <cmath>
 
 #include <fulgurite/fulgurite.h>

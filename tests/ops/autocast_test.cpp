@@ -1,4 +1,4 @@
-// Which dtypes operators give inside an autocast scope: PyTorch's on CPU, which these lists were read from.
+// Result dtypes of operators inside an autocast scope: PyTorch's on CPU, which these lists were read from.
 #include <fulgurite/fulgurite.h>
 
 #include "support/test.h"

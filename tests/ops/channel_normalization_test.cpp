@@ -1,4 +1,4 @@
-// What batch and instance normalization do to running statistics.
+// Updates of running statistics by batch and instance normalization.
 #include <fulgurite/fulgurite.h>
 
 #include "support/test.h"

@@ -1,4 +1,4 @@
-// A composite's kernel and its decomposition give the same results, and its shape rule tells their types.
+// A composite's kernel and its decomposition have the same results, with the types of its shape rule.
 #include <fulgurite/fulgurite.h>
 
 #include "ops/core/dispatch.h"

@@ -1,4 +1,4 @@
-// What operators that arrange, write, contract or normalize say about arguments they cannot take.
+// Errors of operators that arrange, write, contract or normalize, for arguments that they reject.
 #include <fulgurite/fulgurite.h>
 
 #include "support/cases/wrong_calls.h"

@@ -1,4 +1,4 @@
-// What pointwise operators and losses that are made of others say about arguments they cannot take.
+// Errors of composite pointwise operators and losses for arguments that they reject.
 #include <fulgurite/fulgurite.h>
 
 #include "support/cases/wrong_calls.h"

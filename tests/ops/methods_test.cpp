@@ -1,4 +1,4 @@
-// Methods whose names the standard library has too.
+// Methods with names that the standard library has too.
 #include <fulgurite/fulgurite.h>
 
 #include "support/test.h"

@@ -1,5 +1,5 @@
-// Undefined tensors: default-constructed, moved from, or a gradient that is not there. Each place that needs a tensor
-// names itself and them.
+// Undefined tensors: default-constructed, moved from, or a missing gradient. Each operation that needs a tensor names
+// itself and the tensor in its error.
 #include <fulgurite/compare.h>
 #include <fulgurite/fulgurite.h>
 

@@ -173,7 +173,7 @@ TEST("on a bound of what is sampled there is no slope") {
   expect_near(three("zeros").second, {1, 0, 2, 0, -4, 0});
   expect_near(three("border").second, {0, 0, 2, 0, 0, 0});
   expect_near(three("reflection").second, {0, 0, 2, 0, 0, 0});
-  // One element, whose middle is both corners.
+  // A single element, whose middle is both corners.
   const auto [image, places] = gradients({1, 2}, {1, 1, 1, 2}, {-0.5, 0.3, 0.4, -0.2}, "reflection");
   expect_near(image, {1.05, 0.95});
   expect_near(places, {0.5, 0, 0.5, 0});

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-# Our reasons to refuse what the reference accepts.
+# Our reasons to reject files that the reference accepts.
 STRICTER = ("is there twice", "occurs twice in an object", "does not begin with '{'", "its description is not an object",
             "a size is not a whole number")
 BITS = {"F64": 64, "F32": 32, "F16": 16, "BF16": 16, "I64": 64, "I32": 32, "I16": 16, "I8": 8, "U8": 8, "BOOL": 8, "U16": 16, "U32": 32,

@@ -1,8 +1,8 @@
-// Writes what differentiable operators give at the edges of numbers, for run_edges.py. usage: dump_edges FOLDER [--only OP]
-//   edges.jsonl       an object for each call, with the Python form of what was recorded
+// Writes results of differentiable operators at edge values, for run_edges.py. usage: dump_edges FOLDER [--only OP]
+//   edges.jsonl       an object for each call, with the Python form of the recorded trace
 //   edges.safetensors the tensors that it names: inputs, outputs, and the inputs' gradients for cotangents of ones
-// Every pointwise operator is called with all pairs (triples) of zeros of both signs, infinities, NaN, the smallest and the largest
-// numbers of each floating dtype, equal numbers and some between; what goes along a dimension with rows of three of them.
+// Pointwise operators: all pairs (triples) of signed zeros, infinities, NaN, extreme numbers of each floating dtype,
+// equal numbers and some between; operators along a dimension: rows of three of them.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -42,7 +42,7 @@ std::vector<double> edges(Dtype dtype, size_t tensors) {
           -infinity, nan,      e.least, -e.least, e.normal, -e.normal, e.largest, -e.largest, root, -root, tiny_root, 0.9, 100, -1000};
 }
 
-/// All combinations of the numbers: tensor i of `tensors` in place i, one combination after another.
+/// All combinations of the numbers: tensor i of `tensors` at position i, one combination after another.
 std::vector<Tensor> combinations(const std::vector<double>& numbers, size_t tensors, Dtype dtype) {
   std::vector<Tensor> out;
   size_t count = 1;

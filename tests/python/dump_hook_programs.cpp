@@ -27,7 +27,7 @@ namespace {
 
 constexpr int leaf_count = 2;
 
-/// One number for a tensor, in which each place weighs differently.
+/// A weighted sum of a tensor's elements, with a different weight for each index.
 double checksum(const Tensor& t) {
   if (!t.defined()) return 0;
   double total = 0, weight = 1;
@@ -40,7 +40,7 @@ double checksum(const std::vector<Tensor>& tensors) {
   return total;
 }
 
-/// Draws a program's steps and runs each at once, so that a step may depend on what the values are.
+/// Draws a program's steps and runs each immediately, so that a step may depend on the values.
 class HookProgram {
  public:
   /// `compares_modes`: with steps that are not for PyTorch.
@@ -75,7 +75,7 @@ class HookProgram {
     return "\"steps\": [" + steps_ + "], \"events\": [" + events_ + "]";
   }
 
-  /// What the library refused with, if it did.
+  /// The error that the library threw, if any.
   const std::string& error() const { return error_; }
 
  private:
@@ -175,7 +175,7 @@ class HookProgram {
       return add(signs, -1);
     }
     if (kind == 2) {
-      // Of a view PyTorch's nodes are others.
+      // PyTorch's nodes of a view differ.
       if (roots_[on] != on || on < leaf_count || has_hooked_view_[on]) return;
       record("shrunk", on);
       written_[on] = true;
@@ -233,13 +233,13 @@ class HookProgram {
       record("remove", 0, which);
       return handles_[which].remove();
     }
-    // In PyTorch a write through a view leaves out the nodes of the views of before; here gradients still pass through them.
+    // In PyTorch a write through a view skips the nodes of earlier views; here gradients still pass through them.
     const bool is_view = roots_[on] != on;
     if (is_view && written_[roots_[on]]) return;
     has_hooked_view_[roots_[on]] |= is_view;
     if (kind <= 2) {
       record("hook", on, id, factor);
-      // PyTorch's grad() for such a value gives what the hook made of the gradient, but not where its node is run too.
+      // PyTorch's grad() for such a value returns the hook's result, unless its node is run too.
       if (factor != 0 && on >= leaf_count) has_scaling_hook_.insert(on);
       return keep(x.register_hook([=, this](Tensor gradient) -> std::optional<Tensor> {
         say("hook " + name, checksum(gradient));
@@ -264,7 +264,7 @@ class HookProgram {
       retains_[on] = true;
       return x.retain_grad();
     }
-    // The nodes of what was written in place are others than PyTorch's.
+    // PyTorch's nodes of values written in place differ.
     if (written_[on] || is_jitted_.contains(on)) return;
     record(kind == 3 ? "before" : "after", on, id, factor);
     keep(kind == 3 ? x.grad_fn()->register_prehook(before) : x.grad_fn()->register_hook(after));
@@ -284,7 +284,7 @@ class HookProgram {
     }));
   }
 
-  // What a run with hooks that may fail says.
+  // The report of a run with hooks that may fail.
   template <class Run>
   void attempt(Run&& run) {
     try {
@@ -343,7 +343,7 @@ class HookProgram {
   bool compares_modes_;
   std::string steps_, events_, error_;
   std::vector<Tensor> values_;
-  std::vector<int> roots_;     // whose memory each lies in
+  std::vector<int> roots_;     // the root of each value's memory
   std::vector<char> written_, has_hooked_view_;  // by root
   std::map<int, bool> retains_;
   std::set<int> has_scaling_hook_, is_jitted_;

@@ -132,7 +132,7 @@ void add_program(WrittenRecords& records, unsigned number) {
   gradients("eager", differentiate(inputs, program(inputs)));
   gradients("grad inside jit", differentiate_inside(program, inputs));
   records.lines() << line << "}\n";
-  // What is detached moves with its input all the same.
+  // A detached value moves with its input all the same.
   const bool is_detached = line.find("torch.detach") != std::string::npos;
   if (number % differences_every == 0 && !is_detached) compare_differences(program, inputs);
 }

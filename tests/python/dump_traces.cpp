@@ -1,7 +1,7 @@
-// Writes traces with what went in and came out, for others to run. usage: dump_traces FOLDER
-//   traces.jsonl         an object for each program, with every stage in the Python form, for run_traces.py
-//   traces.cpp           the last stages in the C++ form, compiled against cpp_form/cpp_form.h
-//   tensors.safetensors  the tensors that both name
+// Writes traces with their inputs
+// and results, for other programs
+// to run. usage: dump_traces
+// FOLDER
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -39,7 +39,7 @@ class Dump {
     sources_ << "#include \"cpp_form.h\"\n\n";
   }
 
-  /// Calls `f(…)`, a jitted function's one call, differentiates what it gives, and writes all of it.
+  /// Calls `f(…)`, a jitted function's one call, differentiates its results, and writes all of it.
   void add(const Program& program, const Jitted& jitted, const std::function<std::vector<Tensor>()>& f) {
     name_ = program.name;
     std::vector<std::string> inputs, outputs, cotangents, gradients, after;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t leaves = 2, buffers_end = 4;
 
-/// What a run leaves behind.
+/// The outcome of a run.
 struct Outcome {
   std::vector<Tensor> results, buffers, gradients;
   std::string refused;

@@ -25,7 +25,7 @@ TOLERANCES = {torch.float64: 1e-9, torch.float32: 2e-5, torch.bfloat16: 2e-2, to
 # Numbers smaller than these lose digits where they are the difference of larger ones.
 LEAST = {torch.float64: 1e-12, torch.float32: 1e-6, torch.bfloat16: 0.1, torch.float16: 0.1}
 
-# What an operator's result is where it multiplies infinities by weights of zero, or adds them up, depends on the order of its steps.
+# Results of operators that multiply infinities by zero weights, or sum them, depend on the order of steps.
 SUMS = re.compile(r"conv|interpolate|grid_sample|attention|norm|var|std|mean|sum|linalg|einsum|matmul|linear|bmm|addm|bilinear|dist|cov|"
                   r"similarity|pool|loss|entropy|kl_div")
 EXCUSED = [
@@ -46,7 +46,7 @@ EXCUSED = [
     (r"torch\.addmv\(\w+\[\], \w+\[0,", "PyTorch does not broadcast a 0-d input where there are no rows"),
     (r"polygamma", "PyTorch has no value at infinity, or where a factorial overflows"),
 ]
-# Of equal elements any place will do.
+# Any index of equal elements will do.
 ANY_PLACE = re.compile(r"torch\.(kthvalue|median|nanmedian|mode)\(")
 # PyTorch's losses of different dtypes have the dtype of one argument or the other.
 ANY_DTYPE = re.compile(r"loss|entropy")

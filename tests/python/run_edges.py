@@ -45,7 +45,7 @@ def always(*_):
     return True
 
 
-# What is called, what differs (values or gradients), at which dtype and numbers of the inputs, and why it is to be.
+# The call, what differs (values or gradients), at which dtype and values of the inputs, and the reason.
 EXCUSED = [
     (r"remainder|fmod", ".*", is_edge, "PyTorch's quotient overflows, where the remainder is exact"),
     (r"copysign", "gradient 0", is_edge, "PyTorch divides the result by the input; the slope of an infinity is 1"),

@@ -198,10 +198,10 @@ class Program:
 
 
 def difference(ours, theirs, error, steps):
-    # The library goes on where only numbers were saved, which need not be freed, and where a view that was made before its base required
-    # grad is written, which PyTorch takes for a leaf (no program writes one).
+    # The library continues if only scalars were saved, which need not be freed, and if a view that was created before
+    # its base required grad is written, which PyTorch takes for a leaf (no program writes one).
     goes_on = error.startswith(("Trying to backward through the graph a second time", "a leaf Variable that requires grad is being used"))
-    # It does not ask for a saved tensor that was written where only gradients that nobody wants, or that a custom function does not give, need it.
+    # It does not read a saved tensor that was written if only unused or omitted gradients need it.
     if error.startswith("one of the variables needed for gradient computation has been modified"):
         goes_on = any(step["do"] == "partly" or step.get("inputs") for step in steps)
     is_refused = False

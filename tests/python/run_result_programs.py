@@ -29,7 +29,7 @@ VIEWS = {
     "rows": lambda x, own: x[0:2],
     "transposed": lambda x, own: x.transpose(0, 1),
 }
-# The library's operators give contiguous tensors, whatever the order of their operands' elements.
+# The library's operators return contiguous tensors, whatever the order of their operands' elements.
 OPERATORS = {kind: (lambda make: lambda *step: make(*step).contiguous())(MAKES[kind]) for kind in ("scaled", "sine", "product", "clone")}
 MAKES = {**MAKES, **OPERATORS, "flat": lambda x, y, n, c: x.reshape(-1), "detach": lambda x, y, n, c: x.detach()}
 
@@ -69,7 +69,7 @@ def check(record, tensors, refusals):
         values, gradients = run(record["program"], given, False)[0], None
     for way, found in record["ways"].items():
         if found["refused"]:
-            # A piece has one backward: what it saved of values that nothing needs must not be overwritten either.
+            # A subgraph has one backward: unneeded values that it saved must not be overwritten either.
             is_saved_by_subgraph = way.startswith("pieces") and "needed for backward was changed" in found["refused"]
             if gradients is not None and not is_saved_by_subgraph:
                 raise Wrong(f"{way}: refused: {found['refused']}")

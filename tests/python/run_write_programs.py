@@ -111,7 +111,7 @@ def check(record, tensors, refusals):
         expected[2] = None
     for way, found in record["ways"].items():
         if found["refused"]:
-            # A piece has one backward: what it saved of values that nothing needs must not be overwritten either.
+            # A subgraph has one backward: unneeded values that it saved must not be overwritten either.
             is_saved_by_subgraph = way.startswith("jit in pieces") and "needed for backward was changed" in found["refused"]
             if expected[2] is not None and not is_saved_by_subgraph:
                 raise Wrong(f"{way}: refused: {found['refused']}")

@@ -77,8 +77,8 @@ def main():
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             built = dict(zip(different, pool.map(lambda path: build(path, environment), different.values())))
         known = {key: (built[key], None) if built[key] else run(path, options.under.split(), environment) for key, path in different.items()}
-        # What seems off is measured again; a machine's other work only adds to times, so that the least is kept on both sides. (The best runs
-        # are not compared: those found by luck what they read in a shared cache.)
+        # Suspicious times are measured again; a machine's other work only adds to times, so that the minimum is kept on
+        # both sides. (The best runs are not compared: those found by luck what they read in a shared cache.)
         for _ in range(10):
             off = {keys[path] for path, _, in_step in programs if not known[keys[path]][0] and is_off(known[keys[path]][1], in_step)}
             if not off:

@@ -1,5 +1,5 @@
-// Writes a repro program for every fusion and every matrix product of a GPT's training step, and how long each took in the step, for
-// run_step.py.
+// Writes a repro program for every fusion and every GEMM of a GPT's training step, and the time of each in the step,
+// for run_step.py.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -37,7 +37,7 @@ bool parse(int count, char** arguments, Options& options) {
     if (is("--bf16")) options.step.is_bf16 = true;
     else if (is("--divided")) options.step.is_divided = true;
     else if (is("--small")) {
-      // Large enough for the kernels of bf16 products.
+      // Large enough for the bf16 GEMM kernels.
       options.step.sizes = {.vocabulary = 65, .layers = 1, .heads = 4, .width = 256, .block = 64, .bias = true, .tanh_gelu = true};
       options.step.batch = 16;
       options.step.executors = default_executors();
@@ -53,7 +53,7 @@ bool is_gemm(const BoundSymbol& bound) {
   return std::ranges::any_of(names, [&](const char* name) { return bound.name() == name; });
 }
 
-/// How long a quarter of the runs takes at most, for the lines of what a function's last call ran, in its programs, over some steps.
+/// The lower quartile of the times of the ops that a function's last call ran, in its programs, over some steps.
 class LineTimes {
  public:
   explicit LineTimes(const Jitted& f) : programs_(examine::programs_of_last_call(f, "write_step")) {
@@ -83,7 +83,7 @@ class LineTimes {
 
   std::vector<std::shared_ptr<const Program>> programs_;
   std::vector<std::shared_ptr<StepClock>> clocks_;
-  // What the backward recomputes has the name that it has in the forward.
+  // A value that the backward recomputes has the name that it has in the forward.
   using Key = std::pair<std::string, std::string>;
   static Key key_of(const Trace& trace, const BoundSymbol& bound) { return {trace.name, bound.outputs.read()[0].tensor().name}; }
   std::map<Key, std::vector<double>> times_;  // microseconds, by the trace and the value that a line makes first

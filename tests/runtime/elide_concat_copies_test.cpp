@@ -1,4 +1,4 @@
-// Parts of a cat that are made where they lie in its result.
+// Operands of cat that are computed in place in its result.
 #include <algorithm>
 
 #include <fulgurite/fulgurite.h>
@@ -31,7 +31,7 @@ Tensor heads_of(const Tensor& part, int64_t heads) {
   return transpose(reshape(part, shape), -3, -2);
 }
 
-// The gradient of attention from a packed projection, and how often its program copies what it joins.
+// The gradient of attention from a packed projection, and the number of copies for its concatenation.
 int64_t check_packed(const Tensor& packed, int64_t heads, int64_t shared, double tolerance) {
   const auto attend = [=](Tensor x) {
     const int64_t width = x.size(-1).hint() / (heads + 2 * shared);

@@ -50,7 +50,7 @@ TEST("live buffers never overlap and offsets are aligned, whichever way is taken
 }
 
 TEST("the better of two ways is kept") {
-  // In the order of time the third buffer must go to the end of the arena; largest first, it and the first share the beginning.
+  // By time the third buffer must go to the arena's end; largest first, it and the first share the beginning.
   PlannedBuffer buffers[] = {{64, 0, 1}, {128, 1, 2}, {256, 2, 3}};
   expect_equal(plan_memory(buffers), 384);
   // A gap at the end grows.

@@ -1,4 +1,4 @@
-// Results that lie where an operand was.
+// Results that reuse an operand's buffer.
 #include <fulgurite/fulgurite.h>
 
 #include "executors/fuser/fused.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t rows = 300, columns = 1000, bytes = rows * columns * 4;
 
-// Runs it twice against eager mode, and gives how many arrays of rows by columns its arena holds.
+// Compares two runs with eager mode, and returns the number of rows-by-columns arrays in its arena.
 template <class Function>
 double arrays_of(const std::vector<std::string>& executors, Function function, const Tensor& x) {
   const NoGrad no_grad;

@@ -29,7 +29,7 @@ inline void join_kernel(Arguments arguments, std::span<const Tensor> results) {
 }
 inline const Implementation join_implementation{"test", &join_symbol, join_kernel, nullptr, nullptr};
 
-/// A view of a matrix with rows and columns exchanged, and one as a row of numbers, which a transposed matrix does not have.
+/// A transposed view of a matrix, and a flat view, which a transposed matrix does not have.
 inline constinit const Symbol flip_symbol{
     .signature = "test.flip(Tensor x) -> Tensor",
     .view = [](std::span<const Argument> arguments, ViewGeometry& view) {

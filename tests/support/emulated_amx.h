@@ -2,8 +2,8 @@
 
 namespace fulgurite::test {
 
-/// Lets kernels for a matrix unit (AMX, bf16) run on a CPU without one, for as long as this lives: what the CPU refuses to execute is done in its
-/// signal handler, in the whole process. Does nothing where the CPU has the unit. One at a time.
+/// Lets AMX (bf16) kernels run on a CPU without AMX during its lifetime: instructions that the CPU rejects are emulated
+/// in a signal handler, in the complete process. Does nothing if the CPU has AMX. At most one exists at a time.
 class EmulatedAmx {
  public:
   EmulatedAmx();

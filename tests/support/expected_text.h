@@ -6,14 +6,14 @@
 
 namespace fulgurite::test {
 
-/// Whether differing texts are to be written into the sources (UPDATE_EXPECT=1).
+/// Returns true if differing texts are to be written into the sources (UPDATE_EXPECT=1).
 bool updates_expected_texts();
-/// Notes that the raw string `expected` near `at` should say `actual`; false when it is not found in the file.
+/// Notes that the raw string `expected` near `at` should be `actual`; false if it is not found in the file.
 bool note_expected_text(std::string_view actual, std::string_view expected, SourceLocation at);
-/// Writes what was noted. Called once, at the end; returns the number of literals rewritten.
+/// Writes the noted changes. Called once, at the end; returns the number of literals rewritten.
 int write_expected_texts();
 
-/// The lines that differ, for people: " " common, "-" expected, "+" got.
+/// The lines that differ, for reading: " " common, "-" expected, "+" got.
 std::string compare_lines(std::string_view expected, std::string_view actual);
 
 }  // namespace fulgurite::test

@@ -22,7 +22,7 @@ Tensor weights_like(const Tensor& result, int position);
 /// For each input that requires a gradient, in order, the central differences of the weighted sum of `function`'s
 /// results.
 std::vector<std::vector<double>> central_differences(const TensorFunction& function, const std::vector<Tensor>& inputs);
-/// "" or where a gradient (undefined: zeros) is not of its input's shape and dtype, or not what the differences say.
+/// "" or a gradient (undefined: zeros) that is not of its input's shape and dtype, or differs from the differences.
 std::string compare_with_differences(const Tensor& gradient, const Tensor& input,
                                      const std::vector<double>& differences);
 

@@ -6,8 +6,8 @@
 
 namespace fulgurite::test {
 
-/// Twelve noisy images of 8 by 8, [12, 1, 8, 8], with a line down (class 0) or across (class 1), and their classes: something that a
-/// small convolutional network learns.
+/// Twelve noisy images of 8 by 8, [12, 1, 8, 8], with a line down (class 0) or across (class 1), and their classes: a
+/// task that a small convolutional network learns.
 inline std::pair<Tensor, Tensor> line_images() {
   const Tensor images = randn({12, 1, 8, 8}) * 0.1;
   std::vector<int64_t> kinds;

@@ -4,7 +4,7 @@
 
 namespace fulgurite::test {
 
-/// What `run` makes the process write to stderr.
+/// The text that the process writes to stderr during `run`.
 std::string stderr_text(const std::function<void()>& run);
 
 }  // namespace fulgurite::test

@@ -104,8 +104,8 @@ bool expect_near(const std::vector<Actual>& actual, std::initializer_list<double
 /// `run` throws something derived from std::exception whose message contains `message`.
 bool expect_error(const std::function<void()>& run, std::string_view message, SourceLocation at = SourceLocation::here());
 
-/// The whole text, written in the source as a raw string. A newline right after the opening parenthesis, and newlines at either
-/// text's end, do not count.
+/// The complete text, written in the source as a raw string. A newline right after the opening parenthesis, and
+/// newlines at either text's end, do not count.
 bool expect_text(std::string_view actual, std::string_view expected, SourceLocation at = SourceLocation::here());
 /// The C++ form of a trace, without times and source lines.
 bool expect_trace(const Trace& trace, std::string_view expected, SourceLocation at = SourceLocation::here());

@@ -115,7 +115,7 @@ TEST("a large block that was freed serves other sizes") {
   blocks.put(smallest);
   expect(blocks.take(161 * kibibyte) == nullptr);  // too small, and not made of pages that could be moved
   blocks.put(large);
-  expect(blocks.take(6 * mebibyte) == nullptr);  // half of it would lie idle
+  expect(blocks.take(6 * mebibyte) == nullptr);  // half of it would be idle
   blocks.put(small);
   expect(blocks.take(3 * mebibyte) == small);
   expect(blocks.take(7 * mebibyte) == large);

@@ -1,4 +1,4 @@
-// Arguments may be called what passes call the values they make.
+// Arguments may have the names that passes give computed values.
 #include <fulgurite/fulgurite.h>
 
 #include "support/programs/record.h"

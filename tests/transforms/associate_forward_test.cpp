@@ -15,7 +15,7 @@ namespace {
 
 using Part = ForwardOrigin::Part;
 
-// The origins of a backward's lines, by what the line calls: "mul <- t0 torch.sin".
+// The origins of a backward's ops, by the operator called: "mul <- t0 torch.sin".
 std::vector<std::string> links(const Trace& backward) {
   std::vector<std::string> out;
   for (const BoundSymbol& bound : backward.bound_symbols)
@@ -24,7 +24,7 @@ std::vector<std::string> links(const Trace& backward) {
   return out;
 }
 
-// What parts of the work the lines of a backward are, those of the rules left out.
+// The roles of the ops of a backward, without those of the rules.
 std::vector<std::string> parts(const Trace& backward) {
   static const char* const names[] = {"rule", "accumulation", "zeros", "unbroadcast", "cast", "copy", "recomputation"};
   std::vector<std::string> out;

@@ -46,14 +46,14 @@ bool is_line(const BoundSymbol& bound) {
   return !not_ops.contains(bound.name());
 }
 
-// The id that stands for a line: that of its first result.
+// The id that identifies an op: that of its first result.
 int id_of(const BoundSymbol& bound) {
   for (const Value& output : bound.flat_outs())
     if (const int id = proxy_id(output); id >= 0) return id;
   return -1;
 }
 
-// The forward's lines as the gradient rules met them, from the stage before.
+// The forward's ops as the gradient rules met them, from the stage before.
 std::map<int, const BoundSymbol*> forward_lines(const Trace& joint) {
   std::map<int, const BoundSymbol*> lines;
   for (const BoundSymbol& bound : joint.bound_symbols)
@@ -63,10 +63,10 @@ std::map<int, const BoundSymbol*> forward_lines(const Trace& joint) {
 
 using Operators = std::multiset<std::string>;
 
-// Sums of contributions and repeated lines depend on what is around.
+// Sums of contributions and recomputed ops depend on their context.
 bool is_of_rule(Part part) { return part != Part::accumulation && part != Part::recomputation; }
 
-// What the backward of one line alone calls. `used` are the values that the model
+// The operators that the backward of one op alone calls. `used` are the values that the model
 // uses.
 Operators backward_of(const BoundSymbol& line, const Trace& of, const std::set<int>& used) {
   Trace alone;
@@ -148,7 +148,7 @@ TEST("the lines that serve a forward line are those of that line differentiated 
   expect(compared > 12 * 10, std::to_string(compared) + " lines compared");
 }
 
-// The cotangent of a line's result is made by the backward of the lines that use the result, and by nothing else.
+// The cotangent of an op's result is computed by the backward of the ops that use the result, and by nothing else.
 TEST("gradients flow from the backward of a line's users into its own") {
   const Trace& joint = stage(compiled_gpt().forward, "Grad transform pass");
   const Trace& backward = compiled_gpt().backward.front();
@@ -162,7 +162,7 @@ TEST("gradients flow from the backward of a line's users into its own") {
     for_each_use(*line, [&, user = id](int value) {
       if (op_of_value.contains(value)) users[op_of_value[value]].insert(user);
     });
-  // The cotangent of a sum is that of its terms, as it is: there is no line for it.
+  // The cotangent of a sum is that of its terms, unchanged: there is no op for it.
   const auto reached = [&](int line) {
     std::set<int> reached_ops;
     std::vector<int> pending(users[line].begin(), users[line].end());
@@ -191,7 +191,7 @@ TEST("gradients flow from the backward of a line's users into its own") {
           const std::set<int> users_of_shared = reached(shared);
           flows = flows || (users_of_shared.contains(served) && users_of_shared.contains(from.id));
         }
-      // Parameters have no line: both use one of them.
+      // Parameters have no op: both use one of them.
       if (bound.forward[0].part == Part::accumulation && !flows) {
         for_each_use(*lines.at(served), [&](int shared) {
           for_each_use(*lines.at(from.id),

@@ -1,4 +1,4 @@
-// What a backward keeps of its forward, and what it recomputes.
+// Values that a backward saves of its forward, and values that it recomputes.
 #include <set>
 
 #include <fulgurite/fulgurite.h>
@@ -18,7 +18,7 @@ using test::record;
 
 namespace {
 
-// Names of what is saved, arguments too.
+// Names of saved values, including arguments.
 std::vector<std::string> saved_names(const Trace& forward) {
   std::vector<std::string> names;
   for (const Value& value : keyword(forward.bound_symbols.back(), "saved_tensors").list()) names.push_back(value.tensor().name);
@@ -212,7 +212,7 @@ TEST("inside a compiled step a checkpointed part is still recomputed, and backwa
   const std::vector<Trace> traces = last_traces(step);
   expect_equal(count_ops(traces.back(), "exp"), 2);
   expect_equal(count_ops(traces.back(), "sin"), 1);  // its result is not needed: tanh's is saved
-  // Of a checkpointed function differentiated twice too.
+  // Also for a checkpointed function differentiated twice.
   const Tensor second = jit(grad([=](Tensor t) { return sum(grad(loss)(t)); }))(x);
   const Tensor twice = grad([=](Tensor t) { return sum(grad([=](Tensor u) { return sum(block(u)); })(t)); })(x);
   expect_near(second.to_vector<float>(), twice.to_vector<float>());

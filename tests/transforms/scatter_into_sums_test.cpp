@@ -1,4 +1,4 @@
-// What is scattered into zeros and added to something.
+// Scatters into zeros whose result is added to something.
 #include <fulgurite/fulgurite.h>
 
 #include "support/programs/record.h"

@@ -15,7 +15,7 @@ std::string kernels_of(const Trace& trace) {
   return out;
 }
 
-// The loss and its gradient, fused, against eager mode's; gives the kernels' text.
+// Compares the fused loss and gradient with eager mode's; returns the kernels' text.
 std::string check_loss(Dtype dtype, Tensor scores, Tensor targets, double tolerance, const std::string& reduction = "mean", int64_t ignored = -100) {
   const auto loss = [&](Tensor x, Tensor t) { return sum(nn::cross_entropy(x, t, {}, {}, ignored, {}, reduction) * 0.5); };
   const auto both = [&](Tensor x, Tensor t) { return value_and_grad<0>(loss)(x, t); };

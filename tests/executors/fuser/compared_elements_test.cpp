@@ -1,4 +1,4 @@
-// Gradients that find an extremum, a median or a norm among the elements it came from, which a backward may have from elsewhere.
+// Gradients that find an extremum, a median or a norm among its source elements, which a backward may have recomputed.
 #include <cmath>
 
 #include <fulgurite/fulgurite.h>
@@ -13,7 +13,7 @@ namespace {
 
 double total_of(const Tensor& x) { return sum(x.to(Dtype::f64)).item<double>(); }
 
-// Of a loss whose backward begins only when it is known, in another kernel than the forward's. Whoever is selected has about the same share in `c`'s gradient.
+// A loss with its backward in another kernel than the forward's. Selected elements share `c`'s gradient about equally.
 template <class Select>
 void check(const std::string& name, Dtype dtype, Select select) {
   manual_seed(4);

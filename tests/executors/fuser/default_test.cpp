@@ -1,4 +1,4 @@
-// What functions get whose user names no executor: kernels where they pay, decided by the program alone.
+// Fusions of functions without user-selected executors: kernels if they are profitable, decided by the program alone.
 #include <fulgurite/fulgurite.h>
 
 #include "executors/fuser/fused.h"

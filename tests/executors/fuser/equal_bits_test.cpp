@@ -1,5 +1,5 @@
-// A region of pointwise operators gives the eager executor's bits: no product is added to anything before it is rounded, and 16-bit values are
-// rounded where the program rounds them.
+// A fusion of pointwise operators has the eager executor's bits: products are rounded before they are added to
+// anything, and 16-bit values are rounded where the program rounds them.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -28,7 +28,7 @@ std::string differing(const Tensor& actual, const Tensor& expected) {
   return {};
 }
 
-/// What the fuser gives for all of a function, the eager executor gives, and so does eager mode.
+/// The fuser, the eager executor and eager mode agree for the complete function.
 template <class F, class... Inputs>
 void expect_same_bits(F f, const Inputs&... inputs) {
   auto fused = jit(f, {.executors = {"fuser"}, .debug = {.check_traces = true}});

@@ -1,4 +1,4 @@
-// Which lines become one region.
+// Grouping of ops into fusions.
 #include <fulgurite/fulgurite.h>
 
 #include "executors/fuser/fused.h"
@@ -9,7 +9,7 @@ using namespace fulgurite::test;
 
 namespace {
 
-// "mul add | tanh": the names of each fusion's lines.
+// "mul add | tanh": the names of each fusion's ops.
 std::string fused_ops(const Trace& trace) {
   std::string out;
   for (const BoundSymbol& bound : trace.bound_symbols) {

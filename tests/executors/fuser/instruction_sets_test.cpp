@@ -15,7 +15,7 @@ namespace {
 
 constexpr long rows = 19, columns = 37, sums_stride = columns * 8;
 
-/// What a kernel of f32 operands gives on an instruction set: rows of results, one number for each row and one for each column.
+/// The result of an f32 kernel on an instruction set: rows, one scalar for each row and one for each column.
 std::vector<float> run_on(InstructionSet set, const std::string& text, const std::vector<float>& x) {
   codegen::KernelSource source{"fusion0", text, text + std::to_string(static_cast<int>(set))};
   const auto functions = codegen::compile_kernels({&source, 1}, {set});

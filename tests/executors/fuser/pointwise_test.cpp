@@ -1,4 +1,4 @@
-// Regions of pointwise operators: what is fused, what is printed, and what comes out.
+// Fusions of pointwise operators: their ops, their printed form, and their results.
 #include <fulgurite/fulgurite.h>
 
 #include "executors/fuser/fused.h"

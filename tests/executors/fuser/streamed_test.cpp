@@ -59,7 +59,7 @@ void run_on(InstructionSet set, bool streams, Memory& to) {
   finish_streamed_stores();
 }
 
-/// What has as many elements as are streamed, and what is computed of a part of it, which is not.
+/// A value large enough for non-temporal stores, and one computed from a part of it, which is not.
 void expect_parts_agree(const std::function<Tensor(Tensor)>& function, const Tensor& x, const std::string& what) {
   auto f = jit(function, {.executors = {"fuser"}});
   const int64_t part = x.shape()[0].hint() / 3;

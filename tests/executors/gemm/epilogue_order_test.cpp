@@ -1,4 +1,4 @@
-// What stays in front of a product although lines that follow the product read it, too.
+// Ops that stay in front of a GEMM although ops after the GEMM read them, too.
 #include "executors/fuser/fused.h"
 #include "executors/gemm/cost_model.h"
 #include "support/test.h"

@@ -1,4 +1,4 @@
-// Lines that follow a product and are computed where its sums are complete.
+// Ops that follow a GEMM and are fused into it as an epilogue.
 #include "executors/fuser/fused.h"
 #include "executors/gemm/cost_model.h"
 #include "support/test.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t rows = 1024, features = 256, columns = 272;
 
-/// By the norms of both: single elements of bf16 differ by what they are rounded.
+/// Compares norms: single elements of bf16 differ by rounding.
 void expect_relative(const Tensor& actual, const Tensor& expected, double tolerance) {
   const NoGrad no_grad;
   const auto norm = [](const Tensor& t) { return sqrt(sum(square(t))).item<double>(); };
@@ -304,7 +304,7 @@ extern "C" void multiply_bf16_mul_masked_fill_to_bf16(const ProductLaunch& launc
   });
 }
 )");
-  // Others lie as they like; a row may have one number for all.
+  // Others have any strides; a row may have one scalar for all.
   const Tensor wide = randn({columns, 2 * rows}).to(Dtype::bf16), tall = randn({2 * rows, 3 * columns});
   const auto g = jit(scaled);
   const auto every = [](const Tensor& t, int64_t dim, int64_t step) { return prims::slice(t, dim, 0, t.size(dim), step); };
@@ -338,7 +338,7 @@ TEST("nothing is taken into a product that would have to wait for another one, o
   manual_seed(8);
   const NoGrad no_grad;
   const Tensor x = randn({rows, features}).to(Dtype::bf16), a = (randn({features, columns}) * 0.1).to(Dtype::bf16), b = (randn({features, columns}) * 0.1).to(Dtype::bf16);
-  // Each product could take the line that reads both; together they would wait for one another.
+  // Each GEMM could fuse the op that reads both; together they would wait for one another.
   const auto crossed = [](Tensor x, Tensor a, Tensor b) {
     const Tensor first = matmul(x, a), second = matmul(x, b);
     const Tensor joined = first * second;

@@ -1,4 +1,4 @@
-// What the executor `products` takes out of a trace, and what the trace says of it.
+// Ops of a trace that the executor `products` claims, and how the trace prints them.
 #include "executors/fuser/fused.h"
 #include "executors/gemm/cost_model.h"
 #include "support/test.h"

@@ -1,5 +1,5 @@
-// The generated product against its definition: odd sizes, any strides, conversions on the way, and the same bits on any number of threads. With
-// all instructions that a CPU may have for it: a matrix unit is emulated where there is none.
+// The generated GEMM against its definition: odd sizes, any strides, conversions on the way, and the same bits on any
+// number of threads. With all instructions that a CPU may have for it: AMX is emulated on CPUs without it.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -21,7 +21,7 @@ using codegen::CompiledGemm;
 
 namespace {
 
-/// Products that store their sums, and a bias with them.
+/// GEMMs that store their sums, and a bias with them.
 struct PlainForm {
   Dtype left, right, result, number;
   std::optional<Dtype> bias;
@@ -30,7 +30,7 @@ struct PlainForm {
   operator GemmForm() const { return {left, right, number, codegen::plain_epilogue(result, bias, rounds ? std::optional(number) : std::nullopt)}; }
 };
 
-/// How a matrix of rows along the depth lies in memory.
+/// The memory layout of a matrix whose rows extend along K.
 enum class Lies { along_depth, along_rows, apart };
 
 Tensor make_matrix(int64_t rows, int64_t depth, Dtype dtype, Lies lies) {
@@ -45,7 +45,7 @@ fused_gemm::DepthMatrix matrix_of(const Tensor& t) {
   return {impl.data(), impl.sizes[0], impl.strides[0], impl.strides[1]};
 }
 
-// What this CPU has, and the same with and without a matrix unit.
+// The instructions of this CPU, with and without AMX.
 std::vector<Instructions> all_instructions() {
   if (!codegen::has_gemm_instructions()) return {};
   const Instructions all = codegen::gemm_instructions();
@@ -189,7 +189,7 @@ TEST("products have the same bits on any number of threads, and rows the same bi
 
 namespace {
 
-/// The epilogue of a layer that is followed by gelu, or, with a cotangent that is a product, of gelu's gradient.
+/// The epilogue of a layer followed by gelu, or, with a cotangent that is a GEMM's result, of gelu's gradient.
 codegen::LoweredEpilogue gelu_epilogue(Dtype dtype, const std::string& approximate, bool is_gradient) {
   const auto layer = [&](const std::vector<Tensor>& t) {
     const Tensor sums = nn::linear(t[0], t[1], t[2]);
@@ -216,7 +216,7 @@ codegen::LoweredEpilogue gelu_epilogue(Dtype dtype, const std::string& approxima
   return lowered;
 }
 
-/// The results of such a product; the second one is gelu of what the first stands for, or its gradient.
+/// The results of such a GEMM; the second one is gelu of the first's value, or its gradient.
 std::vector<Tensor> with_epilogue(const GemmForm& form, const Tensor& left, const Tensor& right, const Tensor& beside, Instructions instructions, bool generates_all) {
   const std::vector<CompiledGemm> kernels = codegen::compile_gemms({&form, 1}, instructions, generates_all);
   std::vector<Tensor> results;

@@ -1,4 +1,4 @@
-// Writes at places of an input, as into a cache of keys: the program changes the input's own memory.
+// Scatters into an input, as into a key cache: the program changes the input's own memory.
 #include <algorithm>
 #include <vector>
 
@@ -20,7 +20,7 @@ Tensor append(Tensor cache, Tensor position, Tensor row) {
 
 std::vector<double> elements(const Tensor& x) { return x.to(Dtype::f64).contiguous().to_vector<double>(); }
 
-/// Whether a program of f's last call makes a value in an input's memory.
+/// Returns true if a program of f's last call computes a value in an input's memory.
 bool writes_straight(const Jitted& f) {
   const ExecutionPlan plan = make_execution_plan(last_traces(f).back());
   return std::ranges::any_of(plan.slots, [](const Slot& slot) { return slot.storage_class == StorageClass::input_memory; });

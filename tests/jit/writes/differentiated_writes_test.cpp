@@ -1,4 +1,4 @@
-// grad, value_and_grad and vjp of functions that write in place, at once and inside a traced function.
+// grad, value_and_grad and vjp of functions that write in place, eagerly and inside a traced function.
 #include <functional>
 
 #include <fulgurite/fulgurite.h>
@@ -19,7 +19,7 @@ std::vector<double> numbers(const Tensor& x) { return x.detach().to(Dtype::f64).
 Tensor weights() { return reshape(arange(0, 12, 1, {.dtype = Dtype::f64}), {3, 4}) * 0.25 - 1; }
 Tensor buffer() { return reshape(arange(0, 12, 1, {.dtype = Dtype::f64}), {3, 4}) * 0.5 + 0.5; }
 
-/// The value, the gradient of the weights and what the buffer holds, by eager mode's backward, by value_and_grad, and by that jitted.
+/// Value, weight gradient and buffer agree between eager mode's backward, value_and_grad, and that jitted.
 void expect_same_gradients(const Function& f, SourceLocation at = SourceLocation::here()) {
   const Tensor leaf = weights().requires_grad_(), written = buffer();
   const Tensor value = f(leaf, written);

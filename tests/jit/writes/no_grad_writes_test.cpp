@@ -1,4 +1,4 @@
-// What is written where gradients are off keeps its history: the gradients are PyTorch's.
+// Tensors written while gradients are off keep their history: the gradients are PyTorch's.
 #include <functional>
 
 #include <fulgurite/fulgurite.h>
@@ -19,7 +19,7 @@ std::vector<float> gradient(const Function& f) {
   return x.grad().to_vector<float>();
 }
 
-/// Eager, jitted, and in pieces.
+/// Eager, jitted, and with graph breaks.
 void expect_gradient(const Function& f, const std::vector<float>& expected, SourceLocation at = SourceLocation::here()) {
   expect_equal(gradient(f), expected, at);
   const auto compiled = jit(f);

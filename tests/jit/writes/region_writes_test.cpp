@@ -126,7 +126,7 @@ TEST("arguments that share memory and have a history are written as one") {
                                                                        [](Tensor w) { return w(2); }})
       for (int call = 0; call < 2; ++call) expect_near(run(compiled, view), run(f, view), 1e-6);
   }
-  // What shares memory and no history is another matter.
+  // Shared memory without a shared history is another matter.
   const Tensor x = tensor({1.0, 2.0}).requires_grad_();
   const Tensor whole = x * 1.0;
   expect_error([&] { jit(functions[0])(whole.detach(), whole); }, "shares memory with");

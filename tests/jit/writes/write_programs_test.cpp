@@ -1,5 +1,5 @@
-// Random programs of views, writes in place and arguments that share memory: eager, jitted, in pieces and differentiated by value_and_grad.
-// tools/random_writes compares them with PyTorch.
+// Random programs of views, in-place writes and arguments that share memory: eager, jitted, with graph breaks and
+// differentiated by value_and_grad. tools/random_writes compares them with PyTorch.
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -79,7 +79,7 @@ TEST("random programs of writes do the same eagerly, jitted, in pieces and under
         if (are_near(run(), eager)) return;
         if (++differ < 5) std::printf("program %u, %s, differs: %s\n", seed, way, program.json().c_str());
       } catch (const UserError& error) {
-        // A piece has one backward: what it saved of values that nothing needs must not be overwritten either.
+        // A subgraph has one backward: unneeded values that it saved must not be overwritten either.
         if (std::string(way) == "in pieces" && std::string(error.what()).find("needed for backward") != std::string::npos) return;
         if (++differ < 5) std::printf("program %u, %s: %s\n", seed, way, error.what());
       }

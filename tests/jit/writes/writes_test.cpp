@@ -1,4 +1,4 @@
-// In-place writes inside traced functions: through tensors, views and views of views, of arguments and of intermediate results.
+// In-place writes in traced functions: through tensors, views and views of views, of arguments and intermediates.
 #include <functional>
 #include <random>
 
@@ -15,7 +15,7 @@ using Function = std::function<std::vector<Tensor>(std::vector<Tensor>)>;
 
 std::vector<double> numbers(const Tensor& x) { return x.detach().to(Dtype::f64).contiguous().to_vector<double>(); }
 
-/// What a run leaves behind: its results, the arguments after it, and the gradients of the second argument, which is a leaf.
+/// The outcome of a run: results, arguments after it, and the gradients of the second argument, which is a leaf.
 struct Outcome {
   std::vector<std::vector<double>> parts;
   std::vector<Shape> shapes;
@@ -57,7 +57,7 @@ std::vector<Tensor> given(Shape shape = {3, 4}) {
 
 void expect_agreement(const Function& f, SourceLocation at = SourceLocation::here()) { expect(agrees(f, given()), at); }
 
-/// Random views of, and writes through, a tensor: what it does depends on the seed alone.
+/// Random views of, and writes through, a tensor, which depend on the seed alone.
 class RandomWrites {
  public:
   explicit RandomWrites(unsigned seed) : random_(seed) {}
@@ -261,7 +261,7 @@ TEST("arguments that share memory see each other's writes, and the way they shar
   expect_error([&] { jitted(x(Slice(0, 2)), x(Slice(1, 3))); }, "shares memory with");
 }
 
-// Eager mode refuses to differentiate what was saved and then overwritten.
+// Eager mode refuses to differentiate saved values that were overwritten.
 TEST("random views and writes leave the same behind eagerly and compiled") {
   int differ = 0, with_gradient = 0;
   const int count = 300;

@@ -37,7 +37,7 @@ std::vector<Tensor> changed(const std::vector<Tensor>& tensors, Change change) {
   return out;
 }
 
-/// What an operator answers: its results, or what it says is wrong.
+/// The answer of an operator: its results, or its error.
 struct Answer {
   std::vector<Tensor> results;
   std::string error;

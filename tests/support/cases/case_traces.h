@@ -7,14 +7,14 @@
 
 namespace fulgurite::test {
 
-/// A case as a trace of its one call, differentiated, with what one run of the forward gave.
+/// A case as a trace of its one call, differentiated, with the results of one run of the forward.
 struct CaseTraces {
   Trace forward, backward;
   std::vector<Tensor> inputs, results, saved;
   std::vector<Tensor> cotangents;  // by result: weights_like(result, position), or ones; undefined where none is asked
 
-  /// What this backward, or one changed from it, gives for these saved tensors: the gradient of each input, undefined
-  /// for none.
+  /// The results of this backward, or one changed from it, for these saved tensors: the gradient of each input,
+  /// undefined for none.
   std::vector<Tensor> run_backward(const Trace& trace, const std::vector<Tensor>& saved_tensors) const;
 };
 

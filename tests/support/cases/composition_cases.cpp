@@ -1,4 +1,4 @@
-// Operators that are made of others: pieces of lines, losses, tiles, diagonals, places along a dimension, channels.
+// Composite operators: piecewise linear functions, losses, tiles, diagonals, indices along a dimension, channels.
 #include "support/cases/operator_cases.h"
 
 namespace fulgurite::test {

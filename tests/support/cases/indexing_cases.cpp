@@ -11,14 +11,14 @@ void add_indexing_cases(std::vector<OperatorCase>& out) {
   out.push_back({"torch.gather", {x(), 0, integers({2, 3}, {2, 0, 2, 1, 1, 2})}});
   out.push_back({"torch.scatter", {x(), 1, integers({2, 2}, {0, 3, 2, 1}), floats({2, 2})}});
   out.push_back({"torch.scatter", {x(), 0, integers({1, 4}, {0, 2, 1, 1}), 1.5}});
-  // PyTorch differentiates neither the product nor, by the source, the sum.
+  // PyTorch differentiates neither the product nor, with respect to the source, the sum.
   for (const char* reduce : {"add", "multiply"}) {
     out.push_back(OperatorCase("prims.scatter_with_reduce", {x(), 1, integers({2, 2}, {0, 0, 2, 1}), floats({2, 2}), reduce}).without_pytorch());
     out.push_back({"prims.scatter_with_reduce", {constants({3, 4}), 1, integers({2, 2}, {0, 0, 2, 1}), constants({2, 2}), reduce}});
     out.push_back({"prims.scatter_with_reduce", {constants({3, 4}), 0, integers({1, 4}, {0, 2, 1, 1}), 1.5, reduce}});
   }
   out.push_back({"torch.scatter_add", {x(), 1, integers({2, 3}, {0, 3, 0, 1, 1, 1}), floats({2, 3})}});
-  // Of the source only what has a place is read. PyTorch has no gradient of such a one.
+  // Only elements of the source with an index are read. PyTorch has no gradient for such a source.
   out.push_back(
       OperatorCase("torch.scatter", {x(), 1, integers({2, 2}, {0, 3, 2, 1}), floats({3, 3})}).without_pytorch());
   out.push_back(

@@ -1,4 +1,4 @@
-// Calls at places without a derivative, with what PyTorch answers there for a cotangent of ones.
+// Calls at points without a derivative, with PyTorch's gradients there for a cotangent of ones.
 #include <cmath>
 
 #include "support/cases/operator_cases.h"
@@ -55,7 +55,7 @@ void add_kink_cases(std::vector<OperatorCase>& out) {
      {{0, 0, 1, 0, -HUGE_VAL}, {0, 0, 0, std::log(2), -HUGE_VAL}});
   at("torch.pow", {0, leaf({0, 1, 2, -1})}, {{0, 0, 0, -HUGE_VAL}});
 
-  // A row of zeros, one whose norm is 1, and another.
+  // A row of zeros, one of norm 1, and another.
   const auto rows = [](std::vector<double> numbers) { return tensor(numbers).reshape({3, 3}).requires_grad_(); };
   const auto points = [&] { return rows({0, 0, 0, 0, -1, 0, 4, 0, 1}); };
   const double root = std::sqrt(17), cube = std::cbrt(65 * 65), p = std::pow(33, 0.6);

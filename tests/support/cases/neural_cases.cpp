@@ -1,4 +1,4 @@
-// Products, normalisations, losses, attention and what else networks are made of.
+// Matmuls, normalisations, losses, attention and other parts of networks.
 #include <cmath>
 
 #include "support/cases/operator_cases.h"

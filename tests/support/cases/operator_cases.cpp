@@ -22,7 +22,7 @@ Value with_tensors(const Value& value, const Tensor*& next) {
   return items;
 }
 
-// A generator of its own: the library's is what random cases test.
+// A separate generator: random cases test the library's.
 class Generator {
  public:
   explicit Generator(uint64_t seed = 0) : state_(seed) {}
@@ -49,7 +49,7 @@ struct Drawn {
 std::vector<Drawn> drawn;
 Generator generator;  // of these, until their case is known
 
-// The numbers of a case follow from its operator and its place among that one's cases: a case more changes no other operator's.
+// A case's elements depend on its operator and position only: a new case changes no other operator's.
 void draw_again(const std::string& name, const std::vector<Tensor>& inputs) {
   static std::map<std::string, uint64_t> numbers;
   uint64_t seed = 0xcbf29ce4842305b5u + numbers[name]++;

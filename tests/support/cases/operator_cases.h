@@ -16,12 +16,12 @@ struct OperatorCase {
   OperatorCase(std::string op, std::vector<Arg> args, Keywords kwargs = {});
   /// For a memory layout that the operator refuses by design (view).
   OperatorCase contiguous() && { return contiguous_only = true, std::move(*this); }
-  /// For one at a place without a derivative, or whose gradient is by definition not that of its values: the gradients that
-  /// PyTorch gives the inputs that require one, for ones.
+  /// For a case at a point without a derivative, or whose gradient is by definition not that of its values: the
+  /// gradients that PyTorch computes for the inputs that require one, for ones.
   OperatorCase with_gradients(std::vector<std::vector<double>> gradients) && {
     return known_gradients = std::move(gradients), std::move(*this);
   }
-  /// For one whose values or gradients PyTorch does not define.
+  /// For a case whose values or gradients PyTorch does not define.
   OperatorCase without_pytorch() && { return no_pytorch = true, std::move(*this); }
 
   std::string name;  // "torch.sum #2"
@@ -33,9 +33,9 @@ struct OperatorCase {
 
   /// The tensors among the arguments, in order; those with requires_grad are differentiated.
   std::vector<Tensor> inputs() const;
-  /// The call with other tensors in their place; lists of results opened. Draws start at a seed of their own each time.
+  /// The call on other tensors; lists of results flattened. Each run draws from a seed of its own.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs) const;
-  /// Whether any gradient flows.
+  /// True if any gradient flows.
   bool is_differentiable() const;
 };
 
@@ -44,7 +44,7 @@ inline constexpr uint64_t case_seed = 7;
 
 /// The cases of all operators, numbered for each operator.
 const std::vector<OperatorCase>& operator_cases();
-/// Whether an operator must have a case: not one of a trace's own symbols, nor a side effect.
+/// Returns true if an operator must have a case: not a structural symbol of traces, nor a side effect.
 bool needs_case(const Symbol&);
 
 // The parts of the table, by file.

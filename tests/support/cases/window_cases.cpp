@@ -147,11 +147,11 @@ void add_interpolation_cases(std::vector<OperatorCase>& out) {
 
 void add_grid_cases(std::vector<OperatorCase>& out) {
   const char* op = "torch.nn.functional.grid_sample";
-  // No place is on an element's edge or middle, where slopes change.
+  // No point is on an element's edge or middle, where slopes change.
   for (const char* mode : {"bilinear", "nearest", "bicubic"})
     for (const char* outside : {"zeros", "border", "reflection"})
       for (const bool align_corners : {false, true}) {
-        // Nothing reflected between the corners is outside them: add_kinks has points that lie on them.
+        // Points reflected between the corners are never outside them: add_kinks has points on the corners.
         if (align_corners && std::string(mode) == "bilinear" && std::string(outside) == "reflection") continue;
         out.push_back({op,
                        {floats({1, 2, 3, 4}), floats({1, 4, 6, 2}, -2.3, 2.3)},
@@ -162,7 +162,7 @@ void add_grid_cases(std::vector<OperatorCase>& out) {
   out.push_back({"torch.nn.functional.affine_grid", {floats({1, 3, 4}), {1, 1, 2, 1, 3}}, {{"align_corners", true}}});
 }
 
-// Of equal elements the first is the largest; on a bound of what is sampled there is no slope.
+// The first of equal elements is the largest; on a bound of the sampled range there is no slope.
 void add_kinks(std::vector<OperatorCase>& out) {
   const auto at = [&](const char* op, std::vector<Arg> args, std::vector<std::vector<double>> gradients,
                       Keywords options = {}) {

@@ -6,7 +6,7 @@
 
 namespace fulgurite::test {
 
-/// The first line of what each call says, below one another.
+/// The first line of each call's error, below one another.
 inline std::string messages(const std::vector<OperatorCase>& calls) {
   std::string out;
   for (const OperatorCase& c : calls) {

@@ -36,7 +36,7 @@ class Run {
   }
   int dim_of(const Tensor& x) { return x.ndim() == 0 ? 0 : below(static_cast<int>(x.ndim())); }
 
-  // A size, a number, or what is made of them.
+  // A size, a scalar, or a value computed from them.
   Int draw_integer(const Tensor& x) {
     const Int size = x.ndim() == 0 ? Int(1) : x.size(dim_of(x));
     switch (below(7)) {

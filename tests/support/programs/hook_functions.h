@@ -1,7 +1,7 @@
 #pragma once
 #include <fulgurite/fulgurite.h>
 
-// What random programs with hooks call beside operators: custom functions of all kinds, and jitted ones.
+// Functions that random programs with hooks call beside operators: custom functions of all kinds, and jitted ones.
 namespace fulgurite::test {
 
 struct Cube {
@@ -39,7 +39,7 @@ struct WithSigns {
   static Tensor backward(autograd::Context& context, Tensor gradient, Tensor) { return gradient * 2 * context.saved_tensors()[0]; }
 };
 
-/// Gives a gradient to one argument at most, and sees where there is none.
+/// Returns a gradient for one argument at most, and sees missing ones.
 struct Partly {
   static std::tuple<Tensor, Tensor> forward(autograd::Context& context, Tensor a, Tensor b, double by) {
     context.set_materialize_grads(false);
@@ -68,7 +68,7 @@ struct Shrunk {
   static Tensor backward(autograd::Context&, Tensor gradient) { return gradient * 0.5; }
 };
 
-// Jitted pieces: one graph, and one that is broken in two.
+// Jitted functions: one of a single graph, and one with a graph break.
 inline Tensor jitted_wave(const Tensor& x) {
   static const auto f = jit([](Tensor t) { return sin(t) * t; }, {.executors = {"eager"}});
   return f(x);

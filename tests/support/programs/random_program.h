@@ -30,7 +30,7 @@ class RandomProgram {
     double to_kink = 1;  // how near the inputs' values come to a kink
     double largest = 0;  // of the results' magnitudes; infinite where one is not finite
   };
-  /// From an eager run whose draws start at case_seed.
+  /// The ranges in an eager run whose draws start at case_seed.
   Range range(const std::vector<Tensor>& inputs) const;
 
  private:

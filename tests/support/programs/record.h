@@ -17,7 +17,7 @@ struct Input {
   std::string name = {};
 };
 inline Input f32(Shape shape) { return {shape}; }
-/// One whose gradient is wanted.
+/// A tensor whose gradient is wanted.
 inline Input parameter(Shape shape, std::string name = {}) { return {shape, Dtype::f32, true, std::move(name)}; }
 
 /// The trace of a function, as the tracer leaves it: not yet in canonical order.

@@ -24,7 +24,7 @@ ResultProgram draw_result_program(unsigned seed) {
   const int inside = 1 + drawing.below(6);
   for (int i = 0; i < inside; ++i)
     if (WriteStep step = drawing.step_of_views(); !step.kind.empty()) program.inside.push_back(std::move(step));
-  // What is a view or a copy by the strides of an argument is not written inside.
+  // Reshapes that are views or copies depending on the strides of an argument are not written inside.
   for (int i = 0; i < 2; ++i)
     if (drawing.below(4) == 0) program.inside.push_back(drawing.view_of_strides());
   std::vector<int> numbers = {0, 1, 2, 3};

@@ -21,11 +21,11 @@ struct ResultProgram {
   /// The leaves, of which the arguments are made.
   std::vector<Tensor> leaves(bool with_gradients) const;
   std::vector<Tensor> arguments(const std::vector<Tensor>& leaves) const;
-  /// With `breaks`, a graph break stands behind every step whose place they name.
+  /// With `breaks`, a graph break follows every step whose position they name.
   std::vector<Tensor> run(const std::vector<Tensor>& arguments, const std::vector<int>& breaks = {}) const;
-  /// Does what follows the call; gives all values at the end.
+  /// Runs the steps after the call; returns all values at the end.
   std::vector<Tensor> go_on(std::vector<Tensor> arguments, const std::vector<Tensor>& results) const;
-  /// What gradients are taken of.
+  /// The loss that is differentiated.
   static Tensor loss(const std::vector<Tensor>& values);
   std::string json() const;
 };

@@ -18,9 +18,9 @@ struct WriteProgram {
 
   /// Fresh arguments: the leaves require gradients where `with_gradients`.
   std::vector<Tensor> arguments(bool with_gradients) const;
-  /// With `breaks`, a graph break stands behind every step whose place they name.
+  /// With `breaks`, a graph break follows every step whose position they name.
   std::vector<Tensor> run(const std::vector<Tensor>& arguments, const std::vector<int>& breaks = {}) const;
-  /// What gradients are taken of.
+  /// The loss that is differentiated.
   static Tensor loss(const std::vector<Tensor>& results);
   std::string json() const;
 };

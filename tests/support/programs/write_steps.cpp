@@ -101,7 +101,7 @@ void StepDrawing::add_value(const WriteStep& step) {
   static const std::vector<std::string> operators = {"scaled", "sine", "product", "clone"};
   const bool is_new = std::ranges::find(operators, step.kind) != operators.end();
   Tensor value = made(step, values_);
-  // What is expanded is not written, nor what a leaf's memory is.
+  // Expanded tensors and those in a leaf's memory are not written.
   const bool is_expanded = step.kind == "expand" || (!is_new && read_only_[step.on]);
   values_.push_back(std::move(value));
   roots_.push_back(is_new ? last() : roots_[step.on]);

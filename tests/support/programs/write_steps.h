@@ -16,7 +16,7 @@ struct WriteStep {
   double number = 0;
   bool writes() const { return kind.back() == '_'; }
 };
-/// What a step makes of the values before it.
+/// The result of a step on the values before it.
 Tensor made(const WriteStep&, const std::vector<Tensor>& values);
 /// Does a step that writes.
 void write(const WriteStep&, const std::vector<Tensor>& values);
@@ -24,23 +24,23 @@ void write(const WriteStep&, const std::vector<Tensor>& values);
 std::string json(const std::vector<int64_t>&);
 std::string json(const std::vector<WriteStep>&);
 
-/// Draws steps while it runs them on plain numbers, for the shapes. The first values are leaves, which are never written.
+/// Draws steps while running them on plain tensors, for the shapes. The first values are leaves, never written.
 class StepDrawing {
  public:
   StepDrawing(unsigned seed, int leaf_count) : random_(seed), leaf_count_(leaf_count) {}
 
   int below(int64_t n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
   int last() const { return static_cast<int>(values_.size()) - 1; }
-  /// Begins with these values, of which the leaves and those in their memory are only read; `roots` says whose memory each one is in.
+  /// Begins with these values, of which leaves and their aliases are only read; `roots`: the root of each one's memory.
   void begin(std::vector<Tensor> values, std::vector<int> roots);
-  /// Begins another program with some of the values as they are, the roots' numbers those of the first of them in each memory.
+  /// Begins another program with some of the values unchanged; each root is the first of them in its memory.
   void go_on_with(const std::vector<int>& numbers);
   /// A step, done; its kind is empty where none was found.
   WriteStep step();
   /// The same, with views and writes more often than operators.
   WriteStep step_of_views();
   WriteStep write_step();
-  /// What is a view or a copy, by strides, or has no history.
+  /// A view or a copy, depending on strides, or a value without a history.
   WriteStep view_of_strides();
 
  private:

@@ -1,4 +1,4 @@
-// Records for PyTorch to check: FOLDER/NAME.jsonl, an object a line, and FOLDER/NAME.safetensors, the tensors that the objects name.
+// Records for PyTorch to check: FOLDER/NAME.jsonl, an object a line, and FOLDER/NAME.safetensors, their tensors.
 #pragma once
 #include <cstdio>
 #include <cstdlib>
@@ -47,8 +47,8 @@ class WrittenRecords {
   TensorMap tensors_;
 };
 
-/// The main function of a program that writes COUNT records from SEED on into FOLDER: `add(records, number)` writes one. A failure of it
-/// fails the program, not the records after it.
+/// The main function of a program that writes COUNT records from SEED on into FOLDER: `add(records, number)` writes
+/// one. If it throws, the program fails, not the records after it.
 template <class Add>
 int write_records(const char* program, const std::string& name, int count, char** arguments, Add add) {
   if (count != 4) {

@@ -71,7 +71,7 @@ def main():
         expect((root / "hung").read_text() == "run\n", "a compiler that hung is not asked again")
         expect(not list((root / "b").glob("*")), f"nothing is left behind: {list((root / 'b').iterdir())}")
 
-        # A file that was damaged, cut short or written by somebody else is recreated.
+        # A file that was damaged, truncated or written by another user is recreated.
         damages = {
             "damaged": lambda path: path.write_bytes(bytes([path.read_bytes()[0] ^ 1]) + path.read_bytes()[1:]),
             "cut short": lambda path: path.write_bytes(path.read_bytes()[:1000]),
