@@ -54,7 +54,7 @@ def save_inputs(case, folder, peers):
 
 
 def figures_of(command, variables, threads):
-    """What a program printed, by metric; the reason under "error" where it failed."""
+    """The output of a program, by metric; the reason under "error" if it failed."""
     environment = {**os.environ, **variables, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads), "NPROC": str(threads),
                    "FULGURITE_NUM_THREADS": str(threads), "JAX_PLATFORMS": "cpu",
                    "XLA_FLAGS": f"--xla_cpu_multi_thread_eigen={'false' if threads == 1 else 'true'} intra_op_parallelism_threads={threads}"}
@@ -74,7 +74,7 @@ def machine_limits(options):
 
 
 def min_ms(case, figure, dtype, limits, peers):
-    """The time that products at the machine's best speed, or moving what must be moved, would take alone."""
+    """The minimum time at the measured limits of the machine, of the matmuls or of the memory traffic."""
     sys.path.insert(0, str(peers))
     import common
     if case in TRAINING:
@@ -116,7 +116,7 @@ def sides_of(options, case, dtype, inputs):
 
 
 def check_losses(case, dtype, sides):
-    """Whether all did the same work."""
+    """Returns true if all did the same work."""
     wrong = []
     for metric in ("loss_first", "loss_step3"):
         own = sides["ours"].figures[metric]
@@ -159,7 +159,7 @@ def measure(options, case, dtype, folder, limits):
 
 
 def of_processor(key, otherwise):
-    """What the first processor's record says."""
+    """The record of the first processor."""
     for line in open("/proc/cpuinfo"):
         if line.startswith(key):
             return line.split(":", 1)[1].strip()
@@ -190,7 +190,7 @@ def table(rows, threads, peers):
 
 
 def write(path, text, threads):
-    """In place of the table of the same number of threads and instructions; what else the page has stays."""
+    """Replaces the table of the same number of threads and instructions; the rest of the page stays."""
     old = path.read_text() if path.exists() else "# Performance\n"
     begin, end = marker(threads), "<!-- end -->\n"
     if begin in old:

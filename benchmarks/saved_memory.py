@@ -1,5 +1,5 @@
-"""What the 12 blocks of a GPT (width 768, 256 tokens, batch 4, f32; without embedding, head and loss) keep for their backward:
-Fulgurite and eager PyTorch, the same blocks. Every measurement is a process of its own.
+"""The bytes that the 12 blocks of a GPT (width 768, 256 tokens, batch 4, f32; without embedding, head and loss) save for
+backward: Fulgurite and eager PyTorch, the same blocks. Every measurement is a process of its own.
 
 usage: saved_memory.py --program bench_saved_memory
 Prints a JSON line for each way, then the ratios to eager PyTorch."""

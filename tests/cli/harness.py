@@ -94,7 +94,7 @@ class Cli:
         expect(not out.exists(), f"train {' '.join(map(str, flags))} left {sorted(contents(out))} behind")
 
     def trained(self):
-        """A folder with a finished run of 10 steps; nobody may write to it."""
+        """A folder with a finished run of 10 steps; read-only."""
         if self.trained_folder is None:
             self.trained_folder = self.new_path()
             self.train(self.trained_folder)

@@ -73,7 +73,7 @@ EXCUSED = [
 
 
 def places(name, actual, expected):
-    """Where two tensors differ."""
+    """The elements at which two tensors differ."""
     dtype = expected.dtype
     if not dtype.is_floating_point:
         return actual != expected
@@ -135,7 +135,7 @@ def check(record, tensors, show_all, excused):
 
 
 def call_text(record):
-    """What is called, with the arguments that are not tensors."""
+    """The call, with the arguments that are not tensors."""
     line = [line for line in record["forward"].splitlines() if "torch." in line and "=" in line or "return" in line]
     return line[0].split("#")[0].strip() if line else record["name"]
 

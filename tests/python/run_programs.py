@@ -28,7 +28,7 @@ def scale_of(tensors):
 
 
 def compare(actual, expected, scale, what):
-    """Of two lists of tensors; None stands for zeros."""
+    """Raises Wrong unless two lists of tensors agree; None stands for zeros."""
     if len(actual) != len(expected):
         raise Wrong(f"{what}: {len(actual)} tensors, PyTorch gives {len(expected)}")
     for i, (a, b) in enumerate(zip(actual, expected)):

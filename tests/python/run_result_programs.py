@@ -44,7 +44,7 @@ def do(steps, values):
 
 
 def run(program, given, with_gradients):
-    """What the program leaves behind in PyTorch: values and gradients."""
+    """The outcome of the program in PyTorch: values and gradients."""
     leaves = [t.clone().requires_grad_(with_gradients) for t in given]
     arguments = [leaves[0], leaves[1] * 1.5, leaves[2] + 0.25, leaves[0].detach() * 0.5]
     arguments[2] = VIEWS[program["sharing"]](arguments[1], arguments[2])

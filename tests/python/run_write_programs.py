@@ -67,7 +67,7 @@ WRITES = {
 
 
 def run(program, given, with_gradients):
-    """What the program leaves behind in PyTorch: results, buffers, gradients."""
+    """The outcome of the program in PyTorch: results, buffers, gradients."""
     values = [t.clone() for t in given]
     values[3] = VIEWS[program["sharing"]](values[2], values[3])
     for leaf in values[:LEAVES]:

@@ -14,7 +14,7 @@ SHORT = 100.0  # microseconds: shorter ones are compared in sum
 
 
 def written_programs(options, folder):
-    """The programs that write_step writes: (path, what, microseconds in the step, which a quarter of its runs keep to)."""
+    """The programs that write_step writes: (path, description, lower quartile of its microseconds in the step)."""
     command = [*options.under.split(), options.write, str(folder)]
     command += [f"--{flag}" for flag in ("bf16", "divided", "small") if getattr(options, flag)]
     done = subprocess.run(command, capture_output=True, text=True)
