@@ -358,12 +358,6 @@ def diff(args: list[Any], kwargs: dict[str, Any], at: At) -> Tensor:
     return x
 
 
-@function(F.multi_head_attention_forward)
-def multi_head_attention(args: list[Any], kwargs: dict[str, Any], at: At) -> Any:
-    """Made of operators that are recorded one by one where it runs as PyTorch's own code."""
-    raise Unsupported("multi_head_attention_forward")
-
-
 @method("item", "tolist", "nonzero")
 def reads_elements(args: list[Any], kwargs: dict[str, Any], at: At) -> Any:
     """Elements are not known while a graph is recorded."""
@@ -387,7 +381,7 @@ for _function in (torch._check, torch._assert, torch._assert_async, torch._C._lo
 
 
 def _extreme(op: str, of_two: str) -> Handler:
-    """Of all elements, along a dimension, or of two tensors."""
+    """Among all elements, along a dimension, or of two tensors."""
 
     def handler(args: list[Any], kwargs: dict[str, Any], at: At) -> Any:
         other = args[1] if len(args) > 1 else kwargs.get("other")
