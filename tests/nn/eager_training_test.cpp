@@ -24,7 +24,7 @@ Tensor loss_of(const Network& network, const Tensor& x, const Tensor& y) {
   const Tensor error = network(x) - y;
   return mean(error * error);
 }
-std::pair<Tensor, Tensor> data() {
+std::pair<Tensor, Tensor> samples() {
   manual_seed(8);
   const Tensor x = randn({16, 4});
   return {x, sin(x(Slice(), Slice(0, 2)))};
@@ -34,7 +34,7 @@ std::pair<Tensor, Tensor> data() {
 
 TEST("gradients of micro-batches add up to those of the batch, in the leaf's own tensor") {
   const Network network = make_network();
-  const auto both = data();
+  const auto both = samples();
   const Tensor x = both.first, y = both.second;
   loss_of(network, x, y).backward();
   std::vector<std::vector<float>> expected;
@@ -56,7 +56,7 @@ TEST("gradients of micro-batches add up to those of the batch, in the leaf's own
 
 TEST("zero_grad takes gradients away, or fills them with zeros where they are") {
   const Network network = make_network();
-  const auto both = data();
+  const auto both = samples();
   const Tensor x = both.first, y = both.second;
   optim::SGD optimizer(nn::parameters(network), {.lr = 0.1});
   loss_of(network, x, y).backward();
@@ -75,7 +75,7 @@ TEST("zero_grad takes gradients away, or fills them with zeros where they are") 
 }
 
 TEST("eager training, a jitted loss in it, and a traced step go the same way") {
-  const auto both = data();
+  const auto both = samples();
   const Tensor x = both.first, y = both.second;
   const auto train = [&](int way) {
     Network network = make_network();
@@ -114,7 +114,7 @@ TEST("eager training, a jitted loss in it, and a traced step go the same way") {
 TEST("an f16 model trains with a scaled loss") {
   Network network = make_network();
   nn::to(network, Dtype::f16);
-  auto [x, y] = data();
+  auto [x, y] = samples();
   x = x.to(Dtype::f16);
   y = y.to(Dtype::f16);
   optim::SGD optimizer(nn::parameters(network), {.lr = 0.2});
