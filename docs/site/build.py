@@ -23,6 +23,7 @@ BOOK = [
     "jit_and_traces",
     "training",
     "checkpoints_and_files",
+    "data_and_layers",
     "debugging",
     "performance",
     "extending",
