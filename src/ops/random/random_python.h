@@ -15,7 +15,7 @@ def random_state(increment):
   return state
 
 def philox(state, count):
-  # Philox4x32-10: key = seed, counter = offset + element; the first two words of each element's output
+  # Philox4x32-10: key = seed, counter = offset + element; the four words of each element's output
   mask = 0xFFFFFFFF
   def words(a, constant):  # the high and low word of a product of two words; no step leaves 63 bits
     first, second = (a & 0xFFFF) * constant, (a >> 16) * constant
@@ -30,7 +30,7 @@ def philox(state, count):
     high1, low1 = words(c2, 0xCD9E8D57)
     c0, c1, c2, c3 = high1 ^ c1 ^ key0, low1, high0 ^ c3 ^ key1, low0
     key0, key1 = (key0 + 0x9E3779B9) & mask, (key1 + 0xBB67AE85) & mask
-  return c0, c1
+  return c0, c1, c2, c3
 
 def random_count(size):
   count = 1
@@ -49,20 +49,24 @@ def random_between(drawn, low, high, dtype):
 def random_uniform(state, size, low, high, dtype):
   dtype = dtype or torch.get_default_dtype()
   bits = {torch.bfloat16: 8, torch.float16: 11, torch.float32: 24, torch.float64: 53}[dtype]
-  x0, x1 = philox(state, random_count(size))
+  x0, x1 = philox(state, random_count(size))[:2]
   words = x0 << 21 | x1 >> 11 if bits == 53 else x0 >> 32 - bits
   unit = words.to(torch.float64) * 2.0**-bits
   drawn = unit if (low, high) == (0, 1) else random_between(low + unit * (high - low), low, high, dtype)
   return drawn.to(dtype).reshape(size)
 
 def random_normal(state, size, mean, std, dtype):
-  x0, x1 = philox(state, random_count(size))
-  u0, u1 = (x0 >> 8).to(torch.float64) * 2.0**-24, (x1 >> 8).to(torch.float64) * 2.0**-24
+  dtype = dtype or torch.get_default_dtype()
+  x0, x1, x2, x3 = philox(state, random_count(size))
+  if dtype == torch.float64:
+    u0, u1 = (x0 << 21 | x1 >> 11).double() * 2.0**-53, (x2 << 21 | x3 >> 11).double() * 2.0**-53
+  else:
+    u0, u1 = (x0 >> 8).double() * 2.0**-24, (x1 >> 8).double() * 2.0**-24
   drawn = torch.sqrt(-2.0 * torch.log(1.0 - u0)) * torch.cos(2.0 * torch.pi * u1)
-  return (mean + std * drawn).to(dtype or torch.get_default_dtype()).reshape(size)
+  return (mean + std * drawn).to(dtype).reshape(size)
 
 def random_integers(state, size, low, high, dtype):
-  x0, x1 = philox(state, random_count(size))
+  x0, x1 = philox(state, random_count(size))[:2]
   span = high - low
   if span < 2**32:
     drawn = x0 % span
