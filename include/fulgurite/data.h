@@ -184,7 +184,7 @@ class DataLoader {
     position_ = 0;
     goes_on_ = true;
   }
-  /// How long loops have waited for batches, in seconds.
+  /// Returns the time that loops have waited for batches, in seconds.
   double waited_seconds() const { return waited_; }
 
   /// The epoch, and how many of its batches the loop was given, the present one included.

@@ -47,11 +47,11 @@ std::tuple<Tensor, Tensor, Tensor> unique_consecutive(const Tensor& input, bool 
                                                       bool return_counts = true, std::optional<int64_t> dim = {},
                                                       SourceLocation at = SourceLocation::here());
 
-/// How often each of the numbers from 0 to the largest occurs, or the sum of its weights (torch.bincount). Throws
+/// Counts each number from 0 to the largest, or sums its weights (torch.bincount). Throws
 /// UserError unless input is a vector of integers of at least 0.
 Tensor bincount(const Tensor& input, const Tensor& weights = {}, int64_t minlength = 0,
                 SourceLocation at = SourceLocation::here());
-/// How many elements there are in each of `bins` equal intervals from min to max, or of the range of the elements where
+/// Counts the elements in each of `bins` equal intervals from min to max, or of the range of the elements where
 /// both are 0 (torch.histc). Throws UserError unless input is floating.
 Tensor histc(const Tensor& input, int64_t bins = 100, double min = 0, double max = 0,
              SourceLocation at = SourceLocation::here());

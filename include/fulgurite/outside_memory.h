@@ -35,7 +35,7 @@ class OutsideMemory {
   Tensor whole_;  // u8, one dimension
 };
 
-/// How often the tensor's storage was written in place. Tensors made in inference mode have no count: 0.
+/// Returns the number of writes into the tensor's storage. Tensors made in inference mode have no count: 0.
 uint64_t write_count(const Tensor&, SourceLocation at = SourceLocation::here());
 /// True if two tensors have one storage. Undefined ones share nothing.
 bool shares_memory(const Tensor&, const Tensor&);
