@@ -41,11 +41,11 @@ int64_t moved_by(const BoundSymbol& bound) {
 }
 
 bool is_profitable(const Trace& trace, const FusionGroup& group) {
-  int64_t op_interpreter = 0, as_one = 0;
-  for (const int op : group.ops) op_interpreter += moved_by(trace.bound_symbols[op]);
-  for (const Value& input : group.inputs) as_one += bytes_of(input);
-  for (const Value& result : group.results) as_one += bytes_of(result);
-  return op_interpreter >= min_bytes_moved && op_interpreter > as_one;
+  int64_t separately = 0, fused = 0;
+  for (const int op : group.ops) separately += moved_by(trace.bound_symbols[op]);
+  for (const Value& input : group.inputs) fused += bytes_of(input);
+  for (const Value& result : group.results) fused += bytes_of(result);
+  return separately >= min_bytes_moved && separately > fused;
 }
 
 }  // namespace
